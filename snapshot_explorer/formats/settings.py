@@ -39,10 +39,20 @@ def parse_bytes(text: str) -> int | None:
 
 
 def parse_count(text: str, maximum: int = 2**31 - 1) -> int | None:
-    """Return a number from 1 on; None if the text is not one, or greater than `most`."""
+    """Return a number from 1 on; None if the text is not one, or greater than the maximum."""
     text = text.strip()
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(maximum)) else 0
     return number if 0 < number <= maximum else None
+
+
+def word(settings: Mapping[str, str], name: str, default: str = "") -> str:
+    """Return the value of a setting that is one of some words, in lower case."""
+    return settings.get(name, default).strip().lower()
+
+
+def flag(settings: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """Return whether a setting is true."""
+    return word(settings, name, "true" if default else "false") == "true"
 
 
 class SettingsReader:

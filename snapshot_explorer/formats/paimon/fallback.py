@@ -15,20 +15,18 @@ import pyarrow as pa
 
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
+from snapshot_explorer.formats.paimon.files import evolution
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.formats.paimon.metadata.supported import FALLBACK, PRIMARY
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.model import ReadPlan, Split
 from snapshot_explorer.storage import Storage
-
-FALLBACK, PRIMARY = "scan.fallback-branch", "scan.primary-branch"
-OPTIONS = frozenset((FALLBACK, PRIMARY))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,18 +79,17 @@ def plan(
         plan_branch: Returns the plan of a version of one branch, given the branch's schemas.
     """
     link = fallback_link(here, snapshot.schema_id)
-    schemas = here.schemas.without(OPTIONS)
     if link is None:
-        return plan_branch(schemas, snapshot)
+        return plan_branch(here.schemas, snapshot)
     other_branch = _open_branch(storage, link, snapshot.id)
     version = fallback_version(storage, snapshot, here.history, other_branch.history, link)
     if version is None:
-        return plan_branch(schemas, snapshot)
+        return plan_branch(here.schemas, snapshot)
     other = other_branch.history.snapshots([version])[0]
     check_same_columns(here.schema(snapshot), other_branch.schema(other), snapshot.id, link)
     sides = [(other_branch, other), (here, snapshot)] if link.is_first else [(here, snapshot), (other_branch, other)]
     first, its = sides[0]
-    plans = [partial(plan_branch, side.schemas.without(OPTIONS), item) for side, item in sides]
+    plans = [partial(plan_branch, side.schemas, item) for side, item in sides]
     state, first_plan, second_plan = storage.together(
         partial(read_state, storage, its, with_indexes=False), plans[0], plans[1]
     )
@@ -166,25 +163,10 @@ def check_same_columns(schema: PaimonSchema, other: PaimonSchema, version: int, 
     if schema.partition_keys != other.partition_keys or len(schema.fields) != len(other.fields):
         raise refusal(features.OTHER_BRANCH_COLUMNS, version=version, option=link.option, what=" or partition keys")
     for left, right in zip(schema.fields, other.fields, strict=True):
-        if left.name != right.name or not _same_type(left.type, right.type):
+        if left.name != right.name or not evolution.same(left.type, right.type, with_ids=False):
             raise refusal(
                 features.OTHER_BRANCH_COLUMNS, version=version, option=link.option, what=f", such as {right.name!r}"
             )
-
-
-def _same_type(left: PaimonDataType, right: PaimonDataType) -> bool:
-    """Return whether two types are equal, ignoring nullability and field ids."""
-    if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
-        return False
-    parts = [(left.key, right.key), (left.element, right.element)]
-    if any(
-        (item is None) != (other is None) or (item and other and not _same_type(item, other)) for item, other in parts
-    ):
-        return False
-    pairs: list[tuple[PaimonField, PaimonField]] = list(zip(left.fields, right.fields, strict=False))
-    return len(left.fields) == len(right.fields) and all(
-        item.name == other.name and _same_type(item.type, other.type) for item, other in pairs
-    )
 
 
 def claimed_partitions(

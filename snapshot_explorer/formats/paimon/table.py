@@ -38,9 +38,9 @@ from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests, 
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
-from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics
 from snapshot_explorer.formats.paimon.version import PaimonVersion
+from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.model import (
     Branch,
     ChangeMode,

@@ -38,7 +38,6 @@ from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, STATISTICS_COLUMNS
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, table_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.metadata_columns import metadata_fields
 from snapshot_explorer.formats.paimon.scan.native_files import native_files, split_by_file
@@ -52,6 +51,7 @@ from snapshot_explorer.formats.paimon.scan.scans import (
     vectors_in,
 )
 from snapshot_explorer.formats.paimon.scan.statistics import with_statistics
+from snapshot_explorer.formats.settings import flag, word
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
@@ -175,7 +175,7 @@ class PaimonVersion(TableVersion):
         Source: paimon docs, "Merge Engine", "Sequence and Rowkind".
         """
         options = self._newest_schema.options
-        engine = options.get("merge-engine", "deduplicate").strip().lower()
+        engine = word(options, "merge-engine", "deduplicate")
         if not of_rows:
             return None
         if engine != "deduplicate":
@@ -304,8 +304,7 @@ class PaimonVersion(TableVersion):
         has_predicate = any(predicate is not None for predicate in predicates)
         if None in snapshots or has_predicate or not is_simple:
             return super().plan_pair(other, predicates)
-        schemas = self._schemas.without(fallback.OPTIONS)
-        return scan_pair(self._storage, schemas, [snapshot for snapshot in snapshots if snapshot is not None])
+        return scan_pair(self._storage, self._schemas, [snapshot for snapshot in snapshots if snapshot is not None])
 
     def changelog(self) -> RowChanges:
         """Return the row changes in the version's changelog, also in a long-lived one.

@@ -6,9 +6,8 @@ import pytest
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.metadata.layout import (
     Layout,
-    bucket_folder,
+    bucket_folders,
     check_names,
-    data_path,
     escape,
     index_path,
     manifest_path,
@@ -72,7 +71,9 @@ def test_a_branch_has_its_own_metadata():
     ],
 )
 def test_the_folder_of_a_bucket(partition, bucket, options, folder):
-    assert bucket_folder(partition, bucket, options) == folder
+    columns = [(name, [value]) for name, value in partition]
+
+    assert bucket_folders(columns, [bucket], options) == [folder]
 
 
 def test_escaping_touches_what_paths_cannot_hold_and_nothing_else():
@@ -82,7 +83,7 @@ def test_escaping_touches_what_paths_cannot_hold_and_nothing_else():
 
 def test_a_directory_of_data_files_stays_in_the_table():
     with pytest.raises(CorruptTableError, match="data-file.path-directory is '../other', which leads out"):
-        bucket_folder([], 0, {"data-file.path-directory": "../other"})
+        bucket_folders([], [0], {"data-file.path-directory": "../other"})
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "..", "a\\b", "", "a\0b"])
@@ -93,11 +94,9 @@ def test_a_name_that_could_lead_out_of_the_table_is_refused(name):
         check_names(pa.chunked_array([["data-1.orc", name]]), "a manifest")
 
 
-def test_data_and_index_files_are_where_their_entries_say():
+def test_index_files_are_where_their_entries_say():
     beside = {"index-file-in-data-file-dir": "TRUE"}
 
-    assert data_path("f=1/bucket-0", "data-1.orc", None) == "f=1/bucket-0/data-1.orc"
-    assert data_path("f=1/bucket-0", "data-1.orc", "FILE:/x/data-1.orc") == "FILE:/x/data-1.orc"
     assert index_path("f=1/bucket-0", "index-1", None, {}) == "index/index-1"
     assert index_path("f=1/bucket-0", "index-1", None, beside) == "f=1/bucket-0/index-1"
     assert index_path("f=1/bucket-0", "index-1", "s3://x/index-1", beside) == "s3://x/index-1"

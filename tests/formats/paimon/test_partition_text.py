@@ -8,7 +8,7 @@ import pytest
 
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.data_types import arrow_type, parse_type
-from snapshot_explorer.formats.paimon.metadata.partitions import legacy_text, sql_text
+from snapshot_explorer.formats.paimon.metadata.value_texts import legacy_text, sql_text
 
 NOON = 1_700_000_000_000
 

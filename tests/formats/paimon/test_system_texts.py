@@ -5,15 +5,9 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.formats.paimon.inspect.texts import (
-    braced,
-    format_of,
-    iso_duration,
-    java_texts,
-    java_type,
-    mapped,
-)
+from snapshot_explorer.formats.paimon.inspect.texts import braced, iso_duration, java_texts, java_type, mapped
 from snapshot_explorer.formats.paimon.metadata.data_types import parse_type
+from snapshot_explorer.formats.paimon.metadata.layout import format_of
 
 
 @pytest.mark.parametrize(

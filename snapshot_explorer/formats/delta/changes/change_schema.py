@@ -16,6 +16,7 @@ from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata, 
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, mapping_mode
 from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.model import ROW_KIND
 
 RECORDED = ("delta.enableChangeDataFeed", "delta.enableChangeDataCapture")
@@ -59,7 +60,7 @@ def definitions(log: DeltaLog, start: int, actions: Actions) -> list[Definition]
 def check_recorded(defined: Sequence[Definition]) -> None:
     """Check that all versions of a range recorded their changes."""
     for item in defined:
-        if not any(item.metadata.configuration.get(name, "").strip().lower() == "true" for name in RECORDED):
+        if not any(flag(item.metadata.configuration, name) for name in RECORDED):
             raise InvalidArgumentError(
                 f"Version {item.version} did not record its changes: {RECORDED[0]} is not true there "
                 "(DELTA_MISSING_CHANGE_DATA). Start at a version after it was set, or leave out mode='changelog': "

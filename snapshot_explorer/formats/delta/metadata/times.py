@@ -20,6 +20,7 @@ from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, missing_version
 from snapshot_explorer.formats.delta.metadata.records import Metadata
+from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.limits import Limits
 from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.storage import Storage
@@ -65,7 +66,7 @@ def clock_of(metadata: Metadata) -> Clock:
     Source: delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
     """
     settings = metadata.configuration
-    if settings.get(_ENABLED, "").strip().lower() != "true":
+    if not flag(settings, _ENABLED):
         return NO_CLOCK
     first, begins = settings.get(_FROM_VERSION), settings.get(_FROM_TIME)
     if first is None and begins is None:

@@ -20,6 +20,7 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import (
     parse_table_metadata,
 )
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles, below_root
+from snapshot_explorer.formats.settings import flag
 
 _AGE = timedelta(days=3)
 _AT_ONCE = 256
@@ -135,7 +136,7 @@ def clean_up(source: Source, files: pa.Table, now: datetime) -> CleanUp:
         for field in spec["fields"]
         if str(field["name"]).startswith(("_", "."))
     )
-    is_off = metadata.properties.get("gc.enabled", "true").strip().lower() == "false"
+    is_off = not flag(metadata.properties, "gc.enabled", default=True)
     rows = zip(files.column("path").to_pylist(), files.column("modified").to_pylist(), strict=True)
     name = name_of(source.storage.root).replace("'", "''")
     return CleanUp(

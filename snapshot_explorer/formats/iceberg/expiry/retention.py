@@ -29,7 +29,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifests import live
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
-from snapshot_explorer.formats.settings import SettingsReader
+from snapshot_explorer.formats.settings import SettingsReader, flag
 from snapshot_explorer.milliseconds import to_millis
 
 _AGE = "history.expire.max-snapshot-age-ms"
@@ -72,7 +72,7 @@ def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetim
         lifetimes: LIFETIMES of the history.
     """
     metadata = source.metadata
-    if metadata.properties.get("gc.enabled", "true").strip().lower() == "false":
+    if not flag(metadata.properties, "gc.enabled", default=True):
         raise refusal(features.EXPIRY_WITHOUT_GC)
     arguments, rules = _rule(metadata.properties, rule)
     kept = _kept(metadata, arguments)

@@ -7,11 +7,10 @@ from decimal import Decimal, localcontext
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.decimals import minimal_bytes
+from snapshot_explorer.arrow.murmur3 import murmur3
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType
 
-_MASK = 0xFFFF_FFFF
-_FIRST, _SECOND = 0xCC9E_2D51, 0x1B87_3593
-_WORD = 4
 _DIGITS = 76
 
 
@@ -45,30 +44,4 @@ def _bytes(value: pa.Scalar, data_type: IcebergDataType) -> bytes | None:
 
 def _unscaled(value: Decimal, scale: int) -> bytes:
     with localcontext(prec=_DIGITS):
-        number = int(value.scaleb(scale))
-    bits = number.bit_length() if number >= 0 else (number + 1).bit_length()
-    return number.to_bytes(bits // 8 + 1, "big", signed=True)
-
-
-def murmur3(content: bytes) -> int:
-    """Return the 32-bit x86 variant of Murmur3 with the seed 0, unsigned."""
-    whole = len(content) // _WORD * _WORD
-    result = 0
-    for start in range(0, whole, _WORD):
-        result ^= _mixed(int.from_bytes(content[start : start + _WORD], "little"))
-        result = _rotated(result, 13)
-        result = (result * 5 + 0xE654_6B64) & _MASK
-    if whole < len(content):
-        result ^= _mixed(int.from_bytes(content[whole:], "little"))
-    result ^= len(content)
-    for shift, factor in ((16, 0x85EB_CA6B), (13, 0xC2B2_AE35)):
-        result = ((result ^ (result >> shift)) * factor) & _MASK
-    return result ^ (result >> 16)
-
-
-def _mixed(word: int) -> int:
-    return (_rotated((word * _FIRST) & _MASK, 15) * _SECOND) & _MASK
-
-
-def _rotated(number: int, bits: int) -> int:
-    return ((number << bits) | (number >> (32 - bits))) & _MASK
+        return minimal_bytes(int(value.scaleb(scale)))

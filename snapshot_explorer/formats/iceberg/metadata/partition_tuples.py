@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.decimals import minimal_bytes
 from snapshot_explorer.formats.iceberg.metadata.avro_files import arrow_type, without_null
 
 
@@ -103,8 +104,7 @@ def _is_decimal(schema: Any) -> bool:
 
 def _fewest(value: bytes) -> bytes:
     """Return an unscaled decimal in the fewest bytes: files of one partition may have it in different widths."""
-    number = int.from_bytes(value, "big", signed=True)
-    return number.to_bytes(max(1, ((number if number >= 0 else ~number).bit_length() // 8) + 1), "big", signed=True)
+    return minimal_bytes(int.from_bytes(value, "big", signed=True))
 
 
 def _value(value: Any) -> Any:

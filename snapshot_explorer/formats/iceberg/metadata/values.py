@@ -15,13 +15,13 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow import decimals
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_type, type_text
 
 Bytes = npt.NDArray[np.uint8]
 
 _UUID_BYTES = 16
-_DECIMAL_BYTES = 16
 _DIGITS = 76
 _NANO_DIGITS = 9
 _HEX = np.frombuffer(b"".join(b"%02x" % number for number in range(256)), np.uint8).reshape(256, 2)
@@ -138,21 +138,12 @@ def _decimals(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
     Source: iceberg specification, "Binary single-value serialization"; longer and empty values are damaged.
     """
     sizes = np.asarray(pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False), np.int64)
-    valid = (sizes > 0) & (sizes <= _DECIMAL_BYTES)
+    valid = (sizes > 0) & (sizes <= decimals.BYTES)
     if not valid.any():
         return pa.nulls(len(values), arrow_type(data_type))
     offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values)]
-    data = np.frombuffer(values.buffers()[2], np.uint8)
-    ends = offsets.astype(np.int64) + sizes
-    first = data[np.where(valid, offsets, 0)]
-    cells = np.empty((len(values), _DECIMAL_BYTES), np.uint8)
-    for index in range(_DECIMAL_BYTES):  # little-endian: the last byte first
-        is_stored = valid & (index < sizes)
-        cells[:, index] = np.where(
-            is_stored,
-            data[np.where(is_stored, ends - 1 - index, 0)],
-            np.where(first >= 0x80, 0xFF, 0),  # noqa: PLR2004 - the sign
-        )
+    content = np.frombuffer(values.buffers()[2], np.uint8)
+    cells = decimals.little_endian(content, offsets.astype(np.int64), np.where(valid, sizes, 0))
     return decimals_of(cells, data_type, valid)
 
 

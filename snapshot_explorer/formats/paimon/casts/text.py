@@ -24,7 +24,6 @@ _TIMESTAMP = re.compile(
 _EPOCH = dt.date(1970, 1, 1)
 _EXACT = Context(prec=400, Emax=999_999, Emin=-999_999)
 _MIN_DAY, _MAX_DAY = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
-_PLAIN_LEAST, _PLAIN_MOST = 1e-3, 1e7
 
 
 class UnprovenError(ValueError):
@@ -87,44 +86,6 @@ def nearest_float32(value: Decimal) -> float:
     if (float(single) + float(other)) / 2 != double or Decimal(double) == value:
         return float(single)
     return max(float(single), float(other)) if value > Decimal(double) else min(float(single), float(other))
-
-
-def java_text(value: object, *, single: bool) -> str:
-    """Return a float as Java prints it: the shortest digits, with an exponent outside of 0.001 to 10 million.
-
-    Java before 19 printed one digit too many for a few numbers, such as 2.0E23. This is the corrected text.
-
-    Source: java.lang.Double.toString and Float.toString of Java 19 and later.
-    """
-    if value is None:
-        return None  # type: ignore[return-value] # null stays null
-    number = float(value)  # type: ignore[arg-type] # the dictionary holds floats
-    if math.isnan(number):
-        return "NaN"
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    if number == 0:
-        return "-0.0" if math.copysign(1, number) < 0 else "0.0"
-    _, digits, exponent = Decimal(_shortest(number, single=single)).as_tuple()
-    point = len(digits) + int(exponent)
-    figures = "".join(map(str, digits)).rstrip("0") or "0"
-    sign = "-" if number < 0 else ""
-    if not _PLAIN_LEAST <= abs(number) < _PLAIN_MOST:
-        return f"{sign}{figures[0]}.{figures[1:] or '0'}E{point - 1}"
-    if point <= 0:
-        return f"{sign}0.{'0' * -point}{figures}"
-    return f"{sign}{figures[:point].ljust(point, '0')}.{figures[point:] or '0'}"
-
-
-def _shortest(number: float, *, single: bool) -> str:
-    """Return the shortest digits that parse to the number; two digits instead of one if they are closer."""
-    text = str(np.float32(number)) if single else repr(number)
-    if sum(figure != 0 for figure in Decimal(text).normalize().as_tuple().digits) > 1:
-        return text
-    closer = f"{number:.1e}"
-    with np.errstate(under="ignore"):
-        same = np.float32(closer) == np.float32(number) if single else float(closer) == number
-    return closer if same else text
 
 
 def date_of(text: str) -> int:

@@ -6,6 +6,7 @@ types raise. The zone is UTC where Paimon uses the zone of its JVM.
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,6 @@ from snapshot_explorer.formats.paimon.casts.text import (
     decimal_of,
     float_of,
     integer_of,
-    java_text,
     nearest_float32,
     time_of,
     time_text,
@@ -27,14 +27,15 @@ from snapshot_explorer.formats.paimon.casts.text import (
     timestamp_text,
 )
 from snapshot_explorer.formats.paimon.metadata.data_types import MAX_LENGTH, PaimonDataType, arrow_type, type_text
+from snapshot_explorer.formats.paimon.metadata.value_texts import java_text
 
 
 class NotCastableError(ValueError):
     """A value whose cast to the new type is not supported. The message names the value, not the file."""
 
 
-def each(values: pa.Array, dtype: pa.DataType, function: Callable[[object], object]) -> pa.Array:
-    """Return the result of a function for each value, called once per distinct value. Null stays null."""
+def each(values: pa.Array, dtype: pa.DataType, function: Callable[[Any], object]) -> pa.Array:
+    """Return the result of a function for each value, called once per distinct value. Null remains null."""
     encoded = values.dictionary_encode()
     mapped = pa.array([function(value) for value in encoded.dictionary.to_pylist()], dtype)
     return mapped.take(encoded.indices)
@@ -96,13 +97,11 @@ def timestamp_to_text(values: pa.Array, source: PaimonDataType, _target: PaimonD
     return each(values.view(pa.int64()), pa.string(), text)
 
 
-def _checked(function: Callable[[int], str | None]) -> Callable[[object], object]:
-    """Return the function, extended to keep null and to raise where it returns None."""
+def _checked(function: Callable[[int], str | None]) -> Callable[[int], str]:
+    """Return the function, extended to raise where it returns None."""
 
-    def convert(value: object) -> object:
-        if value is None:
-            return None
-        text = function(int(value))  # type: ignore[call-overload] # the dictionary holds integers
+    def convert(value: int) -> str:
+        text = function(value)
         if text is None:
             raise NotCastableError("a date before the year 1 or after 9999 is not cast to text")
         return text
@@ -260,7 +259,7 @@ def _integer_to_decimal(values: pa.Array, _source: PaimonDataType, target: Paimo
 def _number_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     if source.root in ("FLOAT", "DOUBLE"):
         single = source.root == "FLOAT"
-        return _shape_text(each(values, pa.string(), lambda value: java_text(value, single=single)), target)
+        return _shape_text(each(values, pa.string(), lambda number: java_text(number, single=single)), target)
     if source.root == "DECIMAL":
         return _shape_text(each(values, pa.string(), lambda value: format(value, "f")), target)
     return _shape_text(values.cast(pa.string()), target)
@@ -283,7 +282,7 @@ def _float_to_float(values: pa.Array, _source: PaimonDataType, target: PaimonDat
 
 
 def _float_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    texts = each(values, pa.string(), lambda value: java_text(value, single=False))
+    texts = each(values, pa.string(), lambda number: java_text(number, single=False))
     return _RULES["text", "decimal"](texts, source, target)
 
 
@@ -311,7 +310,7 @@ def _decimal_to_integer(values: pa.Array, _source: PaimonDataType, target: Paimo
 
 def _decimal_to_float(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     convert = nearest_float32 if target.root == "FLOAT" else float
-    return each(values, arrow_type(target), lambda value: None if value is None else convert(value))  # type: ignore[arg-type] # the dictionary holds decimals
+    return each(values, arrow_type(target), convert)
 
 
 def _shape_text(values: pa.Array, target: PaimonDataType) -> pa.Array:
@@ -335,7 +334,7 @@ def _shape_bytes(values: pa.Array, target: PaimonDataType) -> pa.Array:
     cut = pc.binary_slice(values, 0, length)
     if target.root == "VARBINARY":
         return cut
-    return each(cut, pa.binary(), lambda value: value if value is None else bytes(value).ljust(length, b"\0"))  # type: ignore[call-overload] # the dictionary holds bytes
+    return each(cut, pa.binary(), lambda value: value.ljust(length, b"\0"))
 
 
 def _to_bytes(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
@@ -349,12 +348,12 @@ def _bytes_to_text(values: pa.Array, _source: PaimonDataType, _target: PaimonDat
 
 def _text_to(function: Callable[[str, PaimonDataType], object]) -> Rule:
     def rule(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-        def convert(value: object) -> object:
+        def convert(text: str) -> object:
             try:
-                return None if value is None else function(str(value), target)
+                return function(text, target)
             except UnprovenError as error:
                 raise NotCastableError(
-                    f"{str(value)[:60]!r} is not cast from {type_text(source)} to {type_text(target)}"
+                    f"{text[:60]!r} is not cast from {type_text(source)} to {type_text(target)}"
                 ) from error
 
         return each(values, _parsed_type(target), convert).view(arrow_type(target))
@@ -389,15 +388,15 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("decimal", "decimal"): _decimal_to_decimal,
     ("decimal", "text"): _number_to_text,
     ("text", "boolean"): _text_to(lambda text, _: boolean_of(text)),
-    ("text", "integer"): _text_to(lambda text, kind: integer_of(text, _INTEGERS[kind.root])),
-    ("text", "float"): _text_to(lambda text, kind: float_of(text, single=kind.root == "FLOAT")),
-    ("text", "decimal"): _text_to(lambda text, kind: decimal_of(text, kind.precision or 10, kind.scale or 0)),
+    ("text", "integer"): _text_to(lambda text, dtype: integer_of(text, _INTEGERS[dtype.root])),
+    ("text", "float"): _text_to(lambda text, dtype: float_of(text, single=dtype.root == "FLOAT")),
+    ("text", "decimal"): _text_to(lambda text, dtype: decimal_of(text, dtype.precision or 10, dtype.scale or 0)),
     ("text", "text"): _text_to_text,
     ("text", "bytes"): _to_bytes,
     ("text", "date"): _text_to(lambda text, _: date_of(text)),
     ("text", "time"): _text_to(lambda text, _: time_of(text)),
     ("text", "timestamp"): _text_to(
-        lambda text, kind: timestamp_of(text, kind.precision if kind.precision is not None else 6)
+        lambda text, dtype: timestamp_of(text, dtype.precision if dtype.precision is not None else 6)
     ),
     ("bytes", "text"): _bytes_to_text,
     ("bytes", "bytes"): _to_bytes,

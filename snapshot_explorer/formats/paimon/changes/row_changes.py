@@ -24,7 +24,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.formats.paimon.metadata.supported import check_table, flag
+from snapshot_explorer.formats.paimon.metadata.supported import check_single_branch, check_table
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
     keys_might_match,
@@ -36,6 +36,7 @@ from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, vectors_in
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, visible
+from snapshot_explorer.formats.settings import flag, word
 from snapshot_explorer.model import ROW_KIND, ChangeMode, Predicate, Split
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -49,7 +50,7 @@ _KEY = ("partition", "bucket", "level", "file_name")
 
 def producer_of(options: Mapping[str, str]) -> str:
     """Return the changelog producer: none, input, lookup or full-compaction."""
-    return options.get("changelog-producer", "none").strip().lower()
+    return word(options, "changelog-producer", "none")
 
 
 def changelog_splits(
@@ -133,6 +134,7 @@ def _of_versions(
 def _check_schema(schema: PaimonSchema, options: Mapping[str, str], version: int) -> None:
     """Raise for features of the rows that are not supported, other than merging."""
     check_table(schema, {name: value for name, value in options.items() if name not in _ABOUT_MERGING}, version)
+    check_single_branch(options, version)
     if flag(options, "data-evolution.enabled"):
         raise refusal(features.CHANGES_OF_EVOLUTION, version=version)
     if any(field.name == ROW_KIND for field in schema.fields):
@@ -148,7 +150,7 @@ def _checked(
         return entries
     if pc.any(pc.less(entries.column("bucket"), 0), min_count=0).as_py():
         raise refusal(features.CHANGES_OF_POSTPONED_BUCKETS, version=snapshot.id)
-    first_row = options.get("merge-engine", "").strip().lower() == "first-row"
+    first_row = word(options, "merge-engine") == "first-row"
     if not first_row and not flag(options, "deletion-vectors.enabled"):
         return entries
     upper = entries.filter(pc.greater(entries.column("level"), 0))

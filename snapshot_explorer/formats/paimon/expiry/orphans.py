@@ -14,10 +14,15 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
-from snapshot_explorer.formats.paimon.metadata.contents import METADATA, check_counts, check_sizes, list_of
+from snapshot_explorer.formats.paimon.metadata.contents import (
+    KEPT_LISTS,
+    METADATA,
+    checked_entries,
+    list_of,
+)
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import INDEXES, MANIFESTS, Layout, manifest_path
-from snapshot_explorer.formats.paimon.metadata.manifests import read_entries, read_indexes, read_lists
+from snapshot_explorer.formats.paimon.metadata.manifests import read_indexes, read_lists
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.model import Listing, gaps_note
 from snapshot_explorer.storage import Storage
@@ -33,8 +38,6 @@ _OWN = re.compile(
 )
 _SNAPSHOTS = re.compile(rf"{_BRANCH}(?:snapshot|changelog)/[^/]+")
 _SHARED = (MANIFESTS, INDEXES, "statistics")
-_KEPT = {"snapshot": ("base", "delta", "changelog"), "tag": ("base", "delta"), "changelog": ("changelog",)}
-"""The manifest lists that exist as long as the file that references them."""
 
 
 def named_files(storage: Storage, histories: Mapping[str, PaimonHistory], listed: pa.Array) -> NamedFiles:
@@ -94,7 +97,7 @@ class _Names:
         for kind in ("base", "delta", "changelog"):
             named = list_of(snapshot, kind)
             if named is not None and self._is_new(named[0]):
-                manifests |= self._manifests_in(*named, snapshot, is_kept=kind in _KEPT[snapshot.file_kind])
+                manifests |= self._manifests_in(*named, snapshot, is_kept=kind in KEPT_LISTS[snapshot.file_kind])
         self.names.update(filter(None, (snapshot.statistics,)))
         self._add_manifests({name: manifests[name] for name in sorted(manifests) if self._is_new(name)}, snapshot)
         if snapshot.index_manifest is not None and self._is_new(snapshot.index_manifest):
@@ -135,11 +138,9 @@ class _Names:
                     continue
                 file = (manifest_path(name, snapshot.path), content)
                 try:
-                    check_sizes(manifests[name], [file])
-                    entries, counts = read_entries(
-                        [file], ("extra_files", "external_path"), limits=self._storage.limits
+                    entries, _ = checked_entries(
+                        manifests[name], [file], ("extra_files", "external_path"), limits=self._storage.limits
                     )
-                    check_counts(manifests[name], [file], counts)
                 except SnapshotExplorerError as error:
                     self._lacks(f"The manifest {MANIFESTS}/{name} could not be read", error)
                     continue

@@ -37,7 +37,7 @@ from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, parse_hint
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.formats.settings import SettingsReader
+from snapshot_explorer.formats.settings import SettingsReader, flag
 from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
@@ -362,7 +362,7 @@ def _notes(held: RetentionState, rule: _Rule) -> tuple[str, ...]:
             "The table has separate settings for changelogs (changelog.*): writers apply them when they expire "
             "snapshots, the command does not."
         )
-    if held.options.get("consumer.changelog-only", "").strip().lower() == "true":
+    if flag(held.options, "consumer.changelog-only"):
         notes.append("The table has consumer.changelog-only: writers apply it, the command does not.")
     return tuple(notes)
 

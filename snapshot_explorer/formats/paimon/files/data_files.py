@@ -274,7 +274,7 @@ def _orc(
         reader = OrcFile(source)
         _check_rows(file, reader.rows)
         _check_names(file, reader.schema.names, fields)
-        if legacy_zones and any(_has_zone(field.type) for field in fields):
+        if legacy_zones and any(field.type.has("TIMESTAMP_LTZ") for field in fields):
             _warn_of_zone(storage, file)
         micros = {field.name for field in fields if arrow_type(field.type) in _MICROS_OR_COARSER}
         yield from reader.batches([field.name for field in fields], micros)
@@ -296,11 +296,6 @@ def _warn_of_zone(storage: Storage, file: PaimonDataFile) -> None:
             zone,
             zone,
         )
-
-
-def _has_zone(data_type: PaimonDataType) -> bool:
-    parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
-    return data_type.root == "TIMESTAMP_LTZ" or any(_has_zone(part) for part in parts)
 
 
 def _avro(

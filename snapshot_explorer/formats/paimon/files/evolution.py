@@ -65,18 +65,18 @@ def is_exact(how: Mapping) -> bool:
     )
 
 
-def same(left: PaimonDataType, right: PaimonDataType) -> bool:
-    """Return whether two types are equal, including names and ids of fields, ignoring nullability."""
+def same(left: PaimonDataType, right: PaimonDataType, *, with_ids: bool = True) -> bool:
+    """Return whether two types are equal, including the names and ids of fields, ignoring nullability."""
     if left is right:  # files of the version's own schema
         return True
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
         return False
-    parts = ((left.key, right.key), (left.element, right.element))
-    if any((item is None) != (other is None) or (item and other and not same(item, other)) for item, other in parts):
+    if [field.name for field in left.fields] != [field.name for field in right.fields]:
         return False
-    return len(left.fields) == len(right.fields) and all(
-        (item.id, item.name) == (other.id, other.name) and same(item.type, other.type)
-        for item, other in zip(left.fields, right.fields, strict=True)
+    if with_ids and [field.id for field in left.fields] != [field.id for field in right.fields]:
+        return False
+    return len(left.parts) == len(right.parts) and all(
+        same(item, other, with_ids=with_ids) for item, other in zip(left.parts, right.parts, strict=True)
     )
 
 

@@ -11,16 +11,16 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import (
     ManifestLists,
-    check_counts,
-    check_sizes,
+    checked_entries,
     guarded,
     read_lists_of,
 )
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, manifest_path
-from snapshot_explorer.formats.paimon.metadata.manifests import DELETE, read_entries
-from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of, sql_text
+from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
+from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.formats.paimon.metadata.value_texts import sql_text
 from snapshot_explorer.storage import Storage
 
 _ELSEWHERE = ("deletion_vector", "deleted_rows", "data_change")
@@ -89,10 +89,7 @@ def entries_of(
             "see the column path of manifests()."
         )
     content = guarded(storage, snapshot, lambda: storage.read(path))
-    files = [(path, content)]
-    check_sizes(listed.slice(0, 1), files)
-    entries, counts = read_entries(files, limits=storage.limits)
-    check_counts(listed.slice(0, 1), files, counts)
+    entries, _ = checked_entries(listed.slice(0, 1), [(path, content)], None, limits=storage.limits)
     partitions = partitions_of(entries.column("partition"), schema)
     folders = folders_of(partitions, entries.column("bucket"), schema, options)
     words = pc.if_else(pc.equal(entries.column("kind"), DELETE), "remove", "add")

@@ -16,10 +16,11 @@ from snapshot_explorer.formats.paimon.changes.events import LastEvents, read_eve
 from snapshot_explorer.formats.paimon.metadata.data_types import arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.formats.paimon.metadata.supported import flag
+from snapshot_explorer.formats.paimon.metadata.supported import check_single_branch
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.metadata_columns import HIDDEN, SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.scans import scan
+from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.model import ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
@@ -44,6 +45,7 @@ def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: PaimonS
         rows = columns.empty_table()
     else:
         level = _top_level(newest) if name == "ro" and schema.primary_keys else None
+        check_single_branch(newest.options, snapshot.id)
         splits = scan(storage, schemas, snapshot, level=level).splits
         rows = _read(storage, splits, columns, with_kinds=name in ("audit_log", "binlog"))
     return _in_lists(rows) if name == "binlog" else rows

@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, type_text
-from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, legacy_text, sql_text
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.value_texts import legacy_text, sql_text
 
 _UNORDERED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB", "VECTOR")
-_COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
 _NULL = "null"
 
 
@@ -86,16 +86,6 @@ def mapped(names: Sequence[str], columns: Sequence[Sequence[str | None]], rows: 
     ]
 
 
-def format_of(file_name: str) -> str:
-    """Return the format in a data file's name, supported or not.
-
-    Source: paimon DataFilePathFactory.formatIdentifier.
-    """
-    words = file_name.split(".")
-    compressed = len(words) > 2 and words[-1] in _COMPRESSIONS  # noqa: PLR2004 - a name, a format and the compression
-    return words[-2] if compressed else words[-1]
-
-
 def iso_duration(span: timedelta | None) -> str | None:
     """Return a duration as Java prints it, such as `PT36H` or `PT1H0.5S`; days are hours.
 
@@ -136,7 +126,7 @@ def _java_type(data_type: PaimonDataType) -> str:
     if data_type.root == "VECTOR" and data_type.element:
         return f"VECTOR<{java_type(data_type.element)}, {data_type.length}>"
     if data_type.element:
-        return f"{data_type.root}<{', '.join(java_type(part) for part in (data_type.key, data_type.element) if part)}>"
+        return f"{data_type.root}<{', '.join(java_type(part) for part in data_type.parts)}>"
     if data_type.root == "TIMESTAMP_LTZ":
         return f"TIMESTAMP({data_type.precision}) WITH LOCAL TIME ZONE"
     return type_text(data_type)

@@ -17,7 +17,6 @@ from snapshot_explorer.formats.paimon.inspect.history_tables import parsed
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
 from snapshot_explorer.formats.paimon.inspect.texts import (
     braced,
-    format_of,
     java_texts,
     key_texts,
     mapped,
@@ -27,6 +26,7 @@ from snapshot_explorer.formats.paimon.inspect.texts import (
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
 from snapshot_explorer.formats.paimon.metadata.contents import ManifestLists, PaimonState
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type
+from snapshot_explorer.formats.paimon.metadata.layout import format_of
 from snapshot_explorer.formats.paimon.metadata.manifests import read_indexes
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema

@@ -16,7 +16,7 @@ from snapshot_explorer.formats.paimon.merge.engines import (
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.metadata.data_types import MAX_LENGTH, PaimonDataType, type_text
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.paimon.metadata.supported import flag
+from snapshot_explorer.formats.settings import flag, word
 
 _IGNORE_DELETE = (
     "ignore-delete",
@@ -42,7 +42,7 @@ def merge_rules(schema: PaimonSchema, options: Mapping[str, str], version: int) 
     return Rules(
         keys=schema.trimmed_primary_keys,
         sequence_fields=fields,
-        descending=options.get("sequence.field.sort-order", "").strip().lower() == "descending",
+        descending=word(options, "sequence.field.sort-order") == "descending",
         ignore_delete=_ignores_deletes(options),
         lookup=_looks_up(options),
         engine=_engine(schema, options, version, fields),
@@ -54,8 +54,9 @@ def _looks_up(options: Mapping[str, str]) -> bool:
 
     Source: paimon CoreOptions.needLookup.
     """
-    producer = options.get("changelog-producer", "").strip().lower()
-    return producer == "lookup" or any(flag(options, name) for name in ("force-lookup", "deletion-vectors.enabled"))
+    return word(options, "changelog-producer") == "lookup" or any(
+        flag(options, name) for name in ("force-lookup", "deletion-vectors.enabled")
+    )
 
 
 def _ignores_deletes(options: Mapping[str, str]) -> bool:
@@ -78,7 +79,7 @@ def _check_order(name: str, where: str, schema: PaimonSchema, version: int) -> N
 
 
 def _engine(schema: PaimonSchema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Engine:
-    name = options.get("merge-engine", "deduplicate").strip().lower()
+    name = word(options, "merge-engine", "deduplicate")
     match name:
         case "deduplicate":
             return Deduplicate()
@@ -242,13 +243,13 @@ def _collects(data_type: PaimonDataType | None, function: Function) -> bool:
     Releases differ in distinct byte arrays, and Java in floats of distinct rows. Retracts of elements that are not
     distinct are checked when they are read.
     """
-    if data_type is None or _has(data_type, "VARIANT"):
+    if data_type is None or data_type.has("VARIANT"):
         return False
     if not function.distinct:
         return True
     if data_type.root in ("BINARY", "VARBINARY"):
         return False
-    return data_type.root not in _NESTED or not _has(data_type, "FLOAT", "DOUBLE", "MAP", "MULTISET")
+    return data_type.root not in _NESTED or not data_type.has("FLOAT", "DOUBLE", "MAP", "MULTISET")
 
 
 def _is_table(data_type: PaimonDataType, function: Function) -> bool:
@@ -264,9 +265,4 @@ def _is_table(data_type: PaimonDataType, function: Function) -> bool:
     if not function.nested_key and (function.nested_sequence or function.null_keys != "merge"):
         return False
     # Without a key whole rows are compared, with another comparison of floats than elsewhere in Java.
-    return bool(function.nested_key) or not _has(data_type, "FLOAT", "DOUBLE", "MAP", "MULTISET", "VARIANT")
-
-
-def _has(data_type: PaimonDataType, *roots: str) -> bool:
-    parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
-    return data_type.root in roots or any(_has(part, *roots) for part in parts)
+    return bool(function.nested_key) or not data_type.has("FLOAT", "DOUBLE", "MAP", "MULTISET", "VARIANT")

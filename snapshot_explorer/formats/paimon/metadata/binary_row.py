@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.arrow import decimals
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import refusal
@@ -193,24 +194,12 @@ def _decimals(rows: _Rows, at: Offsets, nulls: Mask, data_type: PaimonDataType) 
         wide[:, 1] = wide[:, 0] >> 63
     else:
         begins, sizes = _pointed(rows, at, nulls, None)
-        if (sizes > 16).any() or ((sizes == 0) & ~nulls).any():  # noqa: PLR2004 - the width of the greatest decimal
+        if (sizes > decimals.BYTES).any() or ((sizes == 0) & ~nulls).any():
             raise _broken(f"contains a decimal of {int(sizes.max())} bytes")
-        wide = _widened(rows, begins, sizes)
+        wide = decimals.little_endian(rows.content, begins, np.where(nulls, 0, sizes)).view("<i8")
     wide[nulls] = 0
     validity = pa.array(~nulls).buffers()[1]
     return _checked(pa.Array.from_buffers(arrow_type(data_type), len(at), [validity, pa.py_buffer(wide)]))
-
-
-def _widened(rows: _Rows, begins: Offsets, sizes: Offsets) -> npt.NDArray[np.int64]:
-    """Return big-endian numbers of up to 16 bytes as little-endian ones of 16."""
-    # Byte j from the right is at begin + size - 1 - j; beyond the number, the sign is extended.
-    behind = sizes[:, None] - 1 - np.arange(16)
-    minimum = np.maximum(begins[:, None] + np.maximum(behind, 0), 0)
-    padded = np.append(rows.content, np.uint8(0))
-    little = padded[np.minimum(minimum, len(rows.content))]
-    sign = np.where(padded[np.minimum(begins, len(rows.content))] > 0x7F, 0xFF, 0).astype(np.uint8)  # noqa: PLR2004
-    little = np.where(behind >= 0, little, sign[:, None])
-    return np.ascontiguousarray(little).view("<i8")
 
 
 def _timestamps(rows: _Rows, at: Offsets, nulls: Mask, data_type: PaimonDataType, *, lenient: bool) -> pa.Array:

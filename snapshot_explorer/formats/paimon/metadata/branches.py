@@ -95,13 +95,11 @@ def check_field_ids(first: PaimonSchema, last: PaimonSchema, common: PaimonSchem
 def _fields_by_id(fields: Sequence[PaimonField]) -> dict[int, PaimonField]:
     """Return fields by their ids, those inside of nested types included."""
     result: dict[int, PaimonField] = {}
-    waiting: list[PaimonField | PaimonDataType] = list(fields)
+    waiting = [PaimonDataType(root="ROW", fields=tuple(fields))]
     while waiting:
-        item = waiting.pop()
-        if isinstance(item, PaimonField):
-            result[item.id] = item
-            item = item.type
-        waiting += [part for part in (item.key, item.element, *item.fields) if part is not None]
+        data_type = waiting.pop()
+        result |= {field.id: field for field in data_type.fields}
+        waiting += data_type.parts
     return result
 
 

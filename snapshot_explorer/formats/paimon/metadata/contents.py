@@ -29,6 +29,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import (
     read_lists,
 )
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -44,7 +45,7 @@ _KEEP_LONGER = (
     "choose a newer version. The table option snapshot.time-retained, 1 h by default, sets how long snapshots are "
     "kept; a tag keeps one longer."
 )
-_KEPT = {
+KEPT_LISTS = {
     "snapshot": ("base", "delta", "changelog"),
     "tag": ("base", "delta"),
     "changelog": ("changelog",),
@@ -97,11 +98,11 @@ def read_lists_of(storage: Storage, snapshot: PaimonSnapshot, kinds: Sequence[st
     """
     _check_readable(snapshot)
     chosen = [(kind, *named) for kind in kinds if (named := list_of(snapshot, kind)) is not None]
-    if any(kind not in _KEPT[snapshot.file_kind] for kind, _, _ in chosen):
+    if any(kind not in KEPT_LISTS[snapshot.file_kind] for kind, _, _ in chosen):
         chosen = [
             (kind, name, size)
             for kind, name, size in chosen
-            if kind in _KEPT[snapshot.file_kind] or storage.exists(manifest_path(name, snapshot.path))
+            if kind in KEPT_LISTS[snapshot.file_kind] or storage.exists(manifest_path(name, snapshot.path))
         ]
     paths = [manifest_path(name, snapshot.path) for _, name, _ in chosen]
     contents = _read(storage, snapshot, paths)
@@ -155,9 +156,7 @@ def read_written(
     extra = [manifest_path(snapshot.index_manifest, snapshot.path)] if with_indexes and snapshot.index_manifest else []
     contents = _read(storage, snapshot, paths + extra)
     files = list(zip(paths, contents[: len(paths)], strict=True))
-    check_sizes(listed, files)
-    entries, counts = read_entries(files, columns, limits=storage.limits)
-    check_counts(listed, files, counts)
+    entries, counts = checked_entries(listed, files, columns, limits=storage.limits)
     split = sum(counts[: int(kept[: lists.counts[0]].sum())])
     entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= split))
     indexes = read_indexes([(extra[0], contents[-1])] if extra else [], limits=storage.limits)[0]
@@ -186,10 +185,7 @@ def read_listed(
     """Return `FILE_COLUMNS` of the ENTRIES of some of a version's manifests, and the number of entries of each."""
     paths = [manifest_path(name, list_path) for name in listed.column("name").to_pylist()]
     files = list(zip(paths, _read(storage, snapshot, paths), strict=True))
-    check_sizes(listed, files)
-    entries, counts = read_entries(files, FILE_COLUMNS, limits=storage.limits)
-    check_counts(listed, files, counts)
-    return entries, counts
+    return checked_entries(listed, files, FILE_COLUMNS, limits=storage.limits)
 
 
 def index_of(storage: Storage, snapshot: PaimonSnapshot) -> pa.Table:
@@ -221,7 +217,7 @@ def read_changes(
     for index, _, _ in chosen:
         _check_readable(snapshots[index])
     paths = [manifest_path(name, snapshots[index].path) for index, name, _ in chosen]
-    is_kept = [kind in _KEPT[snapshots[index].file_kind] for index, _, _ in chosen]
+    is_kept = [kind in KEPT_LISTS[snapshots[index].file_kind] for index, _, _ in chosen]
     unread = [position for position, path in enumerate(paths) if path not in lists]
     rest = _read_present(storage, [paths[position] for position in unread], [is_kept[position] for position in unread])
     contents = dict(zip(unread, rest, strict=True))
@@ -278,7 +274,7 @@ def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] |
 def check_known(snapshots: Sequence[PaimonSnapshot], changes: Changes, kind: str) -> None:
     """Raise if changes lack a commit whose files should exist."""
     for snapshot, known in zip(snapshots, changes.known, strict=True):
-        if not known and kind in _KEPT[snapshot.file_kind]:
+        if not known and kind in KEPT_LISTS[snapshot.file_kind]:
             raise SnapshotNotFoundError(
                 f"The changes of version {snapshot.id} cannot be read: the files of the {kind} manifest list in "
                 f"{snapshot.path} are gone. It probably expired during the read, otherwise the table has lost a file; "
@@ -302,9 +298,7 @@ def _entries_of(
     kept = [row for row, owner in enumerate(owners.tolist()) if known[owner]]
     files = [(manifest_path(names[row], "a manifest list"), contents[names[row]] or b"") for row in kept]
     listed = rows.take(pa.array(kept, pa.int64()))
-    check_sizes(listed, files)
-    entries, counts = read_entries(files, columns, limits=storage.limits)
-    check_counts(listed, files, counts)
+    entries, counts = checked_entries(listed, files, columns, limits=storage.limits)
     return Changes(entries=entries, commits=np.repeat(owners[kept], counts), known=tuple(known))
 
 
@@ -364,14 +358,17 @@ def _check_readable(snapshot: PaimonSnapshot) -> None:
         )
 
 
-def check_sizes(listed: pa.Table, files: Sequence[tuple[str, bytes]]) -> None:
-    """Check the sizes of manifests against those in their lists."""
+def checked_entries(
+    listed: pa.Table, files: Sequence[tuple[str, bytes]], columns: Sequence[str] | None, *, limits: Limits
+) -> tuple[pa.Table, list[int]]:
+    """Return `read_entries` of manifests after comparing their sizes and counts with their lists.
+
+    Args:
+        listed: LIST, a row for each manifest.
+    """
     for (path, content), size in zip(files, listed.column("size_bytes").to_pylist(), strict=True):
         check_size(path, len(content), size, by=METADATA)
-
-
-def check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: Sequence[int]) -> None:
-    """Check the number of entries of manifests against the counts in their lists."""
+    entries, counts = read_entries(files, columns, limits=limits)
     totals = pc.add(listed.column("added"), listed.column("deleted")).to_pylist()
     for (path, _), total, count in zip(files, totals, counts, strict=True):
         if total is not None and total != count:
@@ -379,6 +376,7 @@ def check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: S
                 f"{path} has {count} entries, but its manifest list records {total}: it was cut short or replaced. "
                 "Compare it with a copy of the table, or choose another version."
             )
+    return entries, counts
 
 
 def _check_total(snapshot: PaimonSnapshot, alive: pa.Table) -> None:

@@ -31,6 +31,15 @@ class PaimonDataType:
     """Type of an ARRAY's, MULTISET's or VECTOR's items, and of a MAP's values."""
     fields: "tuple[PaimonField, ...]" = ()
 
+    @property
+    def parts(self) -> "list[PaimonDataType]":
+        """The types that it consists of: of keys, of items, of fields."""
+        return [part for part in (self.key, self.element) if part] + [field.type for field in self.fields]
+
+    def has(self, *roots: str) -> bool:
+        """Return whether it, or a type in it, has one of these roots."""
+        return self.root in roots or any(part.has(*roots) for part in self.parts)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaimonField:
@@ -302,7 +311,7 @@ def field_ids(data_type: PaimonDataType, number: int | None = None) -> FieldIds:
     """Return the ids of the fields in a type, under the id of its own field."""
     if data_type.root == "ROW":
         return FieldIds(id=number, parts=tuple(field_ids(field.type, field.id) for field in data_type.fields))
-    parts = [field_ids(part) for part in (data_type.key, data_type.element) if part]
+    parts = [field_ids(part) for part in data_type.parts]
     return FieldIds(id=number, parts=(*parts, FieldIds(id=None)) if data_type.root == "MULTISET" else tuple(parts))
 
 

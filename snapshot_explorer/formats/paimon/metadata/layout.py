@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.settings import flag
 
 MANIFESTS = "manifest"
 INDEXES = "index"
@@ -17,6 +18,7 @@ POSTPONED = -2
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{}\[\]^]')
 _UNSAFE = r"[/\\\x00]|\.\."
 _UNSAFE_PARTS = (b"/", b"\\", b"\0", b"..")
+_COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
@@ -83,22 +85,22 @@ def manifest_path(name: str, source: str) -> str:
     return f"{MANIFESTS}/{safe_name(name, source)}"
 
 
+def format_of(file_name: str) -> str:
+    """Return the format in a data file's name, supported or not.
+
+    Source: paimon DataFilePathFactory.formatIdentifier.
+    """
+    words = file_name.split(".")
+    is_compressed = len(words) > 2 and words[-1] in _COMPRESSIONS  # noqa: PLR2004 - a name, a format and the compression
+    return words[-2] if is_compressed else words[-1]
+
+
 def escape(text: str) -> str:
     """Return the text of a partition column or value, escaped for a path.
 
     Source: paimon PartitionPathUtils.escapePathName.
     """
     return _ESCAPED.sub(lambda match: f"%{ord(match.group()):02X}", text)
-
-
-def bucket_folder(partition: Sequence[tuple[str, str | None]], bucket: int, options: Mapping[str, str]) -> str:
-    """Return the folder of a partition's bucket; see `bucket_folders`.
-
-    Args:
-        partition: Partition columns, outermost first, with the text of their values in paths.
-        bucket: The bucket; -2 is `bucket-postpone`.
-    """
-    return bucket_folders([(name, [value]) for name, value in partition], [bucket], options)[0]
 
 
 def bucket_folders(
@@ -128,14 +130,6 @@ def bucket_folders(
     return list(map("/".join, zip(*firsts, *segments, lasts, strict=True)))
 
 
-def data_path(folder: str, name: str, external: str | None) -> str:
-    """Return the location of a data file: its path under the root, or the full location in its entry.
-
-    `Storage.resolve_external` resolves a full location.
-    """
-    return external or f"{folder}/{name}"
-
-
 def index_path(folder: str, name: str, external: str | None, options: Mapping[str, str]) -> str:
     """Return the location of an index file: its path under the root, or the full location in its entry.
 
@@ -143,5 +137,5 @@ def index_path(folder: str, name: str, external: str | None, options: Mapping[st
     """
     if external:
         return external
-    beside = options.get("index-file-in-data-file-dir", "false").strip().lower() == "true"
+    beside = flag(options, "index-file-in-data-file-dir")
     return f"{folder if beside else INDEXES}/{name}"

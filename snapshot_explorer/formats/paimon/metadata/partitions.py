@@ -1,9 +1,7 @@
 """The partitions of manifest entries: typed values, text and folders, computed once per distinct partition."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +11,11 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.features import refusal
-from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
-from snapshot_explorer.formats.paimon.metadata.layout import bucket_folders, data_path
+from snapshot_explorer.formats.paimon.metadata.layout import bucket_folders
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.value_texts import legacy_text, sql_text
+from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.storage import Storage
 
 
@@ -65,7 +62,7 @@ def folders_of(
 
     Source: paimon docs, "File Layouts".
     """
-    legacy = options.get("partition.legacy-name", "true").strip().lower() == "true"
+    legacy = flag(options, "partition.legacy-name", default=True)
     formatter = legacy_text if legacy else sql_text
     fields = [schema.field(name) for name in schema.partition_keys]
     columns = [formatter(partitions.values.column(index), field.type) for index, field in enumerate(fields)]
@@ -100,7 +97,7 @@ def data_paths(entries: pa.Table, folders: pa.Array, storage: Storage, *, strict
     listed = zip(folders.to_pylist(), names.to_pylist(), external.to_pylist(), strict=True)
     return pa.array(
         [
-            external_path(storage, location, strict=strict) if location else data_path(folder, name, None)
+            external_path(storage, location, strict=strict) if location else f"{folder}/{name}"
             for folder, name, location in listed
         ],
         pa.string(),
@@ -115,111 +112,3 @@ def external_path(storage: Storage, location: str, *, strict: bool) -> str:
         if strict:
             raise
         return location
-
-
-_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_FRACTION_DIGITS = 9
-_PLAIN_FROM = 1e-3
-_PLAIN_UNTIL = 1e7
-
-
-def sql_text(values: pa.Array | pa.ChunkedArray, data_type: PaimonDataType) -> list[str | None]:
-    """Return each value as SQL casts it to a string, None for null.
-
-    DATE `2026-01-01`; TIMESTAMP `2026-01-01 12:00:00.123` with as many digits as its precision, local-zone ones in
-    UTC; true, false; decimals plain; bytes in hexadecimal.
-
-    Source: paimon CastExecutors, DateTimeUtils.formatTimestamp.
-    """
-    return _text(values, data_type, _SQL)
-
-
-def legacy_text(values: pa.Array | pa.ChunkedArray, data_type: PaimonDataType) -> list[str | None]:
-    """Return each value as Java prints its internal form, which folder names use by default.
-
-    DATE as days since 1970, TIME as milliseconds of the day, TIMESTAMP `2026-01-01T12:00:00.123` with seconds left
-    out when zero and 0, 3, 6 or 9 digits, FLOAT and DOUBLE as `1.0E20`.
-
-    Source: paimon docs, "partition.legacy-name"; java.time.LocalDateTime.toString, java.lang.Double.toString.
-    """
-    return _text(values, data_type, _LEGACY)
-
-
-def _text(
-    values: pa.Array | pa.ChunkedArray,
-    data_type: PaimonDataType,
-    formatters: "dict[str, Callable[[Any, PaimonDataType], str]]",
-) -> list[str | None]:
-    if pa.types.is_temporal(values.type):
-        width = pa.int32() if values.type.bit_width == 32 else pa.int64()  # noqa: PLR2004
-        values = values.cast(width)
-    formatter = formatters.get(data_type.root, _refused)
-    return [None if value is None else formatter(value, data_type) for value in values.to_pylist()]
-
-
-def _plain(value: Any, _: PaimonDataType) -> str:
-    return str(value)
-
-
-def _refused(_: Any, data_type: PaimonDataType) -> str:
-    raise refusal(features.BINARY_PARTITION_FOLDERS, type=data_type.root)
-
-
-def _time(value: Any, data_type: PaimonDataType) -> str:
-    seconds, millis = divmod(int(value), 1_000)
-    digits = f"{millis:03d}"[: data_type.precision or 0]
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}" + (f".{digits}" if digits else "")
-
-
-def _moment(value: int, data_type: PaimonDataType) -> tuple[str, str]:
-    precision = data_type.precision or 0
-    unit = _UNITS["ms" if precision <= 3 else "us" if precision <= 6 else "ns"]  # noqa: PLR2004
-    seconds, rest = divmod(value, unit)
-    return str(np.datetime64(seconds, "s")), f"{rest * (_UNITS['ns'] // unit):0{_FRACTION_DIGITS}d}"
-
-
-def _sql_timestamp(value: Any, data_type: PaimonDataType) -> str:
-    moment, fraction = _moment(int(value), data_type)
-    precision = data_type.precision or 0
-    kept = fraction[:precision] + fraction[precision:].rstrip("0")
-    return moment.replace("T", " ") + (f".{kept}" if kept else "")
-
-
-def _legacy_timestamp(value: Any, data_type: PaimonDataType) -> str:
-    moment, fraction = _moment(int(value), data_type)
-    if not moment.startswith("-") and len(moment.partition("-")[0]) > 4:  # noqa: PLR2004 - Java marks years past 9999
-        moment = f"+{moment}"
-    kept = next(fraction[:digits] for digits in (0, 3, 6, 9) if not fraction[digits:].strip("0"))
-    if kept:
-        return f"{moment}.{kept}"
-    return moment.removesuffix(":00")
-
-
-def _java_float(value: Any, data_type: PaimonDataType) -> str:
-    """Return a number as Java prints it: plain from 0.001 to 10 million, else with an exponent."""
-    number = np.float32(value) if data_type.root == "FLOAT" else np.float64(value)
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_UNTIL:
-        return str(np.format_float_positional(number, unique=True, trim="0"))
-    digits, _, exponent = np.format_float_scientific(number, unique=True, trim="0").partition("e")
-    return f"{digits}E{int(exponent)}"
-
-
-_SQL: dict[str, Callable[[Any, PaimonDataType], str]] = {
-    "BOOLEAN": lambda value, _: "true" if value else "false",
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "CHAR", "VARCHAR"), _plain),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), _java_float),
-    **dict.fromkeys(("BINARY", "VARBINARY"), lambda value, _: bytes(value).hex()),
-    "DECIMAL": lambda value, _: f"{value:f}",
-    "DATE": lambda value, _: str(np.datetime64(int(value), "D")),
-    "TIME": _time,
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ"), _sql_timestamp),
-}
-_LEGACY = _SQL | {
-    **dict.fromkeys(("DATE", "TIME"), _plain),
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ"), _legacy_timestamp),
-    **dict.fromkeys(("BINARY", "VARBINARY"), _refused),
-}

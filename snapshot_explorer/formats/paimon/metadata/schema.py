@@ -50,10 +50,6 @@ class PaimonSchema:
             f"schema/schema-{self.id} has no column {name!r}, which the table's metadata references."
         )
 
-    def flag(self, option: str) -> bool:
-        """Return whether a boolean option is on. A missing option is off."""
-        return self.options.get(option, "false").strip().lower() == "true"
-
 
 def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> PaimonSchema:
     """Return the schema in a schema file.
@@ -160,39 +156,24 @@ def checked_schema(schema: PaimonSchema, number: int, path: str) -> PaimonSchema
 class Schemas:
     """Reads and caches schema files. Thread-safe."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        layout: Layout,
-        *,
-        hidden_options: frozenset[str] = frozenset(),
-        is_pinned: bool = False,
-    ) -> None:
+    def __init__(self, storage: Storage, layout: Layout, *, is_pinned: bool = False) -> None:
         """Bind to a branch. Reads nothing.
 
         Args:
-            hidden_options: Options that are removed from the newest schema.
             is_pinned: Whether the newest schema is read once, at first use, so that a writer cannot change it.
         """
         self._storage = storage
         self._layout = layout
         self._lock = threading.Lock()
         self._known: OrderedDict[int, PaimonSchema] = OrderedDict()
-        self._hidden_options = hidden_options
         self._is_pinned = is_pinned
         self._newest: PaimonSchema | None = None
-
-    def without(self, options: frozenset[str]) -> "Schemas":
-        """Return the same schemas, with these options removed from the newest one. Reads nothing."""
-        result = Schemas(self._storage, self._layout, hidden_options=options, is_pinned=self._is_pinned)
-        result._known, result._lock, result._newest = self._known, self._lock, self._newest
-        return result
 
     def pinned(self) -> "Schemas":
         """Return the same schemas, with the newest one read only once. Reads nothing."""
         if self._is_pinned:
             return self
-        result = Schemas(self._storage, self._layout, hidden_options=self._hidden_options, is_pinned=True)
+        result = Schemas(self._storage, self._layout, is_pinned=True)
         result._known, result._lock = self._known, self._lock
         return result
 
@@ -208,13 +189,13 @@ class Schemas:
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
         """
         if self._newest:
-            return self._without_hidden(self._newest)
+            return self._newest
         return self._with_number(self._newest_number(), existing)
 
     @property
     def known_newest(self) -> PaimonSchema | None:
         """Return the newest schema if it is pinned and was read; otherwise None. Reads nothing."""
-        return self._without_hidden(self._newest) if self._newest else None
+        return self._newest
 
     def _with_number(self, number: int, existing: int) -> PaimonSchema:
         """Return the newest schema, given its id in a listing."""
@@ -231,13 +212,7 @@ class Schemas:
             raise refusal(features.TABLE_TYPES, root=self._storage.root, type=table_type)
         if self._is_pinned:
             self._newest = schema
-        return self._without_hidden(schema)
-
-    def _without_hidden(self, schema: PaimonSchema) -> PaimonSchema:
-        if self._hidden_options.isdisjoint(schema.options):
-            return schema
-        kept = {name: value for name, value in schema.options.items() if name not in self._hidden_options}
-        return replace(schema, options=kept)
+        return schema
 
     def with_newest(self, number: int) -> tuple[PaimonSchema, PaimonSchema]:
         """Return a schema by id, and the newest one. The requests of both are concurrent."""

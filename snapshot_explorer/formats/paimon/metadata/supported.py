@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from snapshot_explorer.formats.features import Feature, refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, type_text
+from snapshot_explorer.formats.paimon.metadata.layout import format_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.formats.settings import flag
 
 FORMATS = ("parquet", "orc", "avro", "blob")
-_COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
 _SYSTEM_COLUMNS = ("_ROW_ID", "_SEQUENCE_NUMBER")
 _FLAGS = {
     feature.keyword: feature
@@ -19,18 +20,14 @@ _FLAGS = {
         features.SNAPSHOT_ORDERING,
     )
 }
+FALLBACK, PRIMARY = "scan.fallback-branch", "scan.primary-branch"
+"""Options with another branch, which reads combine with this one."""
+_BRANCHES = {FALLBACK: features.FALLBACK_BRANCH_CHANGES, PRIMARY: features.PRIMARY_BRANCH_CHANGES}
 _OPTIONS = {
-    "scan.fallback-branch": features.FALLBACK_BRANCH_CHANGES,
-    "scan.primary-branch": features.PRIMARY_BRANCH_CHANGES,
     features.BLOB_DESCRIPTORS.keyword: features.BLOB_DESCRIPTORS,
     features.BLOB_VIEWS.keyword: features.BLOB_VIEWS,
 }
 _TYPES = {"BLOB": features.BLOB_COLUMNS, "VECTOR": features.VECTOR_COLUMNS}
-
-
-def flag(options: Mapping[str, str], name: str) -> bool:
-    """Return whether a boolean option is on. A missing option is off."""
-    return options.get(name, "false").strip().lower() == "true"
 
 
 def check_table(schema: PaimonSchema, options: Mapping[str, str], version: int) -> None:
@@ -46,6 +43,13 @@ def check_table(schema: PaimonSchema, options: Mapping[str, str], version: int) 
             raise refusal(_TYPES[data_type.root], version=version, column=field.name, type=type_text(data_type))
 
 
+def check_single_branch(options: Mapping[str, str], version: int) -> None:
+    """Raise if reads combine the table's branch with another one: then its events are not all in this branch."""
+    for name, feature in _BRANCHES.items():
+        if options.get(name, "").strip():
+            raise refusal(feature, version=version, option=name, value=options[name])
+
+
 def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]:
     for name, value in options.items():
         if name in _FLAGS and flag(options, name):
@@ -59,8 +63,7 @@ def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]
 def _unread(data_type: PaimonDataType) -> PaimonDataType | None:
     if data_type.root in _TYPES:
         return data_type
-    parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
-    return next((unread for unread in map(_unread, parts) if unread), None)
+    return next((unread for unread in map(_unread, data_type.parts) if unread), None)
 
 
 def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], file_name: str, version: int) -> None:
@@ -81,11 +84,9 @@ def check_no_blobs(written: Sequence[str] | None, columns: Iterable[PaimonField]
 
 def file_format(file_name: str, version: int) -> str:
     """Return the format of a data file by its extension: parquet, orc, avro or blob."""
-    words = file_name.lower().split(".")
-    result = words[-1] if len(words) > 1 else ""
-    if result in _COMPRESSIONS and len(words) > 2:  # noqa: PLR2004 - a name, a format and the compression
-        result = words[-2]
-    if result not in FORMATS or ".vector." in file_name.lower():
-        format_name = "vector store" if ".vector." in file_name.lower() else result or "unknown"
+    name = file_name.lower()
+    result = format_of(name) if "." in name else "unknown"
+    if result not in FORMATS or ".vector." in name:
+        format_name = "vector store" if ".vector." in name else result
         raise refusal(features.OTHER_FILE_FORMATS, version=version, format=format_name, file=file_name)
     return result

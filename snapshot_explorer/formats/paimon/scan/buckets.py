@@ -9,8 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.decimals import minimal_bytes
+from snapshot_explorer.arrow.murmur3 import murmur3
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_field
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.formats.settings import word
 from snapshot_explorer.model import Predicate
 
 _MAX_KEYS = 1_000
@@ -30,7 +33,6 @@ _INLINE = 7
 _COMPACT_DECIMAL = 18
 _MILLIS = 3
 _SEED = 42
-_BITS = 0xFFFF_FFFF
 
 
 def ruled_out(
@@ -67,7 +69,7 @@ def bucket_key(schema: PaimonSchema) -> tuple[PaimonField, ...] | None:
     options = schema.options
     if options.get("bucket", "").strip() in ("-1", "-2"):
         return None
-    if options.get("bucket-function.type", "default").strip().lower() != "default":
+    if word(options, "bucket-function.type", "default") != "default":
         return None
     named = tuple(name.strip() for name in options.get("bucket-key", "").split(",") if name.strip())
     by_name = {field.name: field for field in schema.fields}
@@ -122,7 +124,7 @@ def _decimal(value: pa.Scalar, data_type: PaimonDataType, end: int) -> tuple[byt
     number = int(value.as_py().scaleb(data_type.scale or 0))
     if is_compact:
         return struct.pack("<q", number), b""
-    content = number.to_bytes((number if number >= 0 else ~number).bit_length() // 8 + 1, "big", signed=True)
+    content = minimal_bytes(number)
     return struct.pack("<ii", len(content), end), content.ljust(16, b"\0")
 
 
@@ -137,23 +139,12 @@ def _time(value: pa.Scalar, data_type: PaimonDataType, end: int) -> tuple[bytes,
 
 
 def hash_of(row: bytes) -> int:
-    """Return the hash of a BinaryRow without its arity: Murmur3 over its words, as a signed 32-bit integer.
+    """Return the hash of a BinaryRow without its arity, as a signed 32-bit integer.
 
     Source: paimon MurmurHashUtils.hashBytesByWords.
     """
-    result = _SEED
-    for (word,) in struct.iter_unpack("<I", row):
-        mixed = _rotated(word * 0xCC9E2D51 & _BITS, 15) * 0x1B873593 & _BITS
-        result = (_rotated(result ^ mixed, 13) * 5 + 0xE6546B64) & _BITS
-    result ^= len(row)
-    result = (result ^ result >> 16) * 0x85EBCA6B & _BITS
-    result = (result ^ result >> 13) * 0xC2B2AE35 & _BITS
-    result ^= result >> 16
+    result = murmur3(row, seed=_SEED)
     return result - (result >> 31 << 32)
-
-
-def _rotated(word: int, bits: int) -> int:
-    return (word << bits | word >> 32 - bits) & _BITS
 
 
 def bucket_of(hashed: int, total: int) -> int:

@@ -22,9 +22,9 @@ from snapshot_explorer.formats.paimon.metadata.contents import Keep
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.formats.paimon.scan import buckets, statistics
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
+from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import Bounds, Predicate, Split
 from snapshot_explorer.visible import logger_of
@@ -180,7 +180,7 @@ def _as_mask(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
 
 def _holds_whole_rows(files: Files) -> bool:
     """Return whether each file contains all columns of its rows. Otherwise its statistics do not describe the rows."""
-    if flag(files.options, "data-evolution.enabled") or files.schema.flag("data-evolution.enabled"):
+    if flag(files.options, "data-evolution.enabled") or flag(files.schema.options, "data-evolution.enabled"):
         return False
     written = files.entries.column("write_columns")
     if written.null_count == len(written):

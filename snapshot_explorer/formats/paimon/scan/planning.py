@@ -30,11 +30,11 @@ from snapshot_explorer.formats.paimon.metadata.supported import (
     check_table,
     check_write_columns,
     file_format,
-    flag,
 )
 from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonPlan, has_plain_columns
 from snapshot_explorer.formats.paimon.scan.sections import sections
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
+from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20
@@ -129,7 +129,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     table = _Table(
         schema=_bare(schema),
         rules=merge_rules(schema, options, version) if schema.primary_keys else None,
-        legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
+        legacy_zones=flag(options, "orc.timestamp-ltz.legacy.type", default=True),
         version=version,
         file_schemas={number: _bare(result) for number, result in file_schemas.items()},
         vectors=vectors,
@@ -170,7 +170,7 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
     table = _Table(
         schema=_bare(schema),
         rules=None,
-        legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
+        legacy_zones=flag(options, "orc.timestamp-ltz.legacy.type", default=True),
         version=version,
         file_schemas={number: _bare(schema_of_file) for number, schema_of_file in file_schemas.items()},
         vectors=vectors,

@@ -128,5 +128,4 @@ def differs_in_other_readers(data_type: PaimonDataType, file_format: str) -> boo
         return True
     if file_format == "orc" and data_type.root in ("TIME", "TIMESTAMP_LTZ", "CHAR"):
         return True
-    parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
-    return any(differs_in_other_readers(part, file_format) for part in parts)
+    return any(differs_in_other_readers(part, file_format) for part in data_type.parts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, pairwise
 
@@ -32,13 +32,14 @@ from snapshot_explorer.formats.paimon.merge.key_groups import (
 from snapshot_explorer.formats.paimon.merge.steps import RETRACTS
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.scan import metadata_columns
+from snapshot_explorer.formats.paimon.scan.metadata_columns import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
 _BATCH_ROWS = 65_536
 _GREATEST_KIND = 3
-_SEQUENCE = PaimonField(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=PaimonDataType(root="BIGINT", nullable=False))
+_SEQUENCE = replace(SEQUENCE_NUMBER, type=PaimonDataType(root="BIGINT", nullable=False))
 _KIND = PaimonField(id=2_147_483_645, name="_VALUE_KIND", type=PaimonDataType(root="TINYINT", nullable=False))
 
 

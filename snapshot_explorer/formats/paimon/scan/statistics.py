@@ -10,8 +10,9 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.formats.paimon.scan.metadata_columns import HIDDEN
 from snapshot_explorer.formats.statistics import struct_of, table_of, with_bounds
 from snapshot_explorer.model import Bounds
 
@@ -20,10 +21,7 @@ _PART_ENTRIES = 65_536
 
 ColumnPart = tuple[npt.NDArray[np.int64], pa.Array]
 Names = tuple[str, ...] | None
-_ROW_TRACKING = {
-    "_ROW_ID": PaimonField(id=2147483642, name="_ROW_ID", type=PaimonDataType(root="BIGINT")),
-    "_SEQUENCE_NUMBER": PaimonField(id=2147483646, name="_SEQUENCE_NUMBER", type=PaimonDataType(root="BIGINT")),
-}
+_HIDDEN = {field.name: field for field in HIDDEN}
 
 
 def with_statistics(
@@ -220,4 +218,4 @@ def _tuples(column: pa.ChunkedArray) -> list[Names]:
 
 
 def _field(schema: PaimonSchema, name: str) -> PaimonField:
-    return _ROW_TRACKING.get(name) or schema.field(name)
+    return _HIDDEN.get(name) or schema.field(name)

@@ -9,7 +9,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.paimon.metadata.supported import flag
+from snapshot_explorer.formats.settings import flag, word
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -40,11 +40,11 @@ def visible(entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str],
         name = entries.filter(postponed).column("file_name")[0].as_py()
         raise refusal(features.UNDECLARED_POSTPONED_BUCKETS, version=version, postponed=_POSTPONED, file=name)
     shown = pc.invert(postponed)
-    if options.get("merge-engine", "").strip().lower() == "first-row":
+    if word(options, "merge-engine") == "first-row":
         shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
     if has_vectors(options) and not flag(options, "deletion-vectors.merge-on-read"):
         shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
-        if not schema.flag(_ENABLED):
+        if not flag(schema.options, _ENABLED):
             _check_switched(entries, version)
     return shown
 
