@@ -68,6 +68,21 @@ def test_a_plan_tells_the_files_of_both_and_nothing_of_partitions_that_do_not_co
     assert at(table, 4).plan().to_arrow()["skipped"].null_count == 6
 
 
+@pytest.mark.parametrize(
+    ("option", "branch"), [("scan__fallback-branch", "fallback"), ("scan__primary-branch", "primary")]
+)
+def test_changes_of_rows_of_two_branches_are_refused(table, option, branch):
+    for schema in (table / "schema").iterdir():
+        rewrite(schema, options={"scan__fallback-branch": "", option: "rt"})
+    orders = snapshot_explorer.open_table(str(table))
+    refused = f"The rows of version 4 need row changes of a {branch} branch"
+
+    with pytest.raises(UnsupportedFeatureError, match=refused):
+        orders.inspect("audit_log", 4)
+    with pytest.raises(UnsupportedFeatureError, match=f"row changes of a {branch} branch"):
+        orders.row_changes(1, 4, mode="delta")
+
+
 def test_the_branch_itself_is_read_alone(table):
     rows = snapshot_explorer.open_table(str(table), branch="rt").at("latest").to_arrow()
 

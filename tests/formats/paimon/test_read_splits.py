@@ -33,8 +33,6 @@ def names(split):
         ("chain-table.enabled", "true", "a chain table"),
         ("sequence.snapshot-ordering", "true", "rows ordered by snapshot"),
         ("pk-clustering-override", "true", "files that are clustered"),
-        ("scan.fallback-branch", "rt", "a fallback branch"),
-        ("scan.primary-branch", "rt", "a primary branch"),
         ("fields.m.map.storage-layout", "columns", "other storage layouts of maps"),
         ("blob-descriptor-field", "v", "blobs that are stored as descriptors"),
         ("blob-view-field", "v", "blobs that are views"),

@@ -10,7 +10,7 @@ from pyarrow import orc
 
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, parse_type
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.paimon.scan import read
+from snapshot_explorer.formats.paimon.scan import planning, read
 from snapshot_explorer.limits import DEFAULT
 
 STATS = pa.list_(pa.int64())
@@ -94,7 +94,7 @@ def splits(
     version_schema, entries, *, options=None, vectors=None, file_schemas=None, partitions=None, folder="bucket-0/"
 ):
     table = pa.Table.from_pylist(entries, pa.schema(list(ENTRY.items())))
-    return read.splits(
+    return planning.splits(
         schema=version_schema,
         options=options or {},
         entries=table,
