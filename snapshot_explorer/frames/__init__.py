@@ -1,13 +1,12 @@
 """Metadata tables: the Arrow schema of each, and `Frame`, which wraps one and draws it."""
 
-from snapshot_explorer.frames.frame import (
-    Frame,
+from snapshot_explorer.frames.exports import Exportable
+from snapshot_explorer.frames.frame import Frame, drawn_of_commits, non_empty_columns
+from snapshot_explorer.frames.pandas_types import (
     PandasTypes,
     as_pandas,
     check_types,
     decimal_columns,
-    drawn_of_commits,
-    non_empty_columns,
     rows_as_pandas,
 )
 from snapshot_explorer.frames.schemas import (
@@ -98,6 +97,7 @@ __all__ = [
     "TWINS",
     "UTC_MILLIS",
     "VERIFIED",
+    "Exportable",
     "Frame",
     "PandasTypes",
     "as_pandas",

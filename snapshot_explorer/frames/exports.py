@@ -1,22 +1,101 @@
-"""Rows of any type as JSON text, and as columns that a CSV file can have; the path of a file to write."""
+"""`Exportable`: results that export their rows. Rows of any type as JSON text and as columns of a CSV file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.frames.pandas_types import as_pandas
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from os import PathLike
+
+    import pandas as pd
 
 _IN_TABLES = ("_delta_log", "metadata/*.metadata.json", "schema/schema-[0-9]*", ".hoodie/hoodie.properties*")
 """What the folder of a table contains, by format."""
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+
+
+class Exportable:
+    """A result with rows, which it exports to files and to other libraries.
+
+    Libraries that read Arrow data accept it (`pyarrow.table(result)`, DuckDB, polars). Methods that write a file raise
+    OSError if it cannot be written.
+    """
+
+    __slots__ = ()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as pandas with Arrow dtypes: integers with nulls stay integers. Maps become dicts."""
+        return as_pandas(self.to_arrow(), maps_as_dicts=True)
+
+    @overload
+    def to_json(self, path: None = None) -> str: ...
+    @overload
+    def to_json(self, path: str | PathLike[str]) -> None: ...
+    def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Return the rows as JSON text, a list with an object per row; with a path, write it there.
+
+        Times are ISO 8601 in UTC, decimals and binary text, what JSON has no number for null.
+        """
+        content = json_text(self.to_arrow())
+        if path is None:
+            return content
+        Path(output_path(path)).write_text(content, encoding="utf-8")
+        return None
+
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | PathLike[str]) -> None: ...
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Return the rows as CSV text with a header; with a path, write it there.
+
+        Structs become a column per field, such as `before.amount`, lists and maps JSON text, binary hexadecimal text.
+        An empty text stands in quotes, null does not.
+        """
+        from pyarrow import csv  # noqa: PLC0415 - loaded where it is used: it takes time
+
+        sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(output_path(path), "wb")
+        schema, parts = self._parts()
+        with sink:
+            with csv.CSVWriter(sink, self._csv_rows(schema.empty_table()).schema) as writer:
+                for part in parts:
+                    writer.write_table(self._csv_rows(part))
+            return sink.getvalue().to_pybytes().decode() if path is None else None
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the rows to a parquet file."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
+
+        schema, parts = self._parts()
+        with pq.ParquetWriter(output_path(path), schema) as writer:
+            for part in parts:
+                writer.write_table(part)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _parts(self) -> tuple[pa.Schema, Iterable[pa.Table]]:
+        """Return the schema of the rows, and the rows part by part."""
+        rows = self.to_arrow()
+        return rows.schema, [rows]
+
+    def _csv_rows(self, rows: pa.Table) -> pa.Table:
+        while any(pa.types.is_struct(field.type) for field in rows.schema):
+            rows = rows.flatten()
+        return flat(rows)
 
 
 def output_path(path: str | PathLike[str]) -> str:

@@ -13,7 +13,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.frames import Frame
+from snapshot_explorer.frames import Exportable, Frame
 from snapshot_explorer.lifetimes.intervals import (
     OPEN,
     Intervals,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import numpy.typing as npt
-    import pandas as pd
     import plotly.graph_objects as go
 
     from snapshot_explorer.model import Gap
@@ -48,10 +47,10 @@ _TOTALS = [frames.FILES.field(name) for name in _SUMMED]
 _FILES = frames.COMMITS.field("added_files").with_name("files")
 
 
-class FileLifetimes(Drawable):
+class FileLifetimes(Exportable, Drawable):
     """When each data file was added and removed, over the versions whose files are known. Immutable.
 
-    Displays as the LIFETIMES frame, and implements the Arrow PyCapsule interface. Reads nothing.
+    Displays as the LIFETIMES frame. Reads nothing.
     """
 
     def __init__(
@@ -234,7 +233,6 @@ class FileLifetimes(Drawable):
         return gaps_note(self.gaps, CHANGED_BY_NEXT)
 
     def to_arrow(self) -> pa.Table:
-        """Return the LIFETIMES frame as an Arrow table."""
         rows = self.intervals.rows
         first, last = self._ranges()
         versions = np.asarray(self.versions, np.int64)
@@ -253,15 +251,8 @@ class FileLifetimes(Drawable):
         arrays = [columns[name] if name in columns else rows.column(name) for name in frames.LIFETIMES.names]
         return pa.table(arrays, schema=frames.LIFETIMES)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the LIFETIMES frame as pandas with Arrow dtypes."""
-        return frames.as_pandas(self.to_arrow(), maps_as_dicts=True)
-
     def __len__(self) -> int:
         return int(self.intervals.rows.num_rows)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def tracks(self) -> Tracks:
         """Return the life of each file as a track; of many files the ones that were added last.
@@ -307,7 +298,6 @@ class FileLifetimes(Drawable):
         return self.picture(of, y=y).figure
 
     def drawing(self) -> Drawing:
-        """Return the drawing of the frame."""
         return self.frame.drawing()
 
     @cached_property

@@ -109,7 +109,6 @@ class Bisection(FrameResult):
 
     @property
     def frame(self) -> Frame:
-        """Return the evaluated versions as a frame."""
         return self.evaluated
 
     @property

@@ -142,7 +142,6 @@ class Blame(FrameResult):
 
     @property
     def frame(self) -> Frame:
-        """Return the lines as a frame."""
         return Frame(self.lines, title=f"What happened to rows of {self.name}", noun="changes of rows")
 
     def __len__(self) -> int:

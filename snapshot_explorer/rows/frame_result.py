@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.frames import Exportable
 from snapshot_explorer.render import Drawable
 
 if TYPE_CHECKING:
-    from os import PathLike
-
-    import pandas as pd
     import plotly.graph_objects as go
     import pyarrow as pa
 
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class FrameResult(Drawable):
-    """A result on versions of a table, whose data is a frame, which it exports as the frame does."""
+class FrameResult(Exportable, Drawable):
+    """A result on versions of a table, whose data is a frame."""
 
     path: str
     """The table's location."""
@@ -47,21 +45,4 @@ class FrameResult(Drawable):
         return self.picture().figure
 
     def to_arrow(self) -> pa.Table:
-        """Return the frame as an Arrow table."""
         return self.frame.to_arrow()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the frame as pandas with Arrow dtypes."""
-        return self.frame.to_pandas()
-
-    def to_json(self) -> str:
-        """Return the frame as JSON text."""
-        return self.frame.to_json()
-
-    def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the frame to a CSV file; a struct such as `before` becomes a column per field: `before.amount`."""
-        self.frame.to_csv(path)
-
-    def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the frame to a parquet file."""
-        self.frame.to_parquet(path)

@@ -96,7 +96,7 @@ def test_no_file_is_written_into_the_folder_of_any_table(name, tmp_path):
     with pytest.raises(InvalidArgumentError, match="s3://lake/log.csv is a URL, but files are written to the local"):
         rows.to_csv("s3://lake/log.csv")
     with pytest.raises(InvalidArgumentError, match="path must be the path of a file, got None"):
-        rows.to_csv(None)
+        rows.to_parquet(None)
     rows.to_csv(tmp_path / "log.csv")
 
     assert digest(folder) == before

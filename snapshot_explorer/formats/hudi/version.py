@@ -181,6 +181,7 @@ class HudiVersion(TableVersion):
         return self.changes(-1 if before is None else before, "auto")
 
     def changes(self, first: int, mode: ChangeMode) -> RowChanges:
+        """Return the rows that changed after another version up to this one; see `TableFormat.row_changes`."""
         last = 0 if self._number is None else self._number
         return RowChanges(
             schema=self.arrow_schema,

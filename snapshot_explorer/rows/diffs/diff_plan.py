@@ -179,7 +179,6 @@ class RowDiffPlan(Drawable):
         return Frame(self.partition_rows, title=f"{self.title}, by partition, not read", noun="partitions")
 
     def drawing(self) -> Drawing:
-        """Return the plan as a drawing."""
         partitions = () if self.by_partition is None else self.by_partition.drawing().parts
         return Drawing(
             title=f"{self.title}, not read",

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames import Frame, as_pandas
-from snapshot_explorer.frames.exports import flat, json_text, output_path
+from snapshot_explorer.frames import Exportable, Frame
+from snapshot_explorer.frames.exports import flat
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Code, Drawable, Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import DRAWN, cell, counted, cut, fact_line
@@ -33,9 +33,7 @@ from snapshot_explorer.rows.diffs.row_changes import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from os import PathLike
 
-    import pandas as pd
     from pyspark.sql import DataFrame
 
 _HEAD_ROWS = 1_000
@@ -88,12 +86,10 @@ class ChangedRows(Changes):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The number of rows of each kind; kinds without rows are missing."""
         return self._counts
 
     @property
     def heads(self) -> Mapping[str, pa.Table]:
-        """The first rows of each kind."""
         return self._heads
 
     def fill(self, parts: Iterable[pa.Table]) -> None:
@@ -128,7 +124,6 @@ class ChangedRows(Changes):
         return str(self._folder / "changes.arrows")
 
     def parts(self) -> Iterator[pa.Table]:
-        """Yield the rows, part by part."""
         if self._folder is None:
             yield from self._tables
             return
@@ -145,7 +140,7 @@ def stored(parts: Iterable[pa.Table], schema: pa.Schema, *, limit_bytes: int = H
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class RowDiff(Drawable):
+class RowDiff(Exportable, Drawable):
     """The rows that differ between version A and version B of a table. Draws itself.
 
     The rows of A less `before` plus `after` are the rows of B, as multisets. Columns have the names of B and the wider
@@ -252,10 +247,6 @@ class RowDiff(Drawable):
         """
         return self._table()
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return all changed rows as pandas with Arrow dtypes; columns as `to_arrow`."""
-        return as_pandas(self.to_arrow())
-
     def to_spark(self) -> DataFrame:
         """Return all changed rows as a lazy Spark DataFrame; columns as `to_arrow`, in Spark's types.
 
@@ -263,44 +254,11 @@ class RowDiff(Drawable):
         """
         return self.changed.to_spark()
 
-    def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
-        """Return all changed rows as JSON text, a list with an object per row; with a path, write it there.
+    def _parts(self) -> tuple[pa.Schema, Iterable[pa.Table]]:
+        return self.changed.schema, self.changed.parts()
 
-        Columns as `to_arrow`. Times are ISO 8601 in UTC, decimals and binary text, what JSON has no number for null.
-        """
-        return self._returned_or_written(json_text(self.to_arrow()), path)
-
-    def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
-        """Return all changed rows as CSV text with a header; with a path, write it there, part by part.
-
-        Columns as `to_arrow`. Nested values are JSON text, binary is hexadecimal; an empty text stands in quotes, null
-        does not.
-        """
-        from pyarrow import csv  # noqa: PLC0415 - loaded where it is used: it takes time
-
-        sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(output_path(path), "wb")
-        with sink:
-            with csv.CSVWriter(sink, flat(self.changed.schema.empty_table()).schema) as writer:
-                for part in self.changed.parts():
-                    writer.write_table(flat(part))
-            return sink.getvalue().to_pybytes().decode() if path is None else None
-
-    def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write all changed rows to a Parquet file, part by part: the result need not fit in memory.
-
-        Columns as `to_arrow`.
-        """
-        import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
-
-        with pq.ParquetWriter(output_path(path), self.changed.schema) as writer:
-            for part in self.changed.parts():
-                writer.write_table(part)
-
-    def _returned_or_written(self, text: str, path: str | PathLike[str] | None) -> str | None:
-        if path is None:
-            return text
-        Path(output_path(path)).write_text(text, encoding="utf-8")
-        return None
+    def _csv_rows(self, rows: pa.Table) -> pa.Table:
+        return flat(rows)
 
     def showing(self, rows: int) -> RowDiff:
         """Return the same diff, drawn with up to `rows` rows."""

@@ -86,15 +86,12 @@ class SparkChangedRows(Changes):
 
     @property
     def heads(self) -> Mapping[str, pa.Table]:
-        """The first rows of each kind."""
         return self._collected.heads
 
     def parts(self) -> Iterator[pa.Table]:
-        """Yield the rows, part by part."""
         return self._collected.parts()
 
     def to_spark(self) -> DataFrame:
-        """Return the rows as a lazy DataFrame, in Spark's types."""
         return self._frame(partial(_typed, _without_splits(self._plan)), spark_schema(self.schema))
 
     def _frame(
