@@ -7,17 +7,17 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from threading import Event
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 
 from snapshot_explorer.engines import duckdb_files
-from snapshot_explorer.engines.conditions import Condition, passing, passing_count
+from snapshot_explorer.engines.conditions import Condition, passing
 from snapshot_explorer.engines.scan import Scan, scan_of
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.interface import RowChanges
 from snapshot_explorer.model import ROW_KIND, Split
-from snapshot_explorer.progress import step
+from snapshot_explorer.progress import Step, step
 
 _THREADS = 8
 """Splits read at once. This bounds the rows in memory beyond the result."""
@@ -34,6 +34,8 @@ _MAX_BATCHES = 2**32
 _BATCH_ROWS = 65_536
 """Rows of a batch of partition values. All batches of a split share them."""
 
+_FILTERED_BYTES = 8 * 2**20
+"""Decoded bytes of rows to which a condition is applied at once."""
 _SMALL_BYTES = 4 * 2**20
 _MAX_SMALL = 32
 """Total size and number of small splits that a thread reads one after another: handing each over costs as much as a
@@ -66,7 +68,7 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
     missing = limit
     stop = Event()
 
-    def rows(together: Sequence[Split]) -> list[pa.Table]:
+    def rows(together: Sequence[Split]) -> list[_Rows]:
         batches = chain.from_iterable(
             _partition_rows(reader, split, scan.needed) or reader.read(split, needed, scan.condition)
             for split in together
@@ -84,11 +86,9 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         step("Reading splits", total=len(planned)) as reading,
         closing(_in_order(groups, rows, stop, weight=_weight_together, size=_size_together, at_once=at_once)) as parts,
     ):
-        for group, part in zip(groups, parts, strict=False):
-            reading.advance(len(group))
-            for table in part:
-                tables.append(table if missing is None else table.slice(0, missing))
-                missing = None if missing is None else missing - tables[-1].num_rows
+        for table in _matching(_advancing(reading, groups, parts), scan.needed, scan.condition):
+            tables.append(table if missing is None else table.slice(0, missing))
+            missing = None if missing is None else missing - tables[-1].num_rows
             if missing == 0:
                 break
     return _joined(tables, scan.columns)
@@ -106,27 +106,19 @@ def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int:
     matching = duckdb_files.count(reader, unknown, scan)
     if matching is not None:
         return known + matching
-    needed = sorted(condition.columns) if condition else []
+    needed = pa.schema([field for field in scan.needed if condition and field.name in condition.columns])
     stop = Event()
 
-    def rows(split: Split) -> int:
-        total = 0
-        for batch in reader.read(split, needed, condition):
-            if stop.is_set():
-                break
-            table = pa.Table.from_batches([batch])
-            total += passing_count(table, condition) if condition else table.num_rows
-        return total
+    def rows(split: Split) -> list[_Rows]:
+        return list(_rows(reader.read(split, needed.names, condition), condition=condition, limit=None, stop=stop))
 
-    planned, at_once = _spread(reader, unknown, needed)
+    planned, at_once = _spread(reader, unknown, needed.names)
     with (
         step("Counting splits", total=len(planned)) as counting,
         closing(_in_order(planned, rows, stop, weight=_weight, size=_size, at_once=at_once)) as parts,
     ):
-        for part in parts:
-            known += part
-            counting.advance()
-    return known
+        done = _advancing(counting, [(split,) for split in planned], parts)
+        return int(known + sum(table.num_rows for table in _matching(done, needed, condition)))
 
 
 def _spread(
@@ -302,22 +294,66 @@ def _parts(source: int, reader: TableVersion, splits: Sequence[Split]) -> Iterat
             begin += part.size_bytes
 
 
+class _Rows(NamedTuple):
+    """Rows of a split."""
+
+    table: pa.Table
+    is_filtered: bool
+    """Whether they match the condition; otherwise it has not been applied to them."""
+
+
 def _rows(
     batches: Iterator[pa.RecordBatch], *, condition: Condition | None, limit: int | None, stop: Event
-) -> Iterator[pa.Table]:
-    """Yield the matching rows of a split, at least up to the limit; fewer once stopped."""
+) -> Iterator[_Rows]:
+    """Yield the rows of a split that match, at least up to the limit; fewer once stopped.
+
+    Without a limit the condition is not applied to the last few rows: see `_matching`.
+    """
+    wanted = takewhile(lambda _: not stop.is_set(), batches)
     if condition is None and limit is None:
-        yield from _tables(takewhile(lambda _: not stop.is_set(), batches))
+        yield from (_Rows(table, is_filtered=True) for table in _tables(wanted))
         return
-    total = 0
-    for batch in batches:
-        table = pa.Table.from_batches([batch])
-        if condition is not None:
-            table = passing(table, condition)
-        total += table.num_rows
-        yield table
-        if stop.is_set() or (limit is not None and total >= limit):
+    total = size = 0
+    waiting: list[pa.RecordBatch] = []
+    for batch in wanted:
+        waiting.append(batch)
+        size += batch.nbytes
+        if limit is None and size < _FILTERED_BYTES:
+            continue
+        for table in _tables(waiting):
+            rows = table if condition is None else passing(table, condition)
+            total += rows.num_rows
+            yield _Rows(rows, is_filtered=True)
+        waiting, size = [], 0
+        if limit is not None and total >= limit:
             return
+    yield from (_Rows(table, is_filtered=False) for table in _tables(waiting))
+
+
+def _advancing(reading: Step, groups: Sequence[Sequence[Split]], parts: Iterable[list[_Rows]]) -> Iterator[_Rows]:
+    """Yield the rows of groups of splits, and count the splits as read."""
+    for group, part in zip(groups, parts, strict=False):
+        reading.advance(len(group))
+        yield from part
+
+
+def _matching(parts: Iterable[_Rows], schema: pa.Schema, condition: Condition | None) -> Iterator[pa.Table]:
+    """Yield the rows that match, in order. The condition is applied to those of many small splits together.
+
+    Evaluating it costs about two milliseconds, however few rows there are: as long as decoding a file of 500 KiB.
+    """
+    waiting: list[pa.Table] = []
+    size = 0
+    for rows in chain(parts, (None,)):
+        if waiting and (rows is None or rows.is_filtered or size >= _FILTERED_BYTES):
+            table = _joined(waiting, schema)
+            yield table if condition is None else passing(table, condition)
+            waiting, size = [], 0
+        if rows is not None and rows.is_filtered:
+            yield rows.table
+        elif rows is not None:
+            waiting.append(rows.table)
+            size += rows.table.nbytes
 
 
 def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -22,6 +22,7 @@ import io
 import json
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -44,7 +45,7 @@ from tests.benchmarks.report import record
 from tests.support.hudi.table_builder import META, HudiTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.avro_schemas import newest_manifest
-from tests.support.paimon.table_builder import PaimonTable, avro
+from tests.support.paimon.table_builder import PaimonTable, avro, binary_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -260,6 +261,9 @@ class _Iceberg(IcebergTable):
         return {
             "content": 0, "file_path": self.path(f"data/{name}"), "file_format": "PARQUET", "partition": {},
             "record_count": len(rows), "file_size_in_bytes": self.write(f"data/{name}", out.getvalue()),
+            "null_value_counts": [{"key": 1, "value": 0}],
+            "lower_bounds": [{"key": 1, "value": struct.pack("<q", rows["id"][0].as_py())}],
+            "upper_bounds": [{"key": 1, "value": struct.pack("<q", rows["id"][-1].as_py())}],
         }  # fmt: skip
 
 
@@ -271,6 +275,14 @@ class _Paimon(PaimonTable):
         content = avro(newest_manifest(), entries)
         self.write(f"manifest/{name}", content)
         return record | {"_FILE_SIZE": len(content)}
+
+    def _statistics(self, rows: Sequence[object]) -> dict[str, Any]:
+        first = (self.snapshots - 1) * ROWS
+        return {
+            "_MIN_VALUES": binary_row(first, None, None, None),
+            "_MAX_VALUES": binary_row(first + len(rows) - 1, None, None, None),
+            "_NULL_COUNTS": [0] * 4,
+        }
 
 
 def write_paimon(folder: Path) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.conditions import passing
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.model import Split
@@ -143,6 +144,19 @@ def test_arguments_that_make_no_sense_are_refused_before_reading(arguments, said
     with pytest.raises(InvalidArgumentError, match=said):
         read(table_format, splits(3), **arguments)
     assert table_format.reads == []
+
+
+@pytest.mark.parametrize(("most_bytes", "evaluations"), [(2**20, 1), (1, 40 * 4)])
+def test_a_condition_is_applied_to_many_small_splits_together(monkeypatch, most_bytes, evaluations):
+    evaluated = []
+    monkeypatch.setattr(local, "_FILTERED_BYTES", most_bytes)
+    monkeypatch.setattr(local, "passing", lambda *rows: evaluated.append(rows) or passing(*rows))
+
+    rows = read(Numbers(), splits(40), where="id % 7 = 0")
+
+    assert rows["id"].to_pylist() == [number for number in range(400) if number % 7 == 0]
+    assert len(evaluated) == evaluations
+    assert local.count(Numbers(), splits(40), scan_of(SCHEMA, [], "id % 7 = 0")) == len(rows)
 
 
 def test_an_error_in_a_split_ends_the_reading():

@@ -130,6 +130,8 @@ class RowReader:
             yield from read(source, read_columns.stored, constants, keep=keep, predicate=on_columns, size=None)
 
     def _live(self, plan: IcebergPlan) -> "_Live":
+        if not plan.deletes.equality:  # no thread for a second read
+            return _Live(deleted=self.positions(plan), lookups=(), sequence_number=plan.sequence_number)
         columns = [tuple(plan.context.equality[number] for number in item.ids) for item in plan.deletes.equality]
         reads = [
             partial(self._deletes.deleted_rows, item, of_set, plan.context.rules)
