@@ -149,6 +149,39 @@ SHARED: tuple[Feature, ...] = (
 )
 """The features of every format."""
 
+SHREDDED_VARIANTS = refused(
+    "variants shredded into types that variants do not have",
+    "the type of a typed_value in a parquet file",
+    area="data files",
+    message="its variants are shredded into {stored}, a type that variants do not have",
+)
+
+SHREDDING: tuple[Feature, ...] = (SHREDDED_VARIANTS,)
+"""The features of formats with variants."""
+
+FILES_OF_OTHER_TYPES = refused(
+    "file columns with a type that cannot represent the table's type",
+    "the type of a column in a data file's footer",
+    area="data files",
+    message="its type in the file is {stored}, which is not supported for {type}",
+)
+
+COLUMN_TYPES: tuple[Feature, ...] = (FILES_OF_OTHER_TYPES,)
+"""The features of formats whose data files may have columns of other types than the table."""
+
+CHANGE_COLUMN_CONFLICT = refused(
+    "row changes of a table that has a column with the name of a change column",
+    "the schema has a column `rowkind`, `_change_type` or another column of row changes",
+    area="changes",
+    message=(
+        "The table has its own column {column!r}, which is also a column of row changes, so its row changes are not "
+        "supported. file_changes() returns the changed files."
+    ),
+)
+
+ROW_CHANGES: tuple[Feature, ...] = (CHANGE_COLUMN_CONFLICT,)
+"""The features of formats whose row changes have columns of their own."""
+
 AVRO_CODECS = refused(
     "Avro codecs other than null, deflate, snappy, zstandard, bzip2 and xz",
     "the codec of an Avro manifest or data file",

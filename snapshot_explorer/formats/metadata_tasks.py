@@ -4,8 +4,9 @@ A task is a picklable record of a format. Reading it returns RECORDS; a result o
 is computed from the RECORDS of all of them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.model import Listing
 
 RECORDS = pa.schema(
@@ -72,17 +74,22 @@ Reader = Callable[[MetadataTask], Iterator[pa.Table]]
 """Yields the RECORDS of a task, or its PREFETCHED. Picklable."""
 
 
-def of_changes(changes: pa.Table, committed_at: pa.Array | None = None) -> pa.Table:
+def of_changes(changes: pa.Table, committed_at: Mapping[int, datetime] | None = None) -> pa.Table:
     """Return the RECORDS of CHANGES, which contain whole commits in order.
 
     Args:
         changes: CHANGES.
-        committed_at: The commit time of each row; None if not requested.
+        committed_at: The commit time of each version; None if not requested.
     """
     count = len(changes)
+    times = pa.nulls(count, frames.UTC_MILLIS)
+    if committed_at is not None:
+        versions = pa.array(list(committed_at), pa.int64())
+        indices = single_chunk(pc.index_in(changes.column("version"), versions))
+        times = pa.array(list(committed_at.values()), frames.UTC_MILLIS).take(indices)
     more = {
         "added_version": changes.column("version"),
-        "committed_at": pa.nulls(count, frames.UTC_MILLIS) if committed_at is None else committed_at,
+        "committed_at": times,
         "place": pa.array(np.arange(count)),
     }
     return _records(changes, more)

@@ -5,7 +5,16 @@ Source: delta PROTOCOL.md, "Table Features", "Requirements for Readers".
 
 from functools import partial
 
-from snapshot_explorer.formats.features import COLLATIONS, SHARED, declared, read, refused
+from snapshot_explorer.formats.features import (
+    COLLATIONS,
+    COLUMN_TYPES,
+    ROW_CHANGES,
+    SHARED,
+    SHREDDING,
+    declared,
+    read,
+    refused,
+)
 
 _ADVICE = "Its history, schema and files can still be read; read the rows with Delta's own engines."
 
@@ -146,18 +155,6 @@ OTHER_FILE_FORMATS = refused(
     area="data files",
     message="The table's data files have the format {provider!r}, not parquet. " + _ADVICE,
 )
-SHREDDED_FILES = refused(
-    "variants shredded into types that variants do not have",
-    "the type of a typed_value in a parquet file",
-    area="data files",
-    message="its variants are shredded into {found}, a type that variants do not have",
-)
-FILES_OF_OTHER_TYPES = refused(
-    "file columns with a type that cannot represent the table's type",
-    "the type of a column in a parquet file's footer",
-    area="data files",
-    message="its type in the file is {found}, which is not supported for {type}",
-)
 
 CHANGES = read(
     "change data files where they exist, otherwise changes from added and removed files and deletion vectors",
@@ -195,15 +192,6 @@ CHANGES_ACROSS_PARTITIONS = refused(
         "Its rows cannot be read with the current ones. Leave the version out of the range."
     ),
 )
-TAKEN_CHANGE_COLUMNS = refused(
-    "row changes of a table with a column `_change_type`",
-    "the schema has a column `_change_type` or another one of change data",
-    area="changes",
-    message=(
-        "The table has its own column {column!r}, which is also the column for the kind of a change, so its row "
-        "changes are not supported. file_changes() returns the changed files."
-    ),
-)
 
 TIME_TRAVEL = read(
     "by version and by time, with Delta's adjusted commit times or in-commit timestamps",
@@ -234,4 +222,4 @@ CLEANED_VERSIONS = refused(
     area="time travel",
 )
 
-FEATURES = (*declared(globals()), *READER_FEATURES, *COLLATIONS, *SHARED)
+FEATURES = (*declared(globals()), *READER_FEATURES, *ROW_CHANGES, *COLUMN_TYPES, *SHREDDING, *COLLATIONS, *SHARED)

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.frames.files import changes_frame, files_frame
@@ -241,25 +240,25 @@ def _contents(storage: Storage, commits: Sequence[DeltaLogFile]) -> Iterator[tup
         check_size(commit.path, commit.size_bytes, content)
 
 
-def _read(storage: Storage, unit: MetadataTask) -> Iterator[pa.Table]:
-    match unit:
+def _read(storage: Storage, task: MetadataTask) -> Iterator[pa.Table]:
+    match task:
         case SettingsTask():
-            yield _of_settings(storage, unit)
+            yield _of_settings(storage, task)
         case DeltaCommitsTask():
-            yield _of_commits(storage, unit)
+            yield _of_commits(storage, task)
         case CheckpointPart():
-            for adds in read_adds(storage, unit.path, unit.size_bytes, part=unit.part, parts=unit.parts):
-                yield _of_state(adds, unit.version, unit.metadata, "add", ADD_RANK)
+            for adds in read_adds(storage, task.path, task.size_bytes, part=task.part, parts=task.parts):
+                yield _of_state(adds, task.version, task.metadata, "add", ADD_RANK)
         case StateCommits():
-            actions = parse_commits(_contents(storage, unit.commits), infos=False, limits=storage.limits)
-            yield _of_state(actions.adds, unit.version, unit.metadata, "add", ADD_RANK)
-            yield _of_state(actions.removes, unit.version, unit.metadata, "remove", REMOVE_RANK)
+            actions = parse_commits(_contents(storage, task.commits), infos=False, limits=storage.limits)
+            yield _of_state(actions.adds, task.version, task.metadata, "add", ADD_RANK)
+            yield _of_state(actions.removes, task.version, task.metadata, "remove", REMOVE_RANK)
 
 
-def _of_settings(storage: Storage, unit: SettingsTask) -> pa.Table:
+def _of_settings(storage: Storage, task: SettingsTask) -> pa.Table:
     """Return the lines that may contain protocol or metaData; others become empty, to keep line numbers."""
     rows = []
-    for version, path, content in _contents(storage, unit.commits):
+    for version, path, content in _contents(storage, task.commits):
         check_is_commit(path, content)
         if any(word in content for word in _WORDS):
             lines = json_text.lines(content, path, storage.limits)
@@ -268,17 +267,15 @@ def _of_settings(storage: Storage, unit: SettingsTask) -> pa.Table:
     return pa.Table.from_pylist(rows, PREFETCHED)
 
 
-def _of_commits(storage: Storage, unit: DeltaCommitsTask) -> pa.Table:
-    versions = [commit.version for commit in unit.commits]
-    reads_infos = unit.times is not None and any(map(unit.times.reads_commit_file, versions))
-    actions = parse_commits(_contents(storage, unit.commits), infos=reads_infos, limits=storage.limits)
-    in_force = {unit.version: unit.metadata} | dict(actions.metadatas)
+def _of_commits(storage: Storage, task: DeltaCommitsTask) -> pa.Table:
+    versions = [commit.version for commit in task.commits]
+    reads_infos = task.times is not None and any(map(task.times.reads_commit_file, versions))
+    actions = parse_commits(_contents(storage, task.commits), infos=reads_infos, limits=storage.limits)
+    in_force = {task.version: task.metadata} | dict(actions.metadatas)
     changes = changes_of(actions, versions, sorted(in_force.items(), key=itemgetter(0)))
-    if unit.times is None:
+    if task.times is None:
         return of_changes(changes)
-    times = pa.array(unit.times.times(versions, actions.commit_infos), frames.UTC_MILLIS)
-    indices = pc.subtract(changes.column("version"), unit.version)
-    return of_changes(changes, times.take(indices.combine_chunks()))
+    return of_changes(changes, dict(zip(versions, task.times.times(versions, actions.commit_infos), strict=True)))
 
 
 def _of_state(files: pa.Table, version: int, metadata: Metadata, change: str, index: int) -> pa.Table:

@@ -3,7 +3,7 @@
 Source: iceberg specification, "Format Versioning" and Appendix E.
 """
 
-from snapshot_explorer.formats.features import SHARED, declared, read, refused
+from snapshot_explorer.formats.features import COLUMN_TYPES, ROW_CHANGES, SHARED, SHREDDING, declared, read, refused
 
 _ADVICE = "Its history, schema and files are available; read the rows with Iceberg's own readers."
 
@@ -57,18 +57,6 @@ UNREAD_TYPES = refused(
     area="types",
     message="The table has a column of type {type}, which is not supported. " + _ADVICE,
 )
-SHREDDED_VARIANTS = refused(
-    "variants shredded into types that variants do not have",
-    "the type of a typed_value in a parquet file",
-    area="data files",
-    message="its variants are shredded into {found}, a type that variants do not have",
-)
-FILES_OF_OTHER_TYPES = refused(
-    "file columns with a type that cannot represent the table's type",
-    "the type of a column in a data file's footer",
-    area="data files",
-    message="its type in the file is {found}, which is not supported for {type}",
-)
 FILES_WITHOUT_IDS = refused(
     "files without field ids, if the schema was changed and there is no name mapping",
     "no column of a data file has a field id, and the table has no schema.name-mapping.default",
@@ -108,26 +96,15 @@ LARGE_DELETION_VECTORS = refused(
     ),
 )
 
-CHANGES = read(
-    "rows that commits changed, from data files and deletes", "mode='auto' or mode='delta'", area="row changes"
-)
-DIFFERENCE = read("differences between the rows of two versions", "mode='diff'", area="row changes")
+CHANGES = read("rows that commits changed, from data files and deletes", "mode='auto' or mode='delta'", area="changes")
+DIFFERENCE = read("differences between the rows of two versions", "mode='diff'", area="changes")
 CHANGES_ACROSS_EXPIRY = refused(
     "row changes of a commit whose parent has expired",
     "the parent snapshot of a version in the range has expired",
-    area="row changes",
+    area="changes",
     message=(
         "The parent snapshot of version {version} has expired, so the changes of the version are unknown. Choose "
         "a range that begins with it, or compare two versions with mode='diff'."
-    ),
-)
-TAKEN_CHANGE_COLUMNS = refused(
-    "row changes of tables that have a column with the name of a change column",
-    "a column is called rowkind or _change_type, or has the name of another change column",
-    area="row changes",
-    message=(
-        "The table has its own column {column!r}, which is also a column of row changes, so its row changes are "
-        "not supported. Compare the rows of both versions with SQL."
     ),
 )
 
@@ -144,4 +121,4 @@ EXPIRY_WITHOUT_GC = refused(
     ),
 )
 
-FEATURES = (*declared(globals()), *SHARED)
+FEATURES = (*declared(globals()), *ROW_CHANGES, *COLUMN_TYPES, *SHREDDING, *SHARED)

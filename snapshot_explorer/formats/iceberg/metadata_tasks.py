@@ -6,7 +6,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.iceberg.frames.files import changes_frame, files_frame
@@ -80,26 +79,24 @@ def task_reader(source: Source, history: IcebergHistory) -> Reader:
     return partial(_read, replace(source, metadata=metadata), bare)
 
 
-def _read(source: Source, history: IcebergHistory, unit: MetadataTask) -> Iterator[pa.Table]:
-    if isinstance(unit, IcebergManifestsTask):
-        frame = files_frame(source.metadata, live_of(source, unit.data, unit.deletes, statistics=False))
+def _read(source: Source, history: IcebergHistory, task: MetadataTask) -> Iterator[pa.Table]:
+    if isinstance(task, IcebergManifestsTask):
+        frame = files_frame(source.metadata, live_of(source, task.data, task.deletes, statistics=False))
         yield of_state(
             frame,
-            unit.version,
+            task.version,
             change=pa.repeat("add", len(frame)),
             identity=single_chunk(frame.column("path")).cast(pa.binary()),
             rank=pa.repeat(pa.scalar(0, pa.int64()), len(frame)),
         )
-    elif isinstance(unit, IcebergCommitsTask):
-        yield _of_commits(source, history, unit)
+    elif isinstance(task, IcebergCommitsTask):
+        yield _of_commits(source, history, task)
 
 
-def _of_commits(source: Source, history: IcebergHistory, unit: IcebergCommitsTask) -> pa.Table:
-    snapshots = dict(unit.snapshots)
+def _of_commits(source: Source, history: IcebergHistory, task: IcebergCommitsTask) -> pa.Table:
+    snapshots = dict(task.snapshots)
     some = replace(history, snapshots=snapshots)
     changes = changes_frame(some, changed_files(source, list(snapshots.values()), deletes=False))
-    if not unit.for_lifetimes:
+    if not task.for_lifetimes:
         return of_changes(changes)
-    times = pa.array([some.time_of(version) for version in snapshots], frames.UTC_MILLIS)
-    indices = pc.index_in(changes.column("version"), pa.array(list(snapshots), pa.int64()))
-    return of_changes(changes, times.take(single_chunk(indices)))
+    return of_changes(changes, {version: some.time_of(version) for version in snapshots})

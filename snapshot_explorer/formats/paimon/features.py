@@ -1,6 +1,6 @@
 """The features of Paimon tables: those that are read, and those that are refused by name."""
 
-from snapshot_explorer.formats.features import AVRO, SHARED, declared, read, refused
+from snapshot_explorer.formats.features import AVRO, ROW_CHANGES, SHARED, SHREDDING, declared, read, refused
 
 
 def _needed(need: str, where: str = "{where}") -> str:
@@ -442,12 +442,6 @@ UNKNOWN_TYPES = refused(
     area="types",
     message="The column type {type} is unknown.",
 )
-SHREDDED_VARIANTS = refused(
-    "variants shredded into types that variants do not have",
-    "the type of a typed_value in a parquet file",
-    area="types",
-    message="its variants are shredded into {found}, a type that variants do not have",
-)
 CASTS = refused(
     "other casts that Paimon has",
     "the type of a column was changed, and files have the old type",
@@ -473,15 +467,6 @@ CHANGES_OF_EVOLUTION = refused(
     "the option data-evolution.enabled",
     area="changes",
     message=_needed("changes of rows whose columns are in several files", "the option data-evolution.enabled=true"),
-)
-CHANGE_COLUMN_CONFLICT = refused(
-    "row changes of a table with a column `rowkind`",
-    "the schema",
-    area="changes",
-    message=(
-        "The table has its own column {column!r}, which is also the column for the kind of a change, so its row "
-        "changes are not supported. file_changes() returns the changed files."
-    ),
 )
 UPDATES_WITH_REMOVALS = refused(
     "APPEND commits that remove files, as by UPDATE in Paimon 0.9",
@@ -591,4 +576,4 @@ EXPIRY_OVER_GAPS = refused(
         "Paimon's expiry stops at a gap. Repair the table, or keep more versions."
     ),
 )
-FEATURES = (*declared(globals()), *AVRO, *SHARED)
+FEATURES = (*declared(globals()), *ROW_CHANGES, *SHREDDING, *AVRO, *SHARED)

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.metadata_tasks import (
@@ -82,29 +81,27 @@ def task_reader(storage: Storage, layout: Layout) -> Reader:
     return partial(_read, storage, layout)
 
 
-def _read(storage: Storage, layout: Layout, unit: MetadataTask) -> Iterator[pa.Table]:
+def _read(storage: Storage, layout: Layout, task: MetadataTask) -> Iterator[pa.Table]:
     schemas = Schemas(storage, layout)
-    if isinstance(unit, PaimonManifestsTask):
-        yield _of_state(storage, schemas, unit)
-    elif isinstance(unit, PaimonCommitsTask):
-        yield _of_commits(storage, layout, schemas, unit)
+    if isinstance(task, PaimonManifestsTask):
+        yield _of_state(storage, schemas, task)
+    elif isinstance(task, PaimonCommitsTask):
+        yield _of_commits(storage, layout, schemas, task)
 
 
-def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: PaimonCommitsTask) -> pa.Table:
-    snapshots = PaimonHistory(storage, layout).snapshots(range(unit.version, unit.last + 1))
-    changes = changes_of(storage, schemas, snapshots, ("delta",) if unit.for_lifetimes else ("delta", "changelog"))
-    if not unit.for_lifetimes:
+def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, task: PaimonCommitsTask) -> pa.Table:
+    snapshots = PaimonHistory(storage, layout).snapshots(range(task.version, task.last + 1))
+    changes = changes_of(storage, schemas, snapshots, ("delta",) if task.for_lifetimes else ("delta", "changelog"))
+    if not task.for_lifetimes:
         return of_changes(changes)
-    times = pa.array([snapshot.committed_at for snapshot in snapshots], frames.UTC_MILLIS)
-    indices = pc.subtract(changes.column("version"), unit.version)
-    return of_changes(changes, times.take(single_chunk(indices)))
+    return of_changes(changes, {snapshot.id: snapshot.committed_at for snapshot in snapshots})
 
 
-def _of_state(storage: Storage, schemas: Schemas, unit: PaimonManifestsTask) -> pa.Table:
-    snapshot, options = unit.snapshot, schemas.newest(unit.snapshot.schema_id).options
+def _of_state(storage: Storage, schemas: Schemas, task: PaimonManifestsTask) -> pa.Table:
+    snapshot, options = task.snapshot, schemas.newest(task.snapshot.schema_id).options
     schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
-    entries, counts = read_listed(storage, snapshot, unit.listed, unit.list_path)
-    old = sum(counts[: len(counts) - unit.own])
+    entries, counts = read_listed(storage, snapshot, task.listed, task.list_path)
+    old = sum(counts[: len(counts) - task.own])
     entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= old))
     indexes = index_of(storage, snapshot)
     # Drop the indexes of other tasks' files, of which there may be many.

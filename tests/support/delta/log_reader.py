@@ -11,6 +11,7 @@ from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import ADDS, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning, read
+from snapshot_explorer.formats.delta.scan.metadata_columns import metadata_schema
 from snapshot_explorer.storage import Storage
 
 
@@ -48,7 +49,7 @@ def table_of(table, *, version=None, columns=None, where=None):
     schema = arrow_schema(state.metadata)
     names = schema.names if columns is None else columns
     schema = pa.schema(
-        [*schema, *read.metadata_columns([name for name in names if name not in schema.names], state.metadata)]
+        [*schema, *metadata_schema([name for name in names if name not in schema.names], state.metadata)]
     )
     scan = scan_of(schema, columns, where)
     return local.to_arrow(Reader(storage), planning.plan(storage, state, scan.condition).splits, scan)

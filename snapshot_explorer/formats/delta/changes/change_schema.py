@@ -15,7 +15,7 @@ from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, mapping_mode
 from snapshot_explorer.formats.delta.metadata.supported import check_readable
-from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.model import ROW_KIND
 
@@ -88,7 +88,7 @@ def check_names(schema: DeltaSchema) -> None:
     names = {field.name for field in schema.fields}
     taken = [name for name in (ROW_KIND, *HIDDEN.names[:1]) if name in names]
     if taken:
-        raise refusal(features.TAKEN_CHANGE_COLUMNS, column=taken[0])
+        raise refusal(CHANGE_COLUMN_CONFLICT, column=taken[0])
 
 
 def _partition_names(schema: DeltaSchema) -> list[str]:

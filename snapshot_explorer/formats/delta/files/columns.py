@@ -14,7 +14,6 @@ import pyarrow as pa
 from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
 from snapshot_explorer.formats.delta.metadata.data_types import (
     DeltaDataType,
@@ -24,7 +23,8 @@ from snapshot_explorer.formats.delta.metadata.data_types import (
     padded,
     type_text,
 )
-from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, refusal
+from snapshot_explorer.formats.files import variant_columns
 
 _FIELD_ID = b"PARQUET:field_id"
 _TODAYS = Calendar()
@@ -113,7 +113,7 @@ def conform(values: pa.Array, data_type: DeltaDataType, origin: Origin) -> pa.Ar
         keys, items = conform(values.keys, data_type.key, origin), conform(values.items, data_type.element, origin)
         return with_entries(values, target, keys, items)
     if data_type.root == "variant":
-        return _variant(values, target)
+        return _variant(values, data_type, target)
     if data_type.root == "void":
         return pa.nulls(len(values))
     if data_type.root == "timestamp_ntz":
@@ -133,7 +133,7 @@ def is_exact(stored: pa.Field, field: DeltaField, origin: Origin) -> bool:
 
 
 def _unsupported_type(values: pa.Array, data_type: DeltaDataType) -> UnsupportedFeatureError:
-    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(data_type))
+    return refusal(FILES_OF_OTHER_TYPES, stored=values.type, type=type_text(data_type))
 
 
 def _struct(values: pa.Array, data_type: DeltaDataType, target: pa.StructType, origin: Origin) -> pa.Array:
@@ -153,22 +153,15 @@ def _struct(values: pa.Array, data_type: DeltaDataType, target: pa.StructType, o
 
 def _array(values: pa.Array, element: DeltaDataType, target: pa.ListType, origin: Origin) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
-        raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=f"array<{type_text(element)}>")
+        raise refusal(FILES_OF_OTHER_TYPES, stored=values.type, type=f"array<{type_text(element)}>")
     values = as_list(values)
     return with_items(values, target, conform(values.values, element, origin))
 
 
-def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
-    """Return variants as value and metadata; shredded ones are assembled.
-
-    Source: delta PROTOCOL.md, "Variant Data Type"; parquet-format, "Variant Binary Encoding", "Variant Shredding".
-    """
+def _variant(values: pa.Array, data_type: DeltaDataType, target: pa.StructType) -> pa.Array:
     if not isinstance(values, pa.StructArray) or not variants.is_group(values.type):
-        raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type="variant")
-    unread = variants.unread_type(values.type)
-    if unread is not None:
-        raise refusal(features.SHREDDED_FILES, found=unread)
-    return variants.stored(values, target)
+        raise _unsupported_type(values, data_type)
+    return variant_columns.assembled(values, target)
 
 
 def _is(values: pa.Array, *kinds: pa.DataType) -> bool:

@@ -21,7 +21,7 @@ from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from snapshot_explorer.formats.delta.scan import statistics
 from snapshot_explorer.formats.delta.scan.metadata_columns import row_tracking
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking
-from snapshot_explorer.formats.skipped import skipped_frame
+from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
@@ -43,14 +43,9 @@ def plan(storage: Storage, state: DeltaState, predicate: Predicate | None = None
     scan = _scanned(state, predicate)
 
     def skipped() -> pa.Table:
-        listed = {
-            "position": pa.array(scan.partitions.of_rows),
-            "bucket": pa.nulls(len(state.adds), pa.int32()),
-            "skipped": pa.array(scan.reasons.tolist(), pa.string()),
-            "rows": scan.rows,
-            "size_bytes": state.adds.column("size_bytes"),
-        }
-        return skipped_frame(pa.table(listed), scan.partitions.texts)
+        files = state.adds.select(["size_bytes"]).append_column("rows", scan.rows)
+        partitions = scan.partitions
+        return skipped_frame(files, scan.reasons, partitions=partitions.texts, of_files=partitions.of_rows)
 
     return ReadPlan(splits=_splits_of(storage, scan, scan.is_read), skipped=skipped)
 
@@ -77,7 +72,7 @@ class _Scan:
     schema: DeltaSchema
     partitions: DeltaPartitions
     rows: pa.Int64Array
-    reasons: npt.NDArray[np.object_]
+    reasons: Reasons
 
     @property
     def is_read(self) -> npt.NDArray[np.bool_]:
@@ -107,7 +102,7 @@ def _splits_of(storage: Storage, scan: _Scan, chosen: npt.NDArray[np.bool_]) -> 
 
 def _reasons(
     adds: pa.Table, rows: pa.Int64Array, schema: DeltaSchema, partitions: DeltaPartitions, predicate: Predicate | None
-) -> npt.NDArray[np.object_]:
+) -> Reasons:
     reasons = np.full(len(adds), None, np.object_)
     if predicate is None or not len(adds):
         return reasons
@@ -120,8 +115,7 @@ def _reasons(
         adds, rows, partitions = adds.take(pa.array(left)), rows.take(pa.array(left)), partitions.where(left)
     fields = [field for field in schema.fields if field.name in predicate.columns]
     known = statistics.bounds(adds, fields, rows, partitions, careful=True)
-    ruling_columns = predicate.ruled_out(known).to_pylist()
-    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in ruling_columns]
+    reasons[left] = by_statistics(predicate, known)
     return reasons
 
 

@@ -140,16 +140,13 @@ def _skipped(
     passes: npt.NDArray[np.bool_],
 ) -> pa.Table:
     positions = {path: index for index, path in enumerate(partitions)}
+    of_files = np.array([positions[file.partition] for file in files], np.int64)
     listed = {
-        "position": pa.array([positions[file.partition] for file in files], pa.int64()),
-        "bucket": pa.nulls(len(files), pa.int32()),
-        "skipped": pa.array(
-            [None if passes[positions[file.partition]] else "partition" for file in files], pa.string()
-        ),
         "rows": pa.array([file.rows for file in files], pa.int64()),
         "size_bytes": pa.array([file.size_bytes for file in files], pa.int64()),
     }
-    return skipped_frame(pa.table(listed), texts)
+    reasons = np.where(passes[of_files], None, "partition").astype(np.object_)
+    return skipped_frame(pa.table(listed), reasons, partitions=texts, of_files=of_files)
 
 
 def slice_splits(source: VersionFiles) -> dict[tuple[str, str], Split]:

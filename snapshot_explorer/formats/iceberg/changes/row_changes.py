@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN, ROW_KIND, IcebergEvents, Part
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, version_metadata
@@ -94,7 +94,7 @@ def _range_read(source: Source, predicate: Predicate | None) -> _RangeRead:
     names = frozenset(field.name for field in schema.fields)
     taken = sorted(names.intersection((ROW_KIND, *HIDDEN.names)))
     if taken:
-        raise refusal(features.TAKEN_CHANGE_COLUMNS, column=taken[0])
+        raise refusal(CHANGE_COLUMN_CONFLICT, column=taken[0])
     # By the row ids on both sides updates are told from deletes and inserts: neither side may lack files then.
     is_safe = source.metadata.format_version < FIRST_WITH_ROW_IDS
     return _RangeRead(schema=raw, predicate=predicate.on(names) if predicate is not None and is_safe else None)

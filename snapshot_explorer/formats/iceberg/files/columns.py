@@ -13,8 +13,8 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.features import refusal
-from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, refusal
+from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, uuid_texts
@@ -151,14 +151,14 @@ def _conform(values: pa.Array, field: IcebergField, source: FileField, how: Proj
         case "map":
             return _map(values, data_type, source, how)
         case "variant":
-            return _variant(values, target)
+            return _variant(values, data_type, target)
         case "unknown":
             return pa.nulls(len(values))
     return _ATOMS[data_type.root](values, data_type, target)
 
 
 def _other_type(values: pa.Array, data_type: IcebergDataType) -> UnsupportedFeatureError:
-    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(data_type))
+    return refusal(FILES_OF_OTHER_TYPES, stored=values.type, type=type_text(data_type))
 
 
 def _struct(values: pa.Array, data_type: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
@@ -194,17 +194,10 @@ def _map(values: pa.Array, data_type: IcebergDataType, source: FileField, how: P
     return with_entries(values, arrow_type(data_type), keys, items)
 
 
-def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
-    """Return variants as their value and metadata; shredded ones are assembled.
-
-    Source: parquet-format, "Variant Binary Encoding", "Variant Shredding".
-    """
+def _variant(values: pa.Array, data_type: IcebergDataType, target: pa.StructType) -> pa.Array:
     if not isinstance(values, pa.StructArray) or not variants.is_group(values.type):
-        raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type="variant")
-    unread = variants.unread_type(values.type)
-    if unread is not None:
-        raise refusal(features.SHREDDED_VARIANTS, found=unread)
-    return variants.stored(values, target)
+        raise _other_type(values, data_type)
+    return variant_columns.assembled(values, target)
 
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32())

@@ -29,7 +29,7 @@ from snapshot_explorer.formats.iceberg.metadata.partitions import (
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Context, IcebergPlan, context_key
 from snapshot_explorer.formats.iceberg.scan.statistics import bounds
-from snapshot_explorer.formats.skipped import skipped_frame
+from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.model import Predicate, ReadPlan, Split
 
 _NEVER_RAW = ("uuid", "variant", "unknown")
@@ -98,14 +98,9 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
     is_read = pa.array(reasons == None)  # noqa: E711 - element by element
 
     def skipped() -> pa.Table:
-        listed = {
-            "position": pa.array(partitions.indices(live.data)),
-            "bucket": pa.nulls(len(live.data), pa.int32()),
-            "skipped": pa.array(reasons.tolist(), pa.string()),
-            "rows": live.data.column("record_count"),
-            "size_bytes": live.data.column("size_bytes"),
-        }
-        return skipped_frame(pa.table(listed), partitions.texts)
+        files = live.data.select(["record_count", "size_bytes"]).rename_columns(["rows", "size_bytes"])
+        of_files = partitions.indices(live.data)
+        return skipped_frame(files, reasons, partitions=partitions.texts, of_files=of_files)
 
     context = context_of(metadata, schema, schemas, live)
     splits = _splits(live.data.filter(is_read), live, context, partitions)
@@ -205,7 +200,7 @@ def _is_alike(field: IcebergField, other: IcebergField) -> bool:
 
 def _reasons(
     live: IcebergLiveFiles, schema: IcebergSchema, partitions: IcebergPartitions, predicate: Predicate | None
-) -> npt.NDArray[np.object_]:
+) -> Reasons:
     """Return for each data file why it is not read; None where it is."""
     files = live.data
     reasons = np.full(len(files), None, np.object_)
@@ -226,8 +221,7 @@ def _reasons(
         if column.field.transform.name == "identity"
     }
     known = bounds(files.take(pa.array(left)), [field for field in fields if field.id not in constant])
-    ruling_columns = predicate.ruled_out(known).to_pylist()
-    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in ruling_columns]
+    reasons[left] = by_statistics(predicate, known)
     return reasons
 
 

@@ -14,7 +14,7 @@ from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotNotFoundError,
 )
-from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.changes.events import Difference, PaimonEvents
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
@@ -138,7 +138,7 @@ def _check_schema(schema: PaimonSchema, options: Mapping[str, str], version: int
     if flag(options, "data-evolution.enabled"):
         raise refusal(features.CHANGES_OF_EVOLUTION, version=version)
     if any(field.name == ROW_KIND for field in schema.fields):
-        raise refusal(features.CHANGE_COLUMN_CONFLICT, column=ROW_KIND)
+        raise refusal(CHANGE_COLUMN_CONFLICT, column=ROW_KIND)
 
 
 def _checked(

@@ -20,10 +20,9 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, named_in_errors
-from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import ParquetOpener
-from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from snapshot_explorer.formats.paimon.metadata.data_types import (
     PaimonDataType,
@@ -373,23 +372,12 @@ def _conform_struct(values: pa.Array, data_type: PaimonDataType, target: pa.Stru
     if not isinstance(values, pa.StructArray):
         raise pa.ArrowTypeError(f"it is {values.type}")
     if data_type.root == "VARIANT":
-        return _variant(values, target)
+        if not variants.is_group(values.type):
+            raise pa.ArrowTypeError(f"it is {values.type}")
+        return variant_columns.assembled(values, target)
     indices = {item.name: index for index, item in enumerate(values.type)}
     children = [conform(values.field(indices[field.name]), field.type, is_orc=is_orc) for field in data_type.fields]
     return with_fields(values, target, children)
-
-
-def _variant(values: pa.StructArray, target: pa.StructType) -> pa.Array:
-    """Return variants as value and metadata; shredded ones are put together.
-
-    Source: parquet-format, "Variant Shredding".
-    """
-    if not variants.is_group(values.type):
-        raise pa.ArrowTypeError(f"it is {values.type}")
-    unread = variants.unread_type(values.type)
-    if unread is not None:
-        raise refusal(features.SHREDDED_VARIANTS, found=unread)
-    return variants.stored(values, target)
 
 
 def _conform_timestamp(values: pa.Array, target: pa.TimestampType) -> pa.Array:

@@ -25,16 +25,13 @@ from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.scan import buckets, statistics
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.settings import flag
-from snapshot_explorer.formats.skipped import skipped_frame
+from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.model import Bounds, Predicate, Split
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 
 _ORC_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
-
-Reasons = npt.NDArray[np.object_]
-"""For each entry, the reason to skip it; None if it is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,8 +215,7 @@ def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
         known = statistics.bounds(files.entries, fields, files.file_schemas)
     except CorruptTableError as error:
         return _log_unused_statistics(files, error)
-    ruling_columns = predicate.ruled_out(_with_partition(_without_orc_bounds(known, fields, files), files))
-    return [None if columns is None else f"statistics of {columns}" for columns in ruling_columns.to_pylist()]
+    return by_statistics(predicate, _with_partition(_without_orc_bounds(known, fields, files), files))
 
 
 def _log_unused_statistics(files: Files, error: CorruptTableError) -> list[str | None]:
@@ -280,14 +276,10 @@ def without_partitions(skipped: pa.Table, *, files: int | None, rows: int | None
 
 def skipped_files(files: Files, reasons: Reasons) -> pa.Table:
     """Return the SKIPPED frame: the skipped files by partition, bucket and reason."""
-    entries = files.entries
-    listed = pa.table(
-        {
-            "position": files.partitions.of_rows,
-            "bucket": entries.column("bucket"),
-            "skipped": pa.array(reasons.tolist(), pa.string()),
-            "rows": entries.column("rows"),
-            "size_bytes": entries.column("size_bytes"),
-        }
+    return skipped_frame(
+        files.entries,
+        reasons,
+        partitions=files.partitions.texts,
+        of_files=files.partitions.of_rows,
+        buckets=files.entries.column("bucket"),
     )
-    return skipped_frame(listed, files.partitions.texts)

@@ -29,7 +29,6 @@ from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.scan import planning
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
-    Reasons,
     after_planning,
     before_planning,
     by_partition,
@@ -39,6 +38,7 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
 )
 from snapshot_explorer.formats.paimon.scan.statistics import bounds
 from snapshot_explorer.formats.paimon.scan.visibility import visible
+from snapshot_explorer.formats.skipped import Reasons
 from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
