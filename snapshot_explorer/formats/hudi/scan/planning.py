@@ -145,7 +145,8 @@ def _skipped(
         "rows": pa.array([file.rows for file in files], pa.int64()),
         "size_bytes": pa.array([file.size_bytes for file in files], pa.int64()),
     }
-    reasons = np.where(passes[of_files], None, "partition").astype(np.object_)
+    reasons = np.full(len(files), None, np.object_)
+    reasons[~passes[of_files]] = "partition"
     return skipped_frame(pa.table(listed), reasons, partitions=texts, of_files=of_files)
 
 
