@@ -42,7 +42,7 @@ from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
-from snapshot_explorer.refs import MAIN, Ref, parse_range, parse_ref, resolve
+from snapshot_explorer.refs import MAIN, Ref, RefLike, parse_range, parse_ref, resolve
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.render.action_timeline import action_timeline
 from snapshot_explorer.render.commit_bars import BARS, commit_bars
@@ -223,7 +223,7 @@ class Table(Drawable):
         """
         return self.management.update(staleness_acceptable=staleness_acceptable)
 
-    def at(self, ref: int | str | datetime | Ref) -> Snapshot:
+    def at(self, ref: RefLike) -> Snapshot:
         """Return the snapshot at a ref. One listing of the log; a tag or a time costs a few small files more.
 
         Args:
@@ -249,7 +249,7 @@ class Table(Drawable):
             readability=self._readability,
         )
 
-    def version_of(self, ref: int | str | datetime | Ref) -> int | None:
+    def version_of(self, ref: RefLike) -> int | None:
         """Return the version of a ref in this table's own history; None if nothing has been committed. Cost as `at`."""
         return version_in_history(self, ref)
 
@@ -269,7 +269,7 @@ class Table(Drawable):
                 )
             return self._branch_tables[name]
 
-    def time_note(self, ref: int | str | datetime | Ref) -> str | None:
+    def time_note(self, ref: RefLike) -> str | None:
         """Return a sentence where a version was committed within a minute after the time of a ref; otherwise None."""
         return VersionResolver(self).time_note(parse_ref(ref))
 
@@ -427,7 +427,7 @@ class Table(Drawable):
             return metadata.changes(source.format, versions, spark, notes=notes)
         return Frame(source.format.changes(versions), title=f"Changes of {self.name}", noun="changes", notes=notes)
 
-    def compare(self, a: int | str | datetime | Ref, b: int | str | datetime | Ref = "latest") -> Comparison:
+    def compare(self, a: RefLike, b: RefLike = "latest") -> Comparison:
         """Return the differences from version `a` to version `b`: manifests, files, schema, properties, partitions.
 
         Each part is read at its first use. Either version may be the newer one.
@@ -445,7 +445,7 @@ class Table(Drawable):
             parted=sides.parted(first, last),
         )
 
-    def health(self, ref: int | str | datetime | Ref = "latest") -> Health:
+    def health(self, ref: RefLike = "latest") -> Health:
         """Return the health of a version: file sizes, small files, skew, deletes, sorted runs, manifests.
 
         A verdict, findings with thresholds and advice, and sizes by partition, bucket and level. Thresholds come from
@@ -668,7 +668,7 @@ class Table(Drawable):
         storage = self.bound.storage
         return find_orphans(self.bound, storage, older_than=older_than, name=self.name, now=datetime.now(UTC))
 
-    def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
+    def schema(self, ref: RefLike = "latest") -> TableSchema:
         """Return the schema at a ref. One listing, and one small file or the checkpoint."""
         return self.at(ref).schema
 
@@ -706,7 +706,7 @@ class Table(Drawable):
         """Return the metadata tables that `inspect` accepts: name, whether it accepts a version, and its rows."""
         return self.bound.inspections
 
-    def inspect(self, name: str, ref: int | str | datetime | Ref | None = None) -> Frame:
+    def inspect(self, name: str, ref: RefLike | None = None) -> Frame:
         """Return a metadata table of the format, with the format's own name and columns.
 
         `inspections` lists them. Columns, types and order are the format's own. For Paimon: its system tables, as
@@ -742,8 +742,8 @@ class Table(Drawable):
 
     def row_changes(
         self,
-        a: int | str | datetime | Ref,
-        b: int | str | datetime | Ref,
+        a: RefLike,
+        b: RefLike,
         columns: Sequence[str] | None = None,
         where: str | None = None,
         *,
@@ -883,7 +883,7 @@ class Table(Drawable):
 
     def repair(
         self,
-        to: int | str | datetime | Ref,
+        to: RefLike,
         where: str | None = None,
         *,
         key: Sequence[str] | str | None = None,
@@ -942,8 +942,8 @@ class Table(Drawable):
     def bisect(
         self,
         condition: str | Callable[[Snapshot], object],
-        good: int | str | datetime | Ref | None = None,
-        bad: int | str | datetime | Ref | None = None,
+        good: RefLike | None = None,
+        bad: RefLike | None = None,
         *,
         announce: Callable[[Reading], object] | None = None,
         single_pass: bool | None = None,
@@ -1023,8 +1023,8 @@ class Table(Drawable):
     @overload
     def diff_rows(
         self,
-        a: int | str | datetime | Ref,
-        b: int | str | datetime | Ref = "latest",
+        a: RefLike,
+        b: RefLike = "latest",
         key: Sequence[str] | str | None = None,
         columns: Sequence[str] | None = None,
         where: str | None = None,
@@ -1036,8 +1036,8 @@ class Table(Drawable):
     @overload
     def diff_rows(
         self,
-        a: int | str | datetime | Ref,
-        b: int | str | datetime | Ref = "latest",
+        a: RefLike,
+        b: RefLike = "latest",
         key: Sequence[str] | str | None = None,
         columns: Sequence[str] | None = None,
         where: str | None = None,
@@ -1048,8 +1048,8 @@ class Table(Drawable):
     ) -> RowDiffPlan: ...
     def diff_rows(  # noqa: PLR0913 - what is compared, how, and where
         self,
-        a: int | str | datetime | Ref,
-        b: int | str | datetime | Ref = "latest",
+        a: RefLike,
+        b: RefLike = "latest",
         key: Sequence[str] | str | None = None,
         columns: Sequence[str] | None = None,
         where: str | None = None,
@@ -1099,8 +1099,8 @@ class Table(Drawable):
 
     def diff_plan(
         self,
-        a: int | str | datetime | Ref,
-        b: int | str | datetime | Ref = "latest",
+        a: RefLike,
+        b: RefLike = "latest",
         key: Sequence[str] | str | None = None,
         columns: Sequence[str] | None = None,
         where: str | None = None,

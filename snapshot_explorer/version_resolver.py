@@ -19,6 +19,7 @@ from snapshot_explorer.refs import (
     NothingBeforeError,
     OfBranch,
     Ref,
+    RefLike,
     Tag,
     Version,
     parse_range,
@@ -31,7 +32,6 @@ from snapshot_explorer.refs.records import brief_repr, format_time
 from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.snapshot import Snapshot
 
-AnyRef = int | str | datetime | Ref
 _SOON = 60
 """Seconds after the time of a ref within which a commit is mentioned."""
 
@@ -43,7 +43,7 @@ class BranchTable(Protocol):
     branch: str | None
     bound: TableFormat
 
-    def at(self, ref: AnyRef) -> Snapshot:
+    def at(self, ref: RefLike) -> Snapshot:
         """Return the snapshot at a ref."""
         ...
 
@@ -170,9 +170,7 @@ class VersionResolver:
         lost = set(self._listing.commitless)
         return tuple(dropwhile(lost.__contains__, versions))
 
-    def span(
-        self, a: int | str | datetime | Ref, b: int | str | datetime | Ref, mode: ChangeMode
-    ) -> tuple[int, int, ChangeMode]:
+    def span(self, a: RefLike, b: RefLike, mode: ChangeMode) -> tuple[int, int, ChangeMode]:
         """Return the versions before the first and of the last change, and the mode: `diff` for `auto` and two tags."""
         if mode not in get_args(ChangeMode):
             raise InvalidArgumentError(f"{mode!r} is not a mode. Modes: {', '.join(get_args(ChangeMode))}.")
@@ -267,7 +265,7 @@ def format_on_branch(table: BranchTable, name: str) -> TableFormat:
     return table.bound.on_branch(name)
 
 
-def in_branch(table: T, ref: AnyRef) -> tuple[T, Ref]:
+def in_branch(table: T, ref: RefLike) -> tuple[T, Ref]:
     """Return the table bound to the branch that a ref names, or the table itself, and the ref in its history."""
     parsed = parse_ref(ref, tags=table.tag_versions, branches=table.branch_names)
     if not isinstance(parsed, OfBranch):
@@ -281,7 +279,7 @@ def in_branch(table: T, ref: AnyRef) -> tuple[T, Ref]:
     return table.on_branch(parsed.name), parsed.own_ref
 
 
-def version_in_history(table: T, ref: AnyRef) -> int | None:
+def version_in_history(table: T, ref: RefLike) -> int | None:
     """Return the version of a ref in the table's own history."""
     other, own_ref = in_branch(table, ref)
     version = other.at(own_ref).version
@@ -296,7 +294,7 @@ def version_in_history(table: T, ref: AnyRef) -> int | None:
     return shared[version]
 
 
-def sides_of(table: T, a: AnyRef, b: AnyRef) -> Sides[T]:
+def sides_of(table: T, a: RefLike, b: RefLike) -> Sides[T]:
     """Return two refs with the tables whose histories have them: one table if one history has both."""
     (table_a, ref_a), (table_b, ref_b) = in_branch(table, a), in_branch(table, b)
     if table_a is table_b or ref_a == Earliest():
@@ -310,7 +308,7 @@ def sides_of(table: T, a: AnyRef, b: AnyRef) -> Sides[T]:
     return Sides(a=table_a, ref_a=ref_a, b=table_b, ref_b=ref_b)
 
 
-def one_history(table: T, *refs: AnyRef) -> tuple[T, Sequence[Ref]]:
+def one_history(table: T, *refs: RefLike) -> tuple[T, Sequence[Ref]]:
     """Return the table whose history has these refs, at most two, and the refs in it."""
     if not refs:
         return table, ()

@@ -18,7 +18,7 @@ version, the ref is ambiguous and refused.
 """
 
 from snapshot_explorer.refs.grammar import MAIN, parse_range, parse_ref, parse_time_bound
-from snapshot_explorer.refs.records import AsOf, Earliest, Latest, OfBranch, Ref, Tag, Version
+from snapshot_explorer.refs.records import AsOf, Earliest, Latest, OfBranch, Ref, RefLike, Tag, Version
 from snapshot_explorer.refs.search import History, NothingBeforeError, not_found, resolve, resolve_range
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "NothingBeforeError",
     "OfBranch",
     "Ref",
+    "RefLike",
     "Tag",
     "Version",
     "not_found",
