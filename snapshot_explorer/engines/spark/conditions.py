@@ -1,13 +1,14 @@
-"""Translate conditions to Spark columns, for its readers, if they mean the same in DuckDB and Spark.
+"""Translate conditions to Spark columns, for its readers, if they mean the same in DuckDB and Spark; and filters back.
 
-Translates comparisons of a column with a literal of its own type, IN, BETWEEN, IS NULL, and AND, OR and NOT over them.
+Translates the forms of data skipping whose constants have the type of their column: comparisons, IN, BETWEEN, IS NULL,
+and AND, OR and NOT over them.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import re
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from functools import reduce
@@ -16,39 +17,26 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.engines.conditions import Condition, condition, parsed
-from snapshot_explorer.engines.duckdb_ast import children, find
+from snapshot_explorer.engines import data_skipping
+from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.engines.spark.schemas import quoted
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import duckdb
     from pyspark.sql import Column
 
     from snapshot_explorer.engines.conditions import Condition
 
 
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "COMPARE_EQUAL": lambda left, right: left == right,
-    "COMPARE_NOTEQUAL": lambda left, right: left != right,
-    "COMPARE_LESSTHAN": lt,
-    "COMPARE_GREATERTHAN": gt,
-    "COMPARE_LESSTHANOREQUALTO": le,
-    "COMPARE_GREATERTHANOREQUALTO": ge,
-}
-_MIRRORED = {
-    "COMPARE_LESSTHAN": "COMPARE_GREATERTHAN",
-    "COMPARE_GREATERTHAN": "COMPARE_LESSTHAN",
-    "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHANOREQUALTO",
-    "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHANOREQUALTO",
-}
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _INTEGERS = frozenset((pa.int8(), pa.int16(), pa.int32(), pa.int64()))
-_TRUTHS = {"true": True, "false": False}
 _EXACT = 2**53
 """Up to here, doubles represent integers exactly."""
-_LEAST, _GREATEST = -(2**63), 2**63 - 1
-_INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
+_MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
 _DATE = re.compile(r"(?!0000)\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -62,107 +50,73 @@ def translated(condition: Condition, schema: pa.Schema) -> Column | None:
     None if it might have another meaning in Spark.
     """
     try:
-        return _passes(parsed(condition.text), schema)
+        with locked_cursor() as cursor:
+            return _passes(data_skipping.And(tuple(part.form for part in condition.parts)), schema, cursor)
     except (_NotTranslatableError, RecursionError):
         return None
 
 
-def _passes(tree: dict[str, Any], schema: pa.Schema) -> Column:
-    node_type = str(tree.get("type"))
-    if node_type in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
-        parts = [_passes(part, schema) for part in children(tree)]
-        return reduce(and_ if node_type == "CONJUNCTION_AND" else or_, parts)
-    if node_type == "OPERATOR_NOT":
-        return ~_passes(_only(children(tree)), schema)
-    if node_type in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
-        column, _ = _column(_only(children(tree)), schema)
-        return column.isNull() if node_type == "OPERATOR_IS_NULL" else column.isNotNull()
-    if node_type in _COMPARISONS:
-        return _compared(node_type, tree, schema)
-    if node_type == "COMPARE_BETWEEN":
-        return _compared("COMPARE_GREATERTHANOREQUALTO", {"left": tree["input"], "right": tree["lower"]}, schema) & (
-            _compared("COMPARE_LESSTHANOREQUALTO", {"left": tree["input"], "right": tree["upper"]}, schema)
-        )
-    if node_type in ("COMPARE_IN", "COMPARE_NOT_IN"):
-        first, *others = children(tree)
-        column, column_type = _column(first, schema)
-        if column_type == pa.float64():
-            raise _NotTranslatableError  # for many values Spark builds a hash table, in which -0.0 is not 0.0
-        is_in = column.isin([_literal(other, column_type) for other in others])
-        return is_in if node_type == "COMPARE_IN" else ~is_in
-    if node_type == "COLUMN_REF":
-        column, column_type = _column(tree, schema)
-        if column_type == pa.bool_():
-            return column
+def _passes(form: data_skipping.Form, schema: pa.Schema, cursor: duckdb.DuckDBPyConnection) -> Column:
+    from pyspark.sql import functions as f
+
+    match form:
+        case data_skipping.Or(parts) if (compared := _compared_values(parts, schema)) is not None:
+            column, constants = compared
+            return f.col(quoted(column)).isin([_literal(item, schema.field(column).type, cursor) for item in constants])
+        case data_skipping.And(parts) | data_skipping.Or(parts):
+            joined = and_ if isinstance(form, data_skipping.And) else or_
+            return reduce(joined, [_passes(part, schema, cursor) for part in parts])
+        case data_skipping.Not(part):
+            return ~_passes(part, schema, cursor)
+        case data_skipping.IsNull(column):
+            return f.col(quoted(column)).isNull()
+        case data_skipping.IsTrue(column):
+            return f.col(quoted(column))
+        case data_skipping.Inequality(column, operator, limit):
+            comparison: Column = _COMPARISONS[operator](
+                f.col(quoted(column)), _literal(limit, schema.field(column).type, cursor)
+            )
+            return comparison
+        case data_skipping.Between(column, low, high):
+            values = f.col(quoted(column))
+            first, last = (_literal(limit, schema.field(column).type, cursor) for limit in (low, high))
+            return values == first if low is high else (values >= first) & (values <= last)
     raise _NotTranslatableError
 
 
-def _only(trees: list[Any]) -> Any:
-    if len(trees) != 1:
-        raise _NotTranslatableError
-    return trees[0]
+def _compared_values(
+    parts: Sequence[data_skipping.Form], schema: pa.Schema
+) -> tuple[str, list[data_skipping.Constant]] | None:
+    """Return the column and the values of an IN; None for other parts.
+
+    Not of doubles: for many values Spark builds a hash table, in which -0.0 is not 0.0.
+    """
+    equal = [part for part in parts if isinstance(part, data_skipping.Between) and part.low is part.high]
+    columns = {part.column for part in equal}
+    if len(equal) < len(parts) or len(columns) > 1 or schema.field(equal[0].column).type == pa.float64():
+        return None
+    return equal[0].column, [part.low for part in equal]
 
 
-def _compared(node_type: str, tree: dict[str, Any], schema: pa.Schema) -> Column:
-    left, right = tree["left"], tree["right"]
-    if left.get("type") != "COLUMN_REF":
-        left, right, node_type = right, left, _MIRRORED.get(node_type, node_type)
-    column, column_type = _column(left, schema)
-    comparison: Column = _COMPARISONS[node_type](column, _literal(right, column_type))
-    return comparison
-
-
-def _column(tree: dict[str, Any], schema: pa.Schema) -> tuple[Column, pa.DataType]:
+def _literal(constant: data_skipping.Constant, dtype: pa.DataType, cursor: duckdb.DuckDBPyConnection) -> Column:
+    """Return a constant that has the type of its column, or is text of a date, or an integer for doubles."""
     from pyspark.sql import functions as f
 
-    names = tree.get("column_names") or []
-    name = find(names[0], schema) if tree.get("type") == "COLUMN_REF" and len(names) == 1 else None
-    if name is None:
-        raise _NotTranslatableError
-    return f.col(quoted(name)), schema.field(name).type
-
-
-def _literal(tree: dict[str, Any], dtype: pa.DataType) -> Column:
-    from pyspark.sql import functions as f
-
-    if tree.get("type") == "OPERATOR_CAST" and dtype == pa.date32():
-        if _path(tree.get("type_expr")) != ["date"] or tree.get("try_cast"):
-            raise _NotTranslatableError
-        tree = tree["child"]
-    literal = tree.get("literal") or {}
-    literal_kind, text = literal.get("kind"), str(literal.get("text"))
-    if tree.get("type") == "VALUE_CONSTANT":
-        if literal_kind == "INTEGER" and _INTEGER.fullmatch(text):
-            return _number(int(text), dtype)
-        if literal_kind == "BOOLEAN" and text in _TRUTHS and dtype == pa.bool_():
-            return f.lit(_TRUTHS[text])
-        if literal_kind == "STRING" and dtype == pa.string():
-            return f.lit(text)
-        if literal_kind == "STRING" and dtype == pa.date32():
-            return f.lit(_date(text))
-    raise _NotTranslatableError
-
-
-def _path(tree: Any) -> list[str]:
-    return [str(part).lower() for part in ((tree or {}).get("qualified_name") or {}).get("path") or ()]
-
-
-def _number(number: int, dtype: pa.DataType) -> Column:
-    from pyspark.sql import functions as f
-
-    if dtype in _INTEGERS and _LEAST <= number <= _GREATEST:
-        return f.lit(number)
-    if dtype == pa.float64() and abs(number) <= _EXACT:
-        return f.lit(float(number))
-    raise _NotTranslatableError
-
-
-def _date(text: str) -> dt.date:
-    if _DATE.fullmatch(text):
-        try:
-            return dt.date.fromisoformat(text)
-        except ValueError as error:
-            raise _NotTranslatableError from error
+    ((value,),) = cursor.execute(f"SELECT {constant.text}").fetchall()
+    match value:
+        case bool() if dtype == pa.bool_():
+            return f.lit(value)
+        case int() if dtype in _INTEGERS and _MIN_LONG <= value <= _MAX_LONG:
+            return f.lit(value)
+        case int() if dtype == pa.float64() and abs(value) <= _EXACT:
+            return f.lit(float(value))
+        case str() if dtype == pa.string():
+            return f.lit(value)
+        case str() if dtype == pa.date32() and _DATE.fullmatch(value):
+            with suppress(ValueError):
+                return f.lit(date.fromisoformat(value))
+        case date() if dtype == pa.date32() and date.min < value < date.max:  # DuckDB returns infinite ones as these
+            return f.lit(value)
     raise _NotTranslatableError
 
 
