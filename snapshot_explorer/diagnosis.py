@@ -11,7 +11,7 @@ from snapshot_explorer.render import Code, Drawable, Drawing, Line, Part
 from snapshot_explorer.render.cells import counted
 
 _NOT_CHECKED = (
-    "Not checked: whether rows are doubled (`%snapshot anomalies --key A,B`), and whether values are right; both need "
+    "Not checked: whether rows are doubled (%snapshot anomalies --key A,B), and whether values are right; both need "
     "rows to be read."
 )
 

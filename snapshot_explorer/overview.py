@@ -29,24 +29,19 @@ def last_part(path: str) -> str:
 
 def tags_frame(tags: Mapping[str, int], times: Sequence[datetime], *, name: str) -> Frame:
     """Return tags with their versions and commit times as a frame."""
-    rows = pa.table(
-        {
-            "tag": pa.array(list(tags), pa.string()),
-            "version": pa.array(list(tags.values()), pa.int64()),
-            "committed_at": pa.array(times, frames.UTC_MILLIS),
-        }
-    )
+    rows = frames.table_of(frames.TAGS, {"tag": list(tags), "version": list(tags.values()), "committed_at": [*times]})
     return Frame(rows, title=f"Tags of {name}", noun="tags")
 
 
 def branches_frame(branches: Sequence[Branch], *, name: str, depict: PictureMaker | None = None) -> Frame:
     """Return branches as a frame; `depict` creates its picture."""
-    rows = pa.table(
+    rows = frames.table_of(
+        frames.BRANCHES,
         {
-            "branch": pa.array([branch.name for branch in branches], pa.string()),
-            "forked_version": pa.array([branch.forked_version for branch in branches], pa.int64()),
-            "newest_version": pa.array([branch.newest_version for branch in branches], pa.int64()),
-        }
+            "branch": [branch.name for branch in branches],
+            "forked_version": [branch.forked_version for branch in branches],
+            "newest_version": [branch.newest_version for branch in branches],
+        },
     )
     return Frame(rows, title=f"Branches of {name}", noun="branches", depict=depict)
 

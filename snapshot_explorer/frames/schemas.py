@@ -390,6 +390,18 @@ PROFILE = pa.schema(
     ]
 )
 
+TAGS = pa.schema(
+    [_column("tag", pa.string(), "the tag"), *(COMMITS.field(name) for name in ("version", "committed_at"))]
+)
+
+BRANCHES = pa.schema(
+    [
+        _column("branch", pa.string(), "the branch"),
+        _column("forked_version", pa.int64(), "the version of this history at which it starts; null if unknown"),
+        _column("newest_version", pa.int64(), "its newest version, in its own numbering; null if it was not read"),
+    ]
+)
+
 ANOMALIES = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at", "kind", "operation")),

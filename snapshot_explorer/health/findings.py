@@ -13,7 +13,7 @@ from snapshot_explorer.render.cells import counted, size
 STATES = ("act", "watch", "unknown", "ok")
 """The states of a finding, the most urgent first."""
 MISSING_FILES = "missing files"
-NOT_LOOKED_FOR = "Not checked: whether its files exist; `%snapshot readability` and table.readability() look for them."
+NOT_LOOKED_FOR = "Not checked: whether its files exist; %snapshot readability and table.readability() look for them."
 _POSTPONED = -2
 _MERGEABLE = (50, 0.2), (1_000, 0.5)
 """Thresholds to watch and to act: a number of mergeable files, and their share of all files. Both must be reached."""
@@ -92,7 +92,7 @@ def noun_of(partitions: pa.Table) -> tuple[str, str]:
 def _of_existence(readability: Mapping[str, object] | None) -> Finding:
     missing = readability["missing_files"] if readability else None
     is_whole = readability is not None and readability["readable"] == "yes"
-    result = "not checked: health reads metadata, and `%snapshot readability` looks for every file"
+    result = "not checked: health reads metadata, and %snapshot readability looks for every file"
     if is_whole:
         result = "every file that the version needs exists, with its recorded size"
     elif readability and readability["readable"] is not None:

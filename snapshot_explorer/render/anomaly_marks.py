@@ -66,6 +66,4 @@ def listed_rules(commits: pa.Table) -> Iterator[Line]:
     for row in marked.slice(0, _MAX_LISTED).to_pylist():
         yield Line(f"Version {row['version']}: {'; '.join(row['rules'])}.")
     if len(marked) > _MAX_LISTED:
-        yield Line(
-            f"{len(marked) - _MAX_LISTED:,} more versions are marked; `%snapshot anomalies` has the rules of all."
-        )
+        yield Line(f"{len(marked) - _MAX_LISTED:,} more versions are marked; %snapshot anomalies has the rules of all.")

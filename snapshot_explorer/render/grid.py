@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.render.cells import MINUS, WORDS, Cell, cell, to_the_second, unit_of
+from snapshot_explorer.render.cells import DRAWN, MINUS, WORDS, Cell, cell, to_the_second, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 
 _SIGNS = {"added": "+", "removed": MINUS}
@@ -40,12 +40,16 @@ class ShownColumn:
 
 
 def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple[ShownColumn, ...]:
-    """Return the first columns of the rows to draw. Only those are converted, however many there are.
+    """Return the first columns of the rows to draw; none without rows, whose noun says more than headings.
+
+    Only those are converted, however many there are.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
         most: The maximum number of columns.
     """
+    if not grid.rows.num_rows:
+        return ()
     wide = grid.rows if grid.rows.num_columns <= most else grid.rows.select(range(most))
     rows = wide.slice(0, shown_rows(grid, limit))
     columns = []
@@ -61,7 +65,7 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
                 name=field.name,
                 heading=heading_of(field),
                 meaning=meaning.decode(errors="replace") if meaning else None,
-                is_number=_is_number(field.type),
+                is_number=_is_number(field.type) or metadata.get(b"align") == b"right",
                 cells=tuple(map(to_the_second, cells)) if is_time else cells,
                 values=tuple(rows.column(position).to_pylist()) if pa.types.is_integer(field.type) else (),
                 is_whole=b"whole" in metadata,
@@ -69,6 +73,11 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
             )
         )
     return tuple(columns)
+
+
+def drawn_field(name: str, dtype: pa.DataType) -> pa.Field:
+    """Return the field of values of a type that `cell` formatted before, which are aligned as the values are."""
+    return pa.field(name, pa.string(), metadata=DRAWN | ({"align": "right"} if _is_number(dtype) else {}))
 
 
 def heading_of(field: pa.Field) -> str:
@@ -105,7 +114,7 @@ def shown_rows(grid: Grid, limit: int) -> int:
 def columns_note(grid: Grid, shown: int) -> str | None:
     """Return a note on the part of the columns that is drawn, such as `100 of 100,000 columns`; None if all are."""
     total = int(grid.rows.num_columns)
-    return f"{shown:,} of {total:,} columns" if shown < total else None
+    return f"{shown:,} of {total:,} columns" if shown < total and grid.rows.num_rows else None
 
 
 def rows_note(grid: Grid, limit: int) -> str | None:

@@ -207,7 +207,8 @@ def _pairs(pairs: Pairs, *, can_copy: bool) -> Iterator[str]:
 
 def _grid(grid: Grid, title: str, limit: int, *, can_copy: bool) -> Iterator[str]:
     columns = shown_columns(grid, limit)
-    yield from _boxed(_rows(columns, grid.marked, can_copy=can_copy), "sx-table", title)
+    if columns:
+        yield from _boxed(_rows(columns, grid.marked, can_copy=can_copy), "sx-table", title)
     shown_text = [part for part in (rows_note(grid, limit), columns_note(grid, len(columns))) if part]
     if shown_text:
         yield f'<div class="sx-said">{_escaped("; ".join(shown_text))}</div>'

@@ -25,9 +25,10 @@ from snapshot_explorer.model import (
     runs_text,
 )
 from snapshot_explorer.render import Code, Drawing, Grid, Line
-from snapshot_explorer.render.cells import DRAWN, cell, counted, cut, fact_line
+from snapshot_explorer.render.cells import cell, counted, cut, fact_line
 from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.render.grid import drawn_field
 from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_figure
 from snapshot_explorer.rows.frame_result import FrameResult
 from snapshot_explorer.rows.source import Source, call_text
@@ -301,7 +302,8 @@ def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
     if "before" not in lines.column_names:
         return shown, frozenset()
     marked = set()
-    for index, name in enumerate([item.name for item in lines.schema.field("before").type][:_DRAWN_COLUMNS]):
+    for index, item in enumerate([*lines.schema.field("before").type][:_DRAWN_COLUMNS]):
+        name = item.name
         cells: list[str | None] = []
         for row, (before, after, changed) in enumerate(
             zip(lines["before"], lines["after"], lines["changed_columns"].to_pylist(), strict=True)
@@ -312,7 +314,7 @@ def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
             cells.append(" \N{RIGHTWARDS ARROW} ".join(sides) if is_changed else last)
             if is_changed:
                 marked.add((row, len(heads) + index))
-        shown = shown.append_column(pa.field(name, pa.string(), metadata=DRAWN), pa.array(cells, pa.string()))
+        shown = shown.append_column(drawn_field(name, item.type), pa.array(cells, pa.string()))
     return shown, frozenset(marked)
 
 

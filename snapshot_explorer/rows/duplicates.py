@@ -45,4 +45,4 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     if more and len(chosen) == 1:
         name = quoted(chosen[0])
         notes.append(f"The first version with such rows: %snapshot bisect 'count({name}) > count(distinct {name})'")
-    return Frame(repeated, title=title, noun="keys of several rows", notes=tuple(notes))
+    return Frame(repeated, title=title, noun="repeated keys", notes=tuple(notes))

@@ -72,7 +72,7 @@ def test_a_long_value_is_wrapped_under_its_name() -> None:
 def test_an_empty_grid_says_so() -> None:
     drawn = text(Drawing(title="Tags", parts=(Grid(pa.table({"tag": pa.array([], pa.string())}), noun="tags"),)))
 
-    assert drawn == "Tags\ntag\n---\nno tags"
+    assert drawn == "Tags\nno tags"
 
 
 def test_a_grid_without_columns_is_drawn() -> None:

@@ -20,7 +20,8 @@ from snapshot_explorer.frames import Exportable, Frame
 from snapshot_explorer.frames.exports import flat
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Code, Drawable, Drawing, Grid, Line, Pairs
-from snapshot_explorer.render.cells import DRAWN, cell, counted, cut, fact_line
+from snapshot_explorer.render.cells import cell, counted, cut, fact_line
+from snapshot_explorer.render.grid import drawn_field
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
 from snapshot_explorer.rows.diffs.row_changes import (
     by_column,
@@ -344,7 +345,9 @@ def drawn_changes(
         columns.append([shown for shown, _ in cells])
         marked.update((row, column) for row, (_, is_changed) in enumerate(cells) if is_changed)
     arrays = [pa.array(values, pa.string()) for values in columns]
-    fields = [pa.field(name, pa.string(), metadata=DRAWN) for name in ("change", *names)]
+    values = next(iter(heads.values()), None)
+    fields = [drawn_field("change", pa.string())]
+    fields += [drawn_field(name, pa.string() if values is None else values.schema.field(name).type) for name in names]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields)), frozenset(marked)
 
 

@@ -64,10 +64,13 @@ class Profile(FrameResult):
         count = len(self.versions)
         indices = np.arange(len(rows)).reshape(-1, count) if count else np.zeros((0, 0), np.int64)
         rows = rows.take(pa.array(indices.T[::-1].ravel(), pa.int64()))
-        drawn = frames.non_empty_columns(rows)
+        bounds = pc.unique(rows["bounds"]).to_pylist()
+        is_constant = len(bounds) == 1 and bounds[0] is not None
+        drawn = frames.non_empty_columns(rows, exclude=("bounds",) if is_constant else ())
         title = f"Columns of {self.name} over its versions"
         noun = "versions" if len(parts) == 1 else "rows, one for each column at each version"
-        return Frame(rows, title=title, noun=noun, drawn=drawn, notes=jump_notes(self.gaps))
+        notes = (*jump_notes(self.gaps), *([f"Everywhere: {bounds[0]}."] if is_constant else []))
+        return Frame(rows, title=title, noun=noun, drawn=drawn, notes=notes)
 
     @cached_property
     def anomalies(self) -> pa.Table:
@@ -380,8 +383,8 @@ def table_anomalies(
         title=f"Anomalies of {source.name}"
         + (f"; the metadata has no statistics of {unrecorded}" if unrecorded else ""),
         noun="anomalies",
-        # The rule names the measure and the column.
-        drawn=frames.non_empty_columns(rows, exclude=("operation", "measure", "column")),
+        # The rule names the measure and the column, and stays in sight where space is short.
+        drawn=frames.non_empty_columns(rows.select(["version", "committed_at", "kind", "rule", "before", "value"])),
         limit=len(rows),
         notes=(
             *jump_notes(gaps),

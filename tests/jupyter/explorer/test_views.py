@@ -181,7 +181,7 @@ def test_the_checkpoint_of_a_delta_table_is_its_base():
         ("overview", "The schema is the same"),
         ("partitions", "partitions and buckets that differ"),
         ("files", "files that differ"),
-        ("commits", "versions"),
+        ("commits", "Commits between: version 17 to 18: one"),
         ("properties", "The properties are the same."),
     ],
 )

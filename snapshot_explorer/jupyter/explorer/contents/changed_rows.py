@@ -59,7 +59,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
     shown = places[:PAGE]
     names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
     parts: list[Part] = [
-        Line(_direction_of(plan) if other else direction(a, b), is_faint=True),
+        *([] if a < b and not other else [Line(_direction_of(plan) if other else direction(a, b), is_faint=True)]),
         *_facts(diff.plan),
         *(Line(note) for note in [*_cut_off(diff, kinds), *notes]),
     ]

@@ -56,7 +56,7 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     if not len(frame):
         drawing = Drawing(title=frame.title, parts=(Line(_NOTHING[part]),))
         return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)
-    rows, count = frame.drawn_rows(), f"{len(frame):,} {frame.noun}"
+    rows, count = frame.drawn_rows(), f"{len(frame):,} {frame.noun}" if len(frame) > 1 else "one"
     drawing = Drawing(
         title=f"{frame.title}: {count}", parts=(Line(direction(a, b)), Grid(rows, noun=frame.noun, limit=PAGE))
     )

@@ -101,6 +101,8 @@ def _about(a: pa.ChunkedArray, b: pa.ChunkedArray) -> str:
     if pa.types.is_temporal(a.type):
         return f"up to {cell(pc.max(sides[-1])).text[:_MINUTES]}"
     distinct = [pc.count_distinct(side).as_py() for side in sides]
+    if len(sides) == len(distinct) == distinct.count(1) == 2:  # noqa: PLR2004 - one value in A, and one in B
+        return _ARROW.join(cut(cell(pc.drop_null(side)[0]).text, _WIDEST) for side in sides)
     return _ARROW.join(
         [counted(distinct[0], "value"), *(f"{count:,}" for count in distinct[1:] if count != distinct[0])]
     )

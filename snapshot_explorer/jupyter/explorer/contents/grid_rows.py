@@ -134,7 +134,8 @@ def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, objec
             {
                 "name": legible(item.name, _WIDEST),
                 "heading": legible(heading_of(item), _WIDEST),
-                "type": legible(types.get(item.name, str(item.type)), _WIDEST),
+                # The meaning of a column of metadata says more than its type in Arrow.
+                "type": "" if b"meaning" in metadata else legible(types.get(item.name, str(item.type)), _WIDEST),
                 "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
                 "number": is_number(item.type),
                 "nulls": column.null_count,

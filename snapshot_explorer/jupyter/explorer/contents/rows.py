@@ -41,6 +41,8 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     all_cost = cost_of(snapshot, None) if where else rows.cost
     first, of_columns = rows.part(0), len(columns) or len(types)
     notes = [Line(_facts(rows, all_cost, request), is_faint=True)]
+    if where and rows.total == 0:
+        notes.append(Line("Change Where; or name such rows below, and Trace shows the versions that had them."))
     if len(shown) < of_columns:
         notes.append(Line(f"{len(shown)} of {of_columns:,} columns are shown. Choose others under Columns."))
     drawing = Drawing(title=f"Rows of version {version}", parts=(*notes, Grid(first, noun="rows", limit=_DRAWN)))

@@ -3,6 +3,7 @@
 import { element } from "./timeline.js";
 
 const ROW = 24, ROWS = 14, PAGE = 60, AROUND = 8;
+const FEW = 8;  // rows that are seen at once need no summary of their columns
 let grids = 0;
 
 export class Rows {
@@ -80,7 +81,7 @@ export class Rows {
     this.sample.textContent = grid.sample;
     this.error.textContent = grid.error;
     const some = grid.count < grid.total ? ` of ${grid.total.toLocaleString("en-US")}` : "";
-    this.said.textContent = `${grid.count.toLocaleString("en-US")}${some} ${grid.noun}. ${grid.opens}`.trim();
+    this.said.textContent = `${grid.count.toLocaleString("en-US")}${some} ${grid.total === 1 ? "row" : grid.noun}. ${grid.opens}`.trim();
     this.table();
     this.scroll.scrollTop = 0;
     this.draw();
@@ -155,7 +156,8 @@ export class Rows {
       bins.title = range;
       const line = (text) => Object.assign(element("div", "", text), { title: text });
       cell.append(name);
-      if (column.name !== "change") cell.append(line(column.type), bins, line(facts));
+      if (column.name !== "change" && column.type) cell.append(line(column.type));
+      if (column.name !== "change" && this.grid.total >= FEW) cell.append(bins, line(facts));
       names.append(cell);
     });
     head.append(names);

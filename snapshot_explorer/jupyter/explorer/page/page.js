@@ -288,7 +288,7 @@ function Commit({ app, row, at }) {
   const isLong = row.version.length > 10;  // a number that is a time leaves no room beside it
   const who = row.user && (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(row.user) ? row.user.slice(0, 8) : row.user);
   return html`<div id=${`${app.id}-${at}`} role="option" aria-selected=${String(marks[1])} class="sx-commit ${marks[1] ? "sx-is-b" : marks[0] ? "sx-is-a" : ""}"
-    style=${style} onClick=${(event) => app.send({ click: row.version, other: event.shiftKey })} title="A click sets B, with Shift A">
+    style=${style} onClick=${(event) => app.send({ click: row.version, other: event.shiftKey })} title=${[`${row.operation} ${row.message}`.trim(), "A click sets B, with Shift A"].filter(Boolean).join("\n")}>
     <span class="sx-dot" style=${{ background: colours[row.kind] ?? "#6b6b6b", color: isDark(colours[row.kind]) ? "#fff" : "#000" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
     <b class="sx-number">${row.version}</b>
     <span class="sx-what">${!isLong && html`${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}`}</span>
@@ -300,13 +300,13 @@ function Commit({ app, row, at }) {
 
 // What a view contains
 
-const Shares = ({ shares }) => html`<div class="sx-stack" aria-hidden="true">${shares.map(([name, count]) => html`<i class=${`sx-${name}`} style=${{ flexGrow: count }}></i>`)}</div>
-  <p class="sx-faint">Files: ${shares.map(([name, count]) => `${number(count)} ${name}`).join(", ")}</p>`;
+const Shares = ({ shares }) => html`<div class="sx-stack" aria-hidden="true">${shares.map(([name, count]) => html`<i class=${`sx-${name}`} style=${{ flexGrow: count }}></i>`)}</div>`;
+const files = (shares) => `Files: ${shares.map(([name, count]) => `${number(count)} ${name}`).join(", ")}`;
 
 const rate = (part) => `${part && part < 0.01 ? "<1" : Math.round(100 * part)} %`;
 
-/** How the values of columns moved from A to B, the one that moved most first. */
-function Tiles({ tiles }) {
+/** Which files A and B share, and how the values of columns moved from A to B, the one that moved most first. */
+function Summary({ shares, tiles }) {
   const [isAll, setAll] = useState(false), shown = isAll ? tiles : tiles.slice(0, 4);
   const one = ({ name, bars: counts, rows, nulls, moved, about }) => {
     const bars = counts.map(([a, b]) => [a / Math.max(1, rows[0]), b / Math.max(1, rows[1])]), most = Math.max(...bars.flat()), wide = Math.max(bars.length, 1), known = nulls.filter((part) => part !== null);
@@ -315,9 +315,11 @@ function Tiles({ tiles }) {
       <b>${name}</b><span class="sx-faint">${[about, ...(known.some(Boolean) ? [`null ${[...new Set(known.map(rate))].join(" \u2192 ")}`] : [])].filter(Boolean).join(" \u00b7 ")}</span>
       <svg viewBox="0 0 ${wide} 20" preserveAspectRatio="none" role="img" aria-label=${`${name} in A and in B: ${about}`}>${bars.map(([a, b], i) => [bar(a, i + 0.06, "a"), bar(b, i + 0.5, "b")])}</svg></div>`;
   };
-  return html`<div class="sx-tiles">${shown.map(one)}</div>
-    <p class="sx-faint sx-row"><span>Changed rows in <i class="sx-key sx-of-a"></i> A and <i class="sx-key sx-of-b"></i> B</span>
-      ${tiles.length > 4 && html`<button type="button" class="sx-btn" aria-expanded=${String(isAll)} onClick=${() => setAll(!isAll)}>${isAll ? "Fewer columns" : `All ${tiles.length} columns`}</button>`}</p>`;
+  const hasFiles = shares.some(([, count]) => count);
+  return html`${hasFiles && html`<${Shares} shares=${shares} />`}<div class="sx-faint sx-row">${hasFiles && html`<span>${files(shares)}</span>`}
+      ${tiles.length > 0 && html`<span class="sx-gap"></span><span>Changed rows in <i class="sx-key sx-of-a"></i> A and <i class="sx-key sx-of-b"></i> B</span>`}
+      ${tiles.length > 4 && html`<button type="button" class="sx-btn" aria-expanded=${String(isAll)} onClick=${() => setAll(!isAll)}>${isAll ? "Fewer columns" : `All ${tiles.length} columns`}</button>`}</div>
+    ${tiles.length > 0 && html`<div class="sx-tiles">${shown.map(one)}</div>`}`;
 }
 
 const Busy = ({ text, cancel }) => html`<span class="sx-busy" role="status"><i></i>${text} <${Button} label="Cancel" title="Stop reading; keep the current view" act=${cancel} /></span>`;
@@ -338,11 +340,11 @@ function Part({ part, app }) {
   return html`<${Lanes} app=${app} ...${part} />`;
 }
 
-const Table = ({ columns, marked, note }) => html`<div class="sx-box" tabIndex="0" role="group" aria-label="Table"><table class="sx-table">
+const Table = ({ columns, marked, note }) => html`${columns.length > 0 && html`<div class="sx-box" tabIndex="0" role="group" aria-label="Table"><table class="sx-table">
   <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "sx-n" : ""} title=${column.meaning}>${column.heading}</th>`)}</tr></thead>
   <tbody>${(columns[0]?.cells ?? []).map((_, row) => html`<tr>${columns.map((column, at) => html`<td title=${column.exact[row]}
     class=${[column.number && "sx-n", column.prose && "sx-prose", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
-    >${column.colours?.[column.cells[row]] && html`<i class="sx-kind" style=${{ background: column.colours[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>
+    >${column.colours?.[column.cells[row]] && html`<i class="sx-kind" style=${{ background: column.colours[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>`}
   ${note && html`<p class="sx-faint">${note}</p>`}`;
 
 const SIGNS = { "=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made" };
@@ -397,13 +399,12 @@ function Content({ app, view, place, children }) {
     ${isEmpty && text && html`<div class="sx-bones" aria-hidden="true">${[60, 90, 75, 85].map((width) => html`<span class="sx-bone" style=${{ width: `${width}%` }}></span>`)}</div>`}
     ${view.parts && html`<div class=${view.error || text ? "sx-stale" : ""}>
       ${view.headline ? html`<${CommitView} app=${app} view=${view} />` : html`<div class="sx-answer" role="heading" aria-level="3">${view.title}</div>
-        ${view.shares.some(([, count]) => count) && html`<${Shares} shares=${view.shares} />`}
-        ${view.tiles.length > 0 && html`<${Tiles} tiles=${view.tiles} />`}
+        <${Summary} shares=${view.shares} tiles=${view.tiles} />
         ${view.tracks.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${view.tracks} />`}
         ${view.heat.labels && html`<${Heat} app=${app} heat=${view.heat} />`}
         ${joined(view.parts).map((part) => html`<${Part} app=${app} part=${part} />`)}`}
       ${view.isAnnouncement && html`<${Button} label="Compare rows" title="Read what is announced" act=${() => app.act("compare rows")} />`}
-      ${view.grid?.columns && html`<${Grid} app=${app} place=${place} grid=${view.grid} />`}
+      ${view.grid?.columns && (view.grid.total ? html`<${Grid} app=${app} place=${place} grid=${view.grid} />` : html`<p class="sx-empty">No ${view.grid.noun}.</p>`)}
       ${view.pages > 1 && html`<p class="sx-row"><${Button} label="Previous page" title="Show the rows before these" disabled=${!view.page} act=${() => app.send({ turn: [place, -1] })} />
         page ${number(view.page + 1)} of ${number(view.pages)}
         <${Button} label="Next page" title="Show the rows after these" disabled=${view.page + 1 >= view.pages} act=${() => app.send({ turn: [place, 1] })} /></p>`}

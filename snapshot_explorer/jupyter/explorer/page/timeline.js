@@ -79,12 +79,14 @@ function ticks(low, high, about, least = 0) {
   return found;
 }
 
+const minus = (text) => text.replace("-", "\u2212");
+
 /** Return a number as text, so exact that numbers which are a step apart differ. */
 export function short(number, step = Infinity) {
   const size = Math.abs(number), digits = Math.min(15, Math.max(4, Math.ceil(Math.log10(size / step)) + 1));
   for (const [limit, letter] of [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]])
-    if (size >= limit) return `${+(number / limit).toPrecision(digits)}${letter}`;
-  return String(+number.toPrecision(digits));
+    if (size >= limit) return minus(`${+(number / limit).toPrecision(digits)}${letter}`);
+  return minus(String(+number.toPrecision(digits)));
 }
 
 const TILE = 8;
