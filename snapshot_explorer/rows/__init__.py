@@ -1,13 +1,14 @@
 """Rows through time: row diffs, blame, bisection and column profiles."""
 
-from snapshot_explorer.rows.bisection import Bisection, Reading, bisect
+from snapshot_explorer.rows.bisection import bisect
+from snapshot_explorer.rows.bisection_result import Bisection, Reading
 from snapshot_explorer.rows.blame import blame
-from snapshot_explorer.rows.blame_lines import Blame, BlameRequest
+from snapshot_explorer.rows.blame_result import Blame, BlameRequest
 from snapshot_explorer.rows.diffs.changed_splits import ChangedSplits, changed_splits, differing_splits
 from snapshot_explorer.rows.diffs.comparison_rules import Tolerance
 from snapshot_explorer.rows.diffs.diff import row_diff
 from snapshot_explorer.rows.diffs.diff_plan import DiffRequest, RowDiffPlan, plan_diff
-from snapshot_explorer.rows.diffs.row_diff import RowDiff
+from snapshot_explorer.rows.diffs.diff_result import RowDiff
 from snapshot_explorer.rows.diffs.spark_diff import row_diff_by
 from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules

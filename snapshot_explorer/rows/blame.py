@@ -18,15 +18,15 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import Gap, Split
 from snapshot_explorer.progress import step
-from snapshot_explorer.rows.blame_lines import Blame, BlameReading, BlameRequest, ChangesAt, blame_of
+from snapshot_explorer.rows.affected_versions import AffectedVersions, affected_versions
+from snapshot_explorer.rows.blame_result import Blame, BlameReading, BlameRequest, ChangesAt, blame_of
 from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, checked_names, listed, wider
+from snapshot_explorer.rows.diffs.changed_rows import compared
 from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from snapshot_explorer.rows.diffs.diff import check_not_null, not_unique
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
-from snapshot_explorer.rows.diffs.row_changes import compared
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated, row_hashes
 from snapshot_explorer.rows.source import UNREADABLE, ColumnNames, Source, column_names
-from snapshot_explorer.rows.touched_versions import AffectedVersions, touched_versions
 
 _AT_ONCE = 8
 """Versions of a remote table that are planned and compared at the same time."""
@@ -46,11 +46,11 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
     keyed = checked_names(request.key, schema.names, "key")
     chosen_key = tuple(reference.schema.primary_keys) if keyed is None else keyed
     names = tuple(name for name in schema.names if name in {*names, *chosen_key})
-    touched = touched_versions(source.format, predicate, versions[-1], last=versions[-1])
+    affected = affected_versions(source.format, predicate, versions[-1], last=versions[-1])
     reader = _Reader(source, reference, names, predicate, chosen_key)
-    changes = reader.changes(touched, versions)
+    changes = reader.changes(affected, versions)
     return blame_of(
-        source, touched, changes, versions=versions, reading=reader.reading, request=request, key=chosen_key
+        source, affected, changes, versions=versions, reading=reader.reading, request=request, key=chosen_key
     )
 
 
@@ -83,17 +83,17 @@ class _Reader:
         self._own_names = ColumnNames(starts=(), names=({name: name for name in self._needed},))
         self.reading = BlameReading()
 
-    def changes(self, touched: AffectedVersions, versions: Sequence[int]) -> list[ChangesAt]:
-        """Return the changed rows of each version that changed some; see `row_changes.changes_schema`.
+    def changes(self, affected: AffectedVersions, versions: Sequence[int]) -> list[ChangesAt]:
+        """Return the changed rows of each version that changed some; see `changed_rows.changes_schema`.
 
         All rows of the first version that can be read are returned as inserted.
         """
-        known = touched.lifetimes.versions
+        known = affected.lifetimes.versions
         begin = int(np.searchsorted(np.asarray(known, np.int64), versions[0]))
         if begin == len(known):
             raise self._source.vanished()
-        indices = sorted({begin, *(index for index in touched.indices if index > begin)})
-        starts = [start for start, _ in touched.schemas]
+        indices = sorted({begin, *(index for index in affected.indices if index > begin)})
+        starts = [start for start, _ in affected.schemas]
         self._own_names = column_names(self._source.format, starts, self._reference, self._needed)
         self._widen(starts, known[begin], known[indices[-1]])
         result: list[ChangesAt] = []

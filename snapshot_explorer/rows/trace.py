@@ -16,10 +16,10 @@ from snapshot_explorer.engines.conditions import condition, passing_count
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError
 from snapshot_explorer.lifetimes import despite_expiry, time_of
 from snapshot_explorer.progress import step
+from snapshot_explorer.rows.affected_versions import affected_versions
 from snapshot_explorer.rows.diffs.aligned_columns import aligned
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
 from snapshot_explorer.rows.source import UNREADABLE
-from snapshot_explorer.rows.touched_versions import touched_versions
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.model import Split
+    from snapshot_explorer.rows.affected_versions import AffectedVersions
     from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns
     from snapshot_explorer.rows.source import Source
-    from snapshot_explorer.rows.touched_versions import AffectedVersions
 
 READ, METADATA, MISSING, UNREADABLE_FILE = "read", "metadata", "missing", "unreadable"
 _CERTAINTY = {METADATA: 0, READ: 1, MISSING: 2, UNREADABLE_FILE: 3}
@@ -90,13 +90,13 @@ def _traced(source: Source, where: str) -> TracedHistory:
     versions = source.versions_of(None)
     reference = source.format.version(versions[-1])
     predicate = condition(where, reference.arrow_schema)
-    touched = touched_versions(source.format, predicate, versions[-1])
-    known = touched.lifetimes.versions
-    intervals = touched.lifetimes.intervals.rows
+    affected = affected_versions(source.format, predicate, versions[-1])
+    known = affected.lifetimes.versions
+    intervals = affected.lifetimes.intervals.rows
     with_deletes = intervals.filter(intervals.column("deletion_vector").is_valid()).column("first").to_numpy()
     # The statistics of a file with deletes may be those of its live rows alone.
-    indices = frozenset(touched.indices) | frozenset(with_deletes.tolist())
-    result = TracedHistory(begins_with_first=touched.begins_with_first)
+    indices = frozenset(affected.indices) | frozenset(with_deletes.tolist())
+    result = TracedHistory(begins_with_first=affected.begins_with_first)
     reader = _Reader(reference, predicate, result.files)
     state: TracedVersion | None = None
     by_number: dict[int, TracedVersion] = {}
@@ -107,7 +107,7 @@ def _traced(source: Source, where: str) -> TracedHistory:
                 reading.advance()
             by_number[number] = TracedVersion(
                 number=number,
-                committed_at=touched.lifetimes.time_of(number),
+                committed_at=affected.lifetimes.time_of(number),
                 rows=state.rows,
                 stored_rows=state.stored_rows,
                 reason=state.reason,
@@ -125,7 +125,7 @@ def _traced(source: Source, where: str) -> TracedHistory:
             else "its files are unknown: only its commit or its changelog is left",
         )
     unplanned = next((by_number[number].reason for number in sorted(reader.unplanned)), None)
-    for path in touched.lifetimes.intervals.paths(intervals).to_pylist():
+    for path in affected.lifetimes.intervals.paths(intervals).to_pylist():
         # All others are live at a version that was planned, or only where no matching row can be.
         result.files.setdefault(
             path,
@@ -134,18 +134,18 @@ def _traced(source: Source, where: str) -> TracedHistory:
             else TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=unplanned),
         )
     result.versions = [by_number[number] for number in sorted(by_number)]
-    result.bounds_name_value = _bounds_naming(touched, predicate, reference)
-    result.namesakes = _namesakes(touched, predicate, reference)
+    result.bounds_name_value = _bounds_naming(affected, predicate, reference)
+    result.namesakes = _namesakes(affected, predicate, reference)
     return result
 
 
-def _namesakes(touched: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, list[int]]:
+def _namesakes(affected: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, list[int]]:
     """Return the versions at which another column, by field id, has a name of the condition."""
     ids = {column.name: column.id for column in reference.schema.columns if column.name in where.columns}
     result: defaultdict[str, list[int]] = defaultdict(list)
-    starts = [start for start, _ in touched.schemas]
-    for number in touched.lifetimes.versions:
-        _, schema = touched.schemas[bisect_right(starts, number) - 1]
+    starts = [start for start, _ in affected.schemas]
+    for number in affected.lifetimes.versions:
+        _, schema = affected.schemas[bisect_right(starts, number) - 1]
         for column in schema.columns:
             if column.name in ids and column.id != ids[column.name] and None not in (column.id, ids[column.name]):
                 result[column.name].append(number)
@@ -306,7 +306,7 @@ def _counted(version: TableVersion, columns: AlignedColumns, where: Condition, s
     return [sum(counts[index]) for index in range(len(splits))]
 
 
-def _bounds_naming(touched: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, bool | None]:
+def _bounds_naming(affected: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, bool | None]:
     """Return for each file whether a bound of a column is a value that the condition names; None where unknown.
 
     Empty where the condition does not name all values that matching rows can have.
@@ -315,10 +315,10 @@ def _bounds_naming(touched: AffectedVersions, where: Condition, reference: Table
     points = where.points(pa.schema([reference.arrow_schema.field(name) for name in names])) if names else None
     if points is None:
         return {}
-    intervals = touched.lifetimes.intervals
+    intervals = affected.lifetimes.intervals
     naming, unknown = np.zeros(len(intervals.rows), bool), np.zeros(len(intervals.rows), bool)
     for name, values in zip(names, points, strict=True):
-        sides = touched.bounds.lower[name], touched.bounds.upper[name]
+        sides = affected.bounds.lower[name], affected.bounds.upper[name]
         unknown |= np.asarray(pc.and_(sides[0].is_null(), sides[1].is_null()), bool)
         for bounds in sides:
             naming |= np.asarray(pc.is_in(bounds, values), bool)

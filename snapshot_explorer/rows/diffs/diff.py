@@ -11,9 +11,9 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.rows.diffs.changed_rows import compared_parts
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side
-from snapshot_explorer.rows.diffs.row_changes import compared_parts
-from snapshot_explorer.rows.diffs.row_diff import HELD_BYTES, RowDiff, stored
+from snapshot_explorer.rows.diffs.diff_result import HELD_BYTES, RowDiff, stored
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, Hashes, among, repeated, row_hashes
 from snapshot_explorer.rows.diffs.spilled_rows import EqualRows, SplitRows
 
@@ -151,7 +151,7 @@ def not_unique(rows: pa.Table, index: int, key: Sequence[str], version: object) 
 
 
 def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
-    """Yield the changed rows of a plan, part by part; see `row_changes.changes_schema`.
+    """Yield the changed rows of a plan, part by part; see `changed_rows.changes_schema`.
 
     Reads both sides at once, each once.
     """

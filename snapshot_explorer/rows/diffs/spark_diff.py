@@ -15,9 +15,9 @@ from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, s
 from snapshot_explorer.engines.spark.tasks import MESSAGES, PAYLOADS, exchanged, packs
 from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyError
 from snapshot_explorer.old_libraries import PYSPARK_ARROW
+from snapshot_explorer.rows.diffs.changed_rows import changes_schema, compared
 from snapshot_explorer.rows.diffs.diff import SideReader, raise_repeated, row_diff
-from snapshot_explorer.rows.diffs.row_changes import changes_schema, compared
-from snapshot_explorer.rows.diffs.row_diff import ChangedRows, Changes, RowDiff, stored
+from snapshot_explorer.rows.diffs.diff_result import ChangedRows, Changes, RowDiff, stored
 from snapshot_explorer.rows.diffs.row_matching import HashedRows
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.model import AFTER, DELETED, INSERTED
 from snapshot_explorer.render import Drawing, Grid, Line
 from snapshot_explorer.render.cells import counted
-from snapshot_explorer.rows.diffs.row_diff import CHANGE_WORDS, drawn_changes
+from snapshot_explorer.rows.diffs.diff_result import CHANGE_WORDS, drawn_changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

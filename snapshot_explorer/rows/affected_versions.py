@@ -37,7 +37,7 @@ class AffectedVersions:
     """Whether the commit of the first version added all of its files that can have such rows."""
 
 
-def touched_versions(
+def affected_versions(
     table_format: TableFormat, where: Condition | None, reference: int, *, last: int | None = None
 ) -> AffectedVersions:
     """Return the versions that can have changed rows of a condition. One pass over the log; opens no data file.

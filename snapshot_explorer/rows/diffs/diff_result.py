@@ -22,8 +22,7 @@ from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Code, Drawable, Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import cell, counted, cut, fact_line
 from snapshot_explorer.render.grid import drawn_field
-from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
-from snapshot_explorer.rows.diffs.row_changes import (
+from snapshot_explorer.rows.diffs.changed_rows import (
     by_column,
     by_values,
     changes_schema,
@@ -31,6 +30,7 @@ from snapshot_explorer.rows.diffs.row_changes import (
     of_kinds,
     side_by_side,
 )
+from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class Changes:
     """Changed rows, in memory, in a file or on Spark."""
 
     schema: pa.Schema
-    """Their columns; see `row_changes.changes_schema`."""
+    """Their columns; see `changed_rows.changes_schema`."""
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -30,9 +30,9 @@ from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.grid import drawn_field
 from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_figure
+from snapshot_explorer.rows.affected_versions import AffectedVersions
 from snapshot_explorer.rows.frame_result import FrameResult
 from snapshot_explorer.rows.source import Source, call_text
-from snapshot_explorer.rows.touched_versions import AffectedVersions
 
 _DRAWN_LINES = 20
 _DRAWN_COLUMNS = 8
@@ -93,7 +93,7 @@ class ChangesAt:
 
     version: int
     rows: pa.Table
-    """The rows; see `row_changes.changes_schema`."""
+    """The rows; see `changed_rows.changes_schema`."""
     gaps: tuple[Gap, ...]
     """The gaps right before it, or before the unreadable versions."""
     unreadable: tuple[int, ...]
@@ -189,7 +189,7 @@ class Blame(FrameResult):
 
 def blame_of(
     source: Source,
-    touched: AffectedVersions,
+    affected: AffectedVersions,
     changes: Sequence[ChangesAt],
     *,
     versions: Sequence[int],
@@ -198,7 +198,7 @@ def blame_of(
     key: Sequence[str],
 ) -> Blame:
     """Return the blame of changed rows by version, with their commits. Reads the commits of these versions."""
-    is_whole = versions[0] == touched.lifetimes.versions[0] and touched.begins_with_first
+    is_whole = versions[0] == affected.lifetimes.versions[0] and affected.begins_with_first
     whole = versions[0] if is_whole else None
     return Blame(
         path=source.path,
@@ -212,8 +212,8 @@ def blame_of(
         span=source.span(versions),
         compared=reading.compared,
         unreadable=tuple(reading.unreadable),
-        files=touched.files,
-        admitted_files=touched.admitted,
+        files=affected.files,
+        admitted_files=affected.admitted,
         opened_files=len(reading.files),
         notes=reading.notes(source.gaps(versions)),
     )
