@@ -55,9 +55,11 @@ def main() -> None:
 
 
 def write_all(spark: Any, kind: str, out: Path, seed: str, families: int) -> None:
-    """Write a table of each family, and what they are."""
-    tables = [_written(spark, kind, out, seed, family) for family in range(families)]
-    (out / "pairs.json").write_text(json.dumps(tables, indent=1))
+    """Write a table of each family, and what they are: after each, so that a run that is stopped can be used."""
+    tables = []
+    for family in range(families):
+        tables.append(_written(spark, kind, out, seed, family))
+        (out / "pairs.json").write_text(json.dumps(tables, indent=1))
 
 
 def _family(seed: str, number: int) -> tuple[bool, list[str], list[dict[str, Any]]]:

@@ -1,10 +1,15 @@
-"""The diff of tables of any two formats, written by the real engines, is what brute force on their rows finds."""
+"""The diff of tables of any two formats, written by the real engines, is what brute force on their rows finds.
+
+For more pairs, write tables with `python -m tests.oracles.pair_tables FOLDER/FORMAT FORMAT SEED FAMILIES` for each
+format, and set SNAPSHOT_EXPLORER_PAIR_TABLES to FOLDER and SNAPSHOT_EXPLORER_PAIRS to their number.
+"""
 
 import itertools
 import json
 import os
 import random
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -59,8 +64,10 @@ def options(dice, names, *, is_keyed):
 
 
 @pytest.fixture(scope="session")
-def families(connector_wrote):
-    return [table for name in FORMATS for table in json.loads((connector_wrote(name) / "pairs.json").read_text())]
+def families(request):
+    folder = os.environ.get("SNAPSHOT_EXPLORER_PAIR_TABLES")
+    written = (lambda name: Path(folder, name)) if folder else request.getfixturevalue("connector_wrote")
+    return [table for name in FORMATS for table in json.loads((written(name) / "pairs.json").read_text())]
 
 
 def test_the_diff_of_any_two_tables_is_what_brute_force_finds(families):
