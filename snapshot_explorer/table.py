@@ -864,11 +864,12 @@ class Table(Drawable):
             return blame(source, request, versions)
 
     def trace(self, where: str) -> Trace:
-        """Return where rows of a condition still are: which versions return them, and which data files store them.
+        """Return where rows of a condition still are: in versions, data files, changelogs and statistics.
 
         Covers every version of every branch, and rows that are deleted but still stored in a data file. A data file is
         opened only if metadata does not rule out that it has a matching row, and its rows are read once for each set of
-        deletes. `Trace.verdict` never claims that rows are gone where something could not be read. Rows that the merge
+        deletes. Every changelog file is read, and every metadata file that records statistics of the columns.
+        `Trace.verdict` never claims that rows are gone where something could not be read. Rows that the merge
         of a primary-key table drops are not counted, and stated as unknown; so are versions in which a name of the
         condition belongs to another column.
 

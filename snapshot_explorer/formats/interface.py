@@ -19,6 +19,7 @@ from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, U
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
+from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.model import (
     Branch,
     ChangeMode,
@@ -100,6 +101,12 @@ class TableFormat(ABC):
     """Whether a commit may rewrite the manifests of earlier commits; if so, `delta_manifests` is implemented."""
     lifetimes_have_deletions: ClassVar[bool] = True
     """Whether CHANGES contain replaced deletions, so that a file's lifetime is of the file with its deletions."""
+    has_changelogs: ClassVar[bool] = False
+    """Whether commits may write files of row changes; if so, `TableVersion.changelog_files` is implemented."""
+    statistics_clean_up: ClassVar[str | None] = None
+    """What removes metadata files with statistics, as a clause; None if they expire with their versions."""
+    unsearched_values: ClassVar[str | None] = None
+    """Other files of the format that may contain values of rows and are not searched for them, in a phrase."""
 
     other_formats: tuple[str, ...] = ()
     """The names of other formats whose metadata is in the table's folder too, as far as its detection looked."""
@@ -349,6 +356,19 @@ class TableFormat(ABC):
         nothing = FileCleanUp(kind="other", outcome="ignored", because="the format has no clean-up of such files")
         return CleanUp(files=[nothing] * len(files), rule="The format has no clean-up of such files.", commands=())
 
+    # What may still contain values of rows that are deleted.
+
+    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
+        """Return the metadata files that record statistics of data files, each with the versions that need it.
+
+        Reads what names them. Those that cannot be read are returned as `unread`, not raised.
+
+        Args:
+            versions: The versions, ascending; some may have expired.
+            at: The version whose columns the statistics have.
+        """
+        return StatisticsFiles(files=())
+
     # Metadata read on many machines at once, in independent tasks.
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
@@ -552,6 +572,13 @@ class TableVersion(ABC):
         Raises:
             InvalidArgumentError: The version has no changelog.
         """
+
+    def changelog_files(self) -> "RowChanges | None":
+        """Return the rows in the files of row changes that the version's commit wrote; None if it wrote none.
+
+        Each split is of one such file, the first of `Split.files`. Called only if the format `has_changelogs`.
+        """
+        return None
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
         """Return the data files of splits that do not exist; checks none where many are on remote storage."""

@@ -1,11 +1,45 @@
 """Statistics of data files as columns of a table of files: structs with a field per column of the table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.model import Bounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsFile:
+    """A metadata file that records statistics of data files."""
+
+    path: str
+    what: str
+    """commit, checkpoint or manifest."""
+    first: int
+    last: int
+    """The first and the last version that need it."""
+    read: Callable[[], Sequence[Bounds]]
+    """Reads its statistics, also those of files that it removes: several where keys have their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsFiles:
+    """The metadata files of a table that record statistics of data files."""
+
+    files: Sequence[StatisticsFile]
+    unread: Sequence[str] = ()
+    """Metadata that could not be read, and may name other such files; a sentence each."""
+
+
+def by_path(files: Sequence[StatisticsFile]) -> list[StatisticsFile]:
+    """Return each file once, with all versions that need it. The files are those of ascending versions."""
+    result: dict[str, StatisticsFile] = {}
+    for file in files:
+        known = result.setdefault(file.path, file)
+        if known is not file:
+            result[file.path] = replace(known, last=file.last)
+    return list(result.values())
 
 
 def with_bounds(files: pa.Table, known: Bounds) -> pa.Table:

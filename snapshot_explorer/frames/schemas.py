@@ -465,6 +465,43 @@ TRACED_FILES = pa.schema(
     ]
 )
 
+_CLEAN_UP = (
+    _column("outcome", pa.string(), "removed or kept by the next clean-up by the table's settings; null if unknown"),
+    _column("because", pa.string(), "the reason for the outcome"),
+)
+
+TRACED_CHANGELOGS = pa.schema(
+    [
+        TRACED_VERSIONS.field("branch"),
+        _column("version", pa.int64(), "the version whose commit wrote the file"),
+        _column("path", pa.string(), "the file of row changes, relative to the table's root or absolute"),
+        _column(
+            "rows",
+            pa.int64(),
+            "matching rows that reading its changes returns, before or after a change; null if unknown",
+            words="checked",
+        ),
+        _column("reason", pa.string(), "why the number is unknown"),
+        *_CLEAN_UP,
+    ]
+)
+
+TRACED_METADATA = pa.schema(
+    [
+        TRACED_VERSIONS.field("branch"),
+        _column("path", pa.string(), "the metadata file, relative to the table's root or absolute"),
+        _column("what", pa.string(), "commit, checkpoint or manifest"),
+        _column(
+            "columns", pa.list_(pa.string()), "the columns of the condition whose recorded minimum or maximum matches"
+        ),
+        _column("first_version", pa.int64(), "the first version that needs it"),
+        _column("last_version", pa.int64(), "the last version that needs it"),
+        _column("since", UTC_MILLIS, "when the first version was committed; null if unknown"),
+        _column("reason", pa.string(), "why it could not be examined; then `columns` is null"),
+        *_CLEAN_UP,
+    ]
+)
+
 
 CHECKED = pa.schema(
     [

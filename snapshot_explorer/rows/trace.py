@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import condition, passing_count
-from snapshot_explorer.errors import SnapshotExplorerError, StorageError
+from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.lifetimes import despite_expiry, time_of
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.affected_versions import affected_versions
 from snapshot_explorer.rows.diffs.aligned_columns import aligned
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
-from snapshot_explorer.rows.source import UNREADABLE
+from snapshot_explorer.rows.matching_rows import matching_rows
+from snapshot_explorer.rows.traced_metadata import TracedChangelog, TracedMetadata, traced_changelogs, traced_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -36,7 +36,6 @@ READ, METADATA, MISSING, UNREADABLE_FILE = "read", "metadata", "missing", "unrea
 _CERTAINTY = {METADATA: 0, READ: 1, MISSING: 2, UNREADABLE_FILE: 3}
 _MERGED = "rows of several files are merged, and those that the merge drops were not counted"
 _SKIPPED = "readers skip a file until a compaction, and its rows were not counted"
-_FAILURES = (*UNREADABLE, StorageError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +78,12 @@ class TracedHistory:
     """Whether the first version's commit added all of its files that can have matching rows."""
     namesakes: dict[str, list[int]] = field(default_factory=dict)
     """For names in the condition, the versions at which another column has the name. Its values were not examined."""
+    changelogs: list[TracedChangelog] = field(default_factory=list)
+    """By version."""
+    metadata: list[TracedMetadata] = field(default_factory=list)
+    """Every metadata file with statistics."""
+    unread: list[str] = field(default_factory=list)
+    """What names changelogs or metadata files and could not be read, a sentence each."""
 
 
 def trace_history(source: Source, where: str) -> TracedHistory:
@@ -136,6 +141,10 @@ def _traced(source: Source, where: str) -> TracedHistory:
     result.versions = [by_number[number] for number in sorted(by_number)]
     result.bounds_name_value = _bounds_naming(affected, predicate, reference)
     result.namesakes = _namesakes(affected, predicate, reference)
+    changelogs = traced_changelogs(source.format, source.listing.versions, reference, predicate)
+    metadata = traced_metadata(source.format, source.listing.versions, reference, predicate)
+    result.changelogs, result.metadata = changelogs.files, metadata.files
+    result.unread = [*changelogs.unread, *metadata.unread]
     return result
 
 
@@ -248,17 +257,8 @@ class _Reader:
     ) -> None:
         """Count the matching rows of splits that were not counted yet."""
         left = [split for split in splits if (key, split.identity) not in self._counts]
-        try:
-            counts = _counted(version, columns, where, left)
-        except _FAILURES:
-            # One by one, to find those that cannot be read.
-            for split in left:
-                try:
-                    self._counts[key, split.identity] = _counted(version, columns, where, [split])[0]
-                except _FAILURES as error:
-                    self._counts[key, split.identity] = error
-        else:
-            self._counts |= {(key, split.identity): count for split, count in zip(left, counts, strict=True)}
+        counts = matching_rows(version, columns, where, left)
+        self._counts |= {(key, split.identity): count for split, count in zip(left, counts, strict=True)}
 
     def _file(self, version: TableVersion, part: _Part, path: str, key: Hashable) -> TracedFile:
         if part.is_ruled_out and part.split.raw:
@@ -291,19 +291,6 @@ class _Reader:
         if before.stored_rows is None and file.evidence == READ and file.stored_rows is not None:
             return True
         return _CERTAINTY[before.evidence] < _CERTAINTY[file.evidence] and not before.stored_rows
-
-
-def _counted(version: TableVersion, columns: AlignedColumns, where: Condition, splits: Sequence[Split]) -> list[int]:
-    """Return the number of matching rows of each split."""
-    names = sorted(where.columns)
-    counts: defaultdict[int, list[int]] = defaultdict(list)
-
-    def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
-        rows = columns.rows(batch, names, of_a=True)
-        counts[order[0]].append(passing_count(pa.Table.from_batches([rows]), where) if batch.num_rows else 0)
-
-    local.for_each_batch(version, splits, columns.names_in(names, of_a=True), consume)
-    return [sum(counts[index]) for index in range(len(splits))]
 
 
 def _bounds_naming(affected: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, bool | None]:

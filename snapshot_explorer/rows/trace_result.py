@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import capitalized, gaps_note, runs_of, runs_text
@@ -25,10 +26,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.source import Source
     from snapshot_explorer.rows.trace import TracedFile, TracedHistory, TracedVersion
 
-_NOT_COVERED = (
-    "Not looked at: changelog and change data files, files that no version names, values in old metadata files, and "
-    "copies of the table elsewhere."
-)
+_NOT_COVERED = "Not looked at: {}files that no version names, and copies of the table elsewhere."
 _MOST_REASONS = 5
 
 
@@ -77,34 +75,57 @@ class Trace(Drawable):
         self.examined_at = examined_at
         """When the table was examined, aware, UTC."""
         unknown = any(version.rows is None or version.stored_rows is None for _, version in self._found)
-        self.is_complete = is_complete and not unknown
-        """Whether every version and every data file of its histories was examined."""
         self.versions = self._versions()
         """TRACED_VERSIONS: every version, oldest first."""
         self.files = self._files()
         """TRACED_FILES: every data file that a version has."""
+        self.changelogs = self._changelogs()
+        """TRACED_CHANGELOGS: every file of row changes that a version's commit wrote."""
+        self.metadata = self._metadata()
+        """TRACED_METADATA: the metadata files whose statistics name a matching value, or could not be examined."""
+        unread = any(frame.to_arrow()["reason"].null_count < len(frame) for frame in (self.changelogs, self.metadata))
+        self.is_complete = is_complete and not unknown and not unread
+        """Whether every version, and every data file, changelog and metadata file with statistics, was examined."""
 
     @property
     def verdict(self) -> str:
         """What was found, in a sentence or two."""
         live = [version for _, version in self._found if version.rows]
         storing = [row for row in self.files.to_arrow().to_pylist() if row["stored_rows"]]
-        files = counted(len(storing), "data file")
+        elsewhere = self._elsewhere()
         if live:
             numbers = runs_text(runs_of(sorted({version.number for version in live})))
             is_one = len({version.number for version in live}) == 1
-            rest = "" if self.is_complete else " Other versions or files could not be examined."
             verb = "returns" if is_one else "return"
+            rest = f" {capitalized(elsewhere)} too." if elsewhere else ""
+            rest += "" if self.is_complete else " Other versions or files could not be examined."
             return f"{capitalized(numbers)} {verb} matching rows. {self._since(live)}{rest}"
+        versions = "No version" if self.is_complete else "No version that could be examined"
         if storing:
+            files = counted(len(storing), "data file")
             verb = "stores" if len(storing) == 1 else "store"
-            versions = "No version" if self.is_complete else "No version that could be examined"
+            rest = f" {capitalized(elsewhere)} too." if elsewhere else ""
             return (
                 f"{versions} returns a matching row, but {files} {verb} some that are deleted or cannot be read back."
+                f"{rest}"
             )
+        if elsewhere:
+            return f"{versions} returns a matching row, and no data file stores one, but {elsewhere}."
         if not self.is_complete:
             return "No matching row was found, but not everything could be examined: this proves nothing."
         return "No version returns a matching row, and no data file of a version stores one."
+
+    def _elsewhere(self) -> str:
+        """Return which other files contain or name a value, as a clause; empty if none does."""
+        changelogs = sum(bool(rows) for rows in self.changelogs.to_arrow()["rows"].to_pylist())
+        naming = self.metadata.to_arrow()["columns"].drop_null()
+        parts = []
+        if changelogs:
+            verb = "contains" if changelogs == 1 else "contain"
+            parts.append(f"{counted(changelogs, 'changelog file')} {verb} matching rows")
+        if len(naming):
+            parts.append(f"the statistics in {counted(len(naming), 'metadata file')} name a matching value")
+        return " and ".join(parts)
 
     def _since(self, live: Sequence[TracedVersion]) -> str:
         first = min(live, key=lambda version: version.number)
@@ -118,6 +139,7 @@ class Trace(Drawable):
     def holds(self) -> str:
         """What keeps matching rows from being removed, in a sentence; or what would remove them."""
         storing = {row["path"] for row in self.files.to_arrow().to_pylist() if row["stored_rows"]}
+        storing |= {row["path"] for row in self.changelogs.to_arrow().to_pylist() if row["rows"]}
         holding = [(branch, version) for branch, version in self._found if version.rows or version.stored_rows]
         if not storing and not holding:
             return "No file with matching rows is known."
@@ -157,6 +179,10 @@ class Trace(Drawable):
                 {name: str(value) for name, value in row.items()} for row in self.versions.to_arrow().to_pylist()
             ],
             "files": self.files.to_arrow().to_pylist(),
+            "changelogs": self.changelogs.to_arrow().to_pylist(),
+            "metadata": [
+                {name: str(value) for name, value in row.items()} for row in self.metadata.to_arrow().to_pylist()
+            ],
             "notes": self._notes,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
@@ -178,13 +204,7 @@ class Trace(Drawable):
                     "because": outcome.get("because"),
                 }
             )
-        table = pa.Table.from_pylist(rows, frames.TRACED_VERSIONS)
-        return Frame(
-            table,
-            title=f"Versions of {self._source.name} and rows where {self._where}",
-            noun="versions",
-            drawn=_drawn(table),
-        )
+        return self._frame(rows, frames.TRACED_VERSIONS, "Versions", "versions")
 
     def _files(self) -> Frame:
         known: dict[str, TracedFile] = {}
@@ -204,11 +224,78 @@ class Trace(Drawable):
             }
             for path, file in sorted(known.items())
         ]
-        table = pa.Table.from_pylist(rows, frames.TRACED_FILES)
+        return self._frame(rows, frames.TRACED_FILES, "Data files", "files")
+
+    def _changelogs(self) -> Frame:
+        rows = [
+            {
+                "branch": branch,
+                "version": file.version,
+                "path": file.path,
+                "rows": file.rows,
+                "reason": file.reason,
+                **self._clean_up(file.path, branch, [file.version]),
+            }
+            for branch, history in self._histories.items()
+            for file in history.changelogs
+        ]
+        return self._frame(rows, frames.TRACED_CHANGELOGS, "Changelog files", "changelog files")
+
+    def _metadata(self) -> Frame:
+        times = {(branch, version.number): version.committed_at for branch, version in self._found}
+        rows = []
+        for branch, history in self._histories.items():
+            numbers = [version.number for version in history.versions]
+            for traced in history.metadata:
+                file = traced.file
+                if traced.columns == ():
+                    continue
+                needing = [number for number in numbers if file.first <= number <= file.last]
+                rows.append(
+                    {
+                        "branch": branch,
+                        "path": file.path,
+                        "what": file.what,
+                        "columns": traced.columns,
+                        "first_version": file.first,
+                        "last_version": file.last,
+                        "since": times.get((branch, file.first)),
+                        "reason": traced.reason,
+                        **self._clean_up(file.path, branch, needing, by=self._source.format.statistics_clean_up),
+                    }
+                )
+        return self._frame(rows, frames.TRACED_METADATA, "Metadata files", "metadata files")
+
+    def _clean_up(
+        self, path: str, branch: str | None, versions: Sequence[int], *, by: str | None = None
+    ) -> dict[str, str | None]:
+        """Return the outcome and its reason for a file that versions need, which the next clean-up may remove.
+
+        Args:
+            by: What removes the file instead.
+        """
+        if by is not None:
+            return {"outcome": None, "because": f"removed by {by}"}
+        if self._retention is None:
+            return {"outcome": None, "because": None}
+        if path in set(self._retention.freed.to_arrow()["path"].to_pylist()):
+            return {"outcome": "removed", "because": None}
+        kept = [
+            number
+            for number in versions
+            if self._outcomes.get((branch, number), {}).get("outcome") not in ("lost", None)
+        ]
+        if kept:
+            return {"outcome": "kept", "because": f"version {kept[-1]}: {self._because(branch, kept[-1])}"}
+        is_lost = bool(versions) and all((branch, number) in self._outcomes for number in versions)
+        return {"outcome": "removed" if is_lost else None, "because": None}
+
+    def _frame(self, rows: Sequence[Mapping[str, object]], schema: pa.Schema, title: str, noun: str) -> Frame:
+        table = pa.Table.from_pylist(rows, schema)
         return Frame(
             table,
-            title=f"Data files of {self._source.name} and rows where {self._where}",
-            noun="files",
+            title=f"{title} of {self._source.name} and rows where {self._where}",
+            noun=noun,
             drawn=_drawn(table),
         )
 
@@ -230,9 +317,9 @@ class Trace(Drawable):
         """Return the result as a drawing: the verdict, what it stands on, and what was not looked at."""
         files = self.files.to_arrow().to_pylist()
         evidence = {word: sum(row["evidence"] == word for row in files) for word in _WORDS}
-        named = [row["bounds_name_value"] for row in files]
-        statistics = f"those of {counted(named.count(True), 'file')}"
-        statistics += f"; not checked: {named.count(None):,}" if None in named else ""
+        changelogs = self.changelogs.to_arrow()["rows"].to_pylist()
+        examined = sum(len(history.metadata) for history in self._histories.values())
+        metadata = self.metadata.to_arrow()["columns"]
         facts: list[tuple[str, object]] = [
             ("format", self._source.format.name),
             ("where", self._where),
@@ -242,12 +329,25 @@ class Trace(Drawable):
                 "data files",
                 ", ".join(f"{count:,} {_WORDS[word]}" for word, count in evidence.items() if count) or "none",
             ),
-            ("statistics that name the value", statistics),
+            (
+                "changelog files",
+                _counts(len(changelogs), sum(map(bool, changelogs)), "with matching rows", changelogs.count(None)),
+            ),
+            (
+                "metadata files with statistics",
+                _counts(
+                    examined, len(metadata) - metadata.null_count, "that name a matching value", metadata.null_count
+                ),
+            ),
             ("retention", self.holds),
             ("digest", f"sha256:{self.digest}"),
             ("call", Code(f"{self._source.opened}.trace({self._where!r})")),
         ]
-        notes = [Line(note) for note in (*self._unknown, *self._notes, _NOT_COVERED)]
+        unsearched = self._source.format.unsearched_values
+        not_covered = _NOT_COVERED.format("" if unsearched is None else f"{unsearched}, ")
+        clean_up = self._source.format.statistics_clean_up
+        removal = [f"Its metadata files are removed by {clean_up}."] if clean_up and len(metadata) else []
+        notes = [Line(note) for note in (*self._unknown, *self._notes, *removal, not_covered)]
         versions = self.versions.to_arrow()
         holding = versions.filter(
             pa.array([bool(version.rows or version.stored_rows) for _, version in self._found], pa.bool_())
@@ -256,10 +356,16 @@ class Trace(Drawable):
         drawn = tuple(name for name in _drawn(holding) if name not in ("reason", "because"))
         shown = Frame(holding, title="", noun="versions with matching rows", drawn=drawn)
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(facts)), *notes]
-        return Drawing(
-            title=f"Trace of rows in {self._source.name}",
-            parts=(*parts, *shown.drawing().parts) if len(holding) else tuple(parts),
-        )
+        parts += shown.drawing().parts if len(holding) else ()
+        changelogs = self.changelogs.to_arrow()
+        for frame, chosen in (
+            (self.changelogs, changelogs.filter(pc.fill_null(pc.not_equal(changelogs["rows"], 0), fill_value=True))),
+            (self.metadata, self.metadata.to_arrow()),
+        ):
+            if len(chosen):
+                drawn = tuple(name for name in _drawn(chosen) if name != "because")
+                parts += Frame(chosen, title="", noun=frame.noun, drawn=drawn).drawing().parts
+        return Drawing(title=f"Trace of rows in {self._source.name}", parts=tuple(parts))
 
 
 def trace(
@@ -301,6 +407,7 @@ def trace(
         for tag, version in unknown_tags
     ]
     gaps = gaps_note(source.gaps(source.versions()), "their rows are unknown")
+    notes += [note for history in histories.values() for note in history.unread]
     is_complete = not notes and not gaps
     outcomes = None
     try:
@@ -342,6 +449,11 @@ def _drawn(rows: pa.Table) -> tuple[str, ...]:
     """Return the columns to draw: those with values, and those whose nulls mean that nothing was checked."""
     filled = frozenset(frames.non_empty_columns(rows))
     return tuple(name for name in rows.column_names if name in filled or name in _NUMBERS)
+
+
+def _counts(total: int, chosen: int, which: str, unknown: int) -> str:
+    more = f", {unknown:,} could not be examined" if unknown else ""
+    return f"{total:,}, of which {chosen:,} {which}{more}" if total else "none"
 
 
 _NUMBERS = ("rows", "stored_rows", "bounds_name_value")

@@ -1,67 +1,26 @@
 """Where rows still are: against brute force over the versions and the data files, and with files that are gone."""
 
-from functools import cache
+import shutil
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.orc
-import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.filesystems import counting
 from tests.support.iceberg.table_builder import SCHEMA, IcebergTable
+from tests.support.trace_answers import assert_trace_is_brute_force, column_and_values
 
 DATA = Path(__file__).parents[1] / "data"
 KINDS = ("delta", "iceberg", "paimon", "hudi")
 FIELDS = [("id", "long"), ("name", "string")]
 
 
-def column_and_values(table):
-    """Return a column of integers that all versions have, and some of its values, the last of which no row has."""
-    names = [field.name for field in table.current.arrow_schema if pa.types.is_integer(field.type)]
-    for name in names:
-        for version in table.versions():
-            try:
-                rows = table.at(version).to_arrow()
-            except SnapshotExplorerError:
-                continue
-            if name in rows.column_names and len(rows):
-                values = sorted(set(rows[name].drop_null().to_pylist()))
-                return (name, [*{values[0], values[len(values) // 2], values[-1]}, 123_456]) if values else None
-    return None
-
-
-@cache
-def live_values(table, version, name):
-    """Return the values of a version; None where it cannot be read, or has no column of that name."""
-    try:
-        return table.at(version).to_arrow(columns=[name])[name]
-    except SnapshotExplorerError:
-        return None
-
-
-@cache
-def stored_values(file, name):
-    """Return the values that a file stores; None where it has no plain column of that name."""
-    if file.suffix not in (".parquet", ".orc") or not file.exists():
-        return None
-    read = pq.read_table if file.suffix == ".parquet" else pyarrow.orc.read_table
-    rows = read(str(file), **({"partitioning": None} if file.suffix == ".parquet" else {}))
-    return rows[name] if rows.column_names.count(name) == 1 else None
-
-
-def count(values, value):
-    """Return how often a value is among others; None where these are not known."""
-    return None if values is None else pc.sum(pc.equal(values, value)).as_py() or 0
-
-
 CHECKED = {
     "delta": ["change_feed", "dv_partitioned", "vacuumed", "schema_changes", "cleaned_log", "widened", "row_tracking"],
-    "iceberg": ["branches_tags", "v2_cow", "v2_equality_deletes", "v2_mor_partitioned", "v3_dv", "v1_upgraded_to_v3"],
+    "iceberg": ["branches_tags", "v2_equality_deletes", "v2_mor_partitioned"],
     "paimon": [
         "append_parquet",
         "append_orc",
@@ -70,40 +29,21 @@ CHECKED = {
         "expired",
         "aggregation",
         "first_row",
+        "changelog_full",
     ],
     "hudi": ["v9_cow_basic", "v9_mor_basic", "v9_cow_savepoint_restored"],
 }
 
 
 @pytest.mark.parametrize("path", [f"{kind}/{name}" for kind in KINDS for name in CHECKED[kind]])
-def test_a_trace_is_what_brute_force_over_versions_and_files_finds(path):
+def test_a_trace_is_what_brute_force_over_versions_files_and_metadata_finds(path):
     table = open_table(str(DATA / path))
     found = column_and_values(table)
     if found is None:
         pytest.skip("no column of integers")
     name, values = found
     for value in values:
-        trace = table.trace(f'"{name}" = {value}')
-        own = table.branch or table.bound.main_branch
-        rows = [row for row in trace.versions.to_arrow().to_pylist() if row["branch"] == own]
-
-        for row in rows:
-            if row["version"] not in table.versions():
-                assert row["rows"] is None
-            elif row["rows"] is not None:
-                # Metadata may prove that a version which cannot be read has no such row.
-                assert row["rows"] == (count(live_values(table, row["version"], name), value) or 0), row
-        files = trace.files.to_arrow().to_pylist()
-        for row in files:
-            stored = count(stored_values(DATA / path / row["path"], name), value)
-            if row["stored_rows"] is not None and stored is not None:
-                assert row["stored_rows"] == stored, row
-        named = any(row["rows"] for row in rows) or any(row["stored_rows"] for row in files)
-        if value == 123_456:
-            assert not named
-        if "no data file of a version stores one" in trace.verdict:
-            assert trace.is_complete
-            assert all(row["rows"] == 0 for row in rows)
+        assert_trace_is_brute_force(DATA / path, table, name, value)
 
 
 @pytest.fixture
@@ -208,7 +148,38 @@ def test_statistics_that_name_the_value_are_reported(tmp_path):
         "bounds_name_value": False,
         "reason": None,
     }
-    assert open_table(str(tmp_path)).trace("id > 40").files.to_arrow()["bounds_name_value"].null_count == 2
+    assert trace.metadata.to_arrow().select(["path", "what", "columns", "first_version", "outcome"]).to_pylist() == [
+        {
+            "path": "_delta_log/00000000000000000001.json",
+            "what": "commit",
+            "columns": ["id"],
+            "first_version": 1,
+            "outcome": None,
+        }
+    ]
+    assert trace.verdict.endswith(" The statistics in 1 metadata file name a matching value too.")
+    wider = open_table(str(tmp_path)).trace("id > 5")
+    assert wider.files.to_arrow()["bounds_name_value"].null_count == 2
+    assert len(wider.metadata) == 2
+    both = open_table(str(tmp_path)).trace("id = 42 OR name = 'x'")
+    assert not both.is_complete
+    assert "Statistics of id, name were not examined: the condition is not one on each column alone." in repr(both)
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_changes_that_are_recorded_beside_the_rows_are_counted_or_unknown(tmp_path, is_damaged):
+    root = shutil.copytree(DATA / "delta/change_feed", tmp_path / "t")
+    for file in (root / "_change_data").rglob("*.parquet"):
+        if is_damaged:
+            file.write_bytes(file.read_bytes()[:-8])
+    trace = open_table(str(root)).trace("id = 12")
+    counts = trace.changelogs.to_arrow()["rows"].to_pylist()
+
+    assert counts.count(None) == (len(counts) if is_damaged else 0)
+    assert sum(count or 0 for count in counts) == (0 if is_damaged else 3)
+    assert ("3 changelog files contain matching rows" in trace.verdict) is not is_damaged
+    assert trace.is_complete is not is_damaged
+    assert "could not be examined" in repr(trace) or not is_damaged
 
 
 def test_the_digest_depends_on_what_was_found_and_not_on_the_time(table):
@@ -256,11 +227,10 @@ def test_rows_that_a_default_gives_to_files_without_the_column_are_found(memory_
         table.commit(rows, removed=removed)
         table.metadata["snapshots"][-1]["schema-id"] = min(number, 1)
     table.write_metadata()
-    opened = open_table(f"memory://{root}")
-    trace = opened.trace("x = 7")
+    trace = open_table(f"memory://{root}").trace("x = 7")
 
     counts = [row["rows"] for row in trace.versions.to_arrow().to_pylist()]
-    assert counts == [count(live_values(opened, version, "x"), 7) or 0 for version in opened.versions()] == [0, 2, 1]
+    assert counts == [0, 2, 1]
     assert trace.verdict.startswith("Versions 2 and 3 return matching rows.")
 
 

@@ -77,7 +77,13 @@ def more_calls(given):
         found["diff"] = lambda t: snapshot_explorer.diff(t.at(given.versions[0]), t.current, key=[])
     if given.where and given.versions:
         found["repair"] = lambda t: (planned := t.repair(given.versions[0], given.where), planned.later)
-        found["trace"] = lambda t: [(traced := t.trace(given.where)), traced.versions, traced.files]
+        found["trace"] = lambda t: [
+            (traced := t.trace(given.where)),
+            traced.versions,
+            traced.files,
+            traced.changelogs,
+            traced.metadata,
+        ]
     return found
 
 

@@ -239,6 +239,8 @@ def proofs(given, copy):
         columns = {
             "versions": (("branch", "version"), ("rows", "stored_rows")),
             "files": (("path",), ("evidence", "stored_rows")),
+            "changelogs": (("branch", "version", "path"), ("rows",)),
+            "metadata": (("branch", "path"), ("columns",)),
         }
         found["trace"] = lambda t: _claims(t.trace(given.where), columns)
     return found
@@ -253,7 +255,12 @@ def _claims(result, columns):
     claims = {"complete": {(): (result.is_ok if hasattr(result, "is_ok") else result.is_complete,)}}
     for name, (keys, values) in columns.items():
         rows = getattr(result, name).to_arrow().to_pylist()
-        claims[name] = {tuple(row[key] for key in keys): tuple(row[value] for value in values) for row in rows}
+        claims[name] = {
+            tuple(row[key] for key in keys): tuple(
+                tuple(row[value]) if isinstance(row[value], list) else row[value] for value in values
+            )
+            for row in rows
+        }
     return claims
 
 

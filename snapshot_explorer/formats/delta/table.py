@@ -16,6 +16,7 @@ from snapshot_explorer.formats.delta.expiry.orphans import named_files
 from snapshot_explorer.formats.delta.expiry.presence import presence
 from snapshot_explorer.formats.delta.expiry.retention import Vacuum
 from snapshot_explorer.formats.delta.frames.commits import DeltaHistory
+from snapshot_explorer.formats.delta.frames.manifests import statistics_files
 from snapshot_explorer.formats.delta.frames.recorded_times import copied_note, with_recorded_times
 from snapshot_explorer.formats.delta.inspect.inspections import INSPECTIONS, DeltaInspector
 from snapshot_explorer.formats.delta.metadata.hints import CheckpointHint, read_hint
@@ -30,6 +31,7 @@ from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
+from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.model import (
     ChangeMode,
     ChangesWithStatistics,
@@ -59,6 +61,11 @@ class Delta(TableFormat):
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     has_file_times: ClassVar[bool] = True
     has_exact_row_counts: ClassVar[bool] = True
+    has_changelogs: ClassVar[bool] = True
+    statistics_clean_up: ClassVar[str | None] = (
+        "the clean-up of the log, which a checkpoint starts, once it is older than delta.logRetentionDuration"
+    )
+    unsearched_values: ClassVar[str | None] = "checksum files and compacted commits of the log"
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         if branch is not None:
@@ -164,6 +171,9 @@ class Delta(TableFormat):
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log always exists
         return presence(self._storage, lifetimes)
+
+    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:  # noqa: ARG002 - the log has all
+        return statistics_files(self._storage, self._log, at)
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         return named_files(self._storage, self._log, listed)

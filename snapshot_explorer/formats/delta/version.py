@@ -179,6 +179,10 @@ class DeltaVersion(TableVersion):
             reader=self,
         )
 
+    def changelog_files(self) -> RowChanges:
+        change_data = ChangeData(self._storage, self._log, self._times)
+        return replace(self.changelog(), splits=lambda _: change_data.recorded(self._number))
+
     def read(
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:

@@ -36,6 +36,8 @@ class Hudi(TableFormat):
     metadata_folders: ClassVar[frozenset[str]] = frozenset((FOLDER,))
     first_file: ClassVar[str | None] = PROPERTIES
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
+    has_changelogs: ClassVar[bool] = True
+    unsearched_values: ClassVar[str | None] = "the metadata table in .hoodie/metadata, with its column statistics"
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table. Reads nothing."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.hudi.changes.row_changes import (
     ChangedSlices,
     read_changes,
+    recorded_splits,
     splits_between,
 )
 from snapshot_explorer.formats.hudi.expiry import settings
@@ -179,6 +181,14 @@ class HudiVersion(TableVersion):
         """Return the rows that the version's commit changed, as `changes` after the version before it."""
         before = None if self._number is None else neighbour(self._source, self._number)
         return self.changes(-1 if before is None else before, "auto")
+
+    def changelog_files(self) -> RowChanges | None:
+        number = self._number
+        if number is None:
+            return None
+        before = neighbour(self._source, number)
+        splits = partial(recorded_splits, self._source, self._at, before, number)
+        return replace(self.changelog(), splits=lambda _: splits())
 
     def changes(self, first: int, mode: ChangeMode) -> RowChanges:
         """Return the rows that changed after another version up to this one; see `TableFormat.row_changes`."""

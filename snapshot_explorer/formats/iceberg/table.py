@@ -48,10 +48,12 @@ from snapshot_explorer.formats.iceberg.metadata.metadata_files import (
 )
 from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
+from snapshot_explorer.formats.iceberg.scan.statistics import statistics_files
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
+from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable
 from snapshot_explorer.storage import Storage
 
@@ -81,6 +83,9 @@ class Iceberg(TableFormat):
     commits_are_in_one_file: ClassVar[bool] = True
     merges_manifests: ClassVar[bool] = True
     lifetimes_have_deletions: ClassVar[bool] = False
+    unsearched_values: ClassVar[str | None] = (
+        "equality delete files, manifest lists with partitions, statistics and partition statistics files"
+    )
 
     def __init__(
         self,
@@ -333,6 +338,12 @@ class Iceberg(TableFormat):
         history = self._history(versions)
         source, _ = self._current()
         return presence(source, history, lifetimes, versions)
+
+    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
+        source, history, _ = self._read()
+        snapshots = [(version, history.snapshots[version]) for version in versions if version in history.ids]
+        schema = parse_schema(source.metadata.schema_of(history.snapshots[at]))
+        return statistics_files(source, snapshots, schema.fields)
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         source, _, _ = self._read()

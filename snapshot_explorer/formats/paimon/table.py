@@ -38,9 +38,10 @@ from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests, 
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
-from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics
+from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics, statistics_files
 from snapshot_explorer.formats.paimon.version import PaimonVersion
 from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.model import (
     Branch,
     ChangeMode,
@@ -76,6 +77,8 @@ class Paimon(TableFormat):
     branch_folder: ClassVar[str | None] = "branch"
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     merges_manifests: ClassVar[bool] = True
+    has_changelogs: ClassVar[bool] = True
+    unsearched_values: ClassVar[str | None] = "manifest lists with partitions, indexes and table statistics"
 
     def __init__(self, storage: Storage, *, branch: str | None = None, listed: Sequence[str] = (MAIN,)) -> None:
         """Bind to a table and a branch. One listing for a branch that is not listed, otherwise reads nothing."""
@@ -281,6 +284,11 @@ class Paimon(TableFormat):
         if "another branch" not in modifiers:
             return checked
         return replace(checked, unchecked=dict.fromkeys(versions, "files of its fallback branch are not looked for"))
+
+    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
+        snapshots = list(self._history.present(versions).values())
+        schema = self._schemas.by_id([self._schema_id(at)])[self._schema_id(at)]
+        return statistics_files(self._storage, self._schemas, sorted(snapshots, key=lambda item: item.id), schema)
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         return named_files(self._storage, branch_histories(self._storage, self.branch_names()), listed)

@@ -21,7 +21,7 @@ from snapshot_explorer.formats.paimon.changes.events import (
     read_difference,
     read_events,
 )
-from snapshot_explorer.formats.paimon.changes.row_changes import changelog_splits
+from snapshot_explorer.formats.paimon.changes.row_changes import by_file, changelog_splits
 from snapshot_explorer.formats.paimon.expiry.settings import features_in_use, settings_of, sql_name
 from snapshot_explorer.formats.paimon.files import blobs, deletion_vectors
 from snapshot_explorer.formats.paimon.frames.files import files_frame
@@ -318,6 +318,12 @@ class PaimonVersion(TableVersion):
             splits=lambda predicate: changelog_splits(self._storage, self._schemas, snapshot, predicate),
             reader=self,
         )
+
+    def changelog_files(self) -> RowChanges | None:
+        if self._existing().changelog_manifest_list is None:
+            return None
+        changes = self.changelog()
+        return replace(changes, splits=lambda predicate: by_file(changes.splits(predicate)))
 
     def read(
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None

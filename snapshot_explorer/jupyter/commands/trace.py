@@ -19,8 +19,8 @@ TRACE = Command(
     examples=("%snapshot trace order_id = 42", 't = %snapshot trace "event_id = 13 and amount < 0"'),
     arguments=(CONDITION,),
     options=(TABLE,),
-    notes="Covers every version of every branch, and deleted rows that data files still store. Opens only files that "
-    "can have matching rows by their statistics. t.verdict never says that rows are gone where something could not be "
-    "read; t.versions and t.files have the evidence, t.digest a hash of it. Rows that the merge of a primary-key table "
-    "drops are not counted.",
+    notes="Covers every version of every branch, deleted rows that data files still store, changelogs, and metadata "
+    "whose statistics name the value. Opens only data files that can have matching rows by their statistics. t.verdict "
+    "never says that rows are gone where something could not be read; t.versions, t.files, t.changelogs and t.metadata "
+    "have the evidence, t.digest a hash of it. Rows that the merge of a primary-key table drops are not counted.",
 )

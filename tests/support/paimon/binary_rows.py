@@ -1,4 +1,4 @@
-"""Writes BinaryRows, following the layout that Paimon documents: a slot per field, then what does not fit."""
+"""Writes and reads BinaryRows, following the layout that Paimon documents: a slot per field, then what does not fit."""
 
 import struct
 from decimal import Context, Decimal
@@ -55,3 +55,11 @@ def decimal_slot(kind, value, start, variable):
     raw = b"" if unscaled is None else unscaled.to_bytes(max(1, (unscaled.bit_length() + 8) // 8), "big", signed=True)
     variable += raw.ljust(16, b"\0")
     return struct.pack("<ii", len(raw), start + len(variable) - 16)
+
+
+def integer_in(row, position, root):
+    """Return an integer of a row; None if it is null."""
+    arity = struct.unpack_from(">i", row)[0]
+    if row[4 + (position + 8) // 8] >> (position + 8) % 8 & 1:
+        return None
+    return struct.unpack_from(FIXED[root], row, 4 + (arity + 71) // 64 * 8 + 8 * position)[0]

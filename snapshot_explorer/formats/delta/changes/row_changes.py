@@ -29,6 +29,7 @@ from snapshot_explorer.formats.delta.metadata.records import STRINGS, Actions
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from snapshot_explorer.formats.delta.metadata.times import Times
+from snapshot_explorer.formats.delta.scan.native_files import split_by_file
 from snapshot_explorer.formats.delta.scan.planning import file_splits
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.features import refusal
@@ -59,6 +60,17 @@ class ChangeData:
         schema = check_readable(*self._log.protocol_and_metadata(version))
         check_names(schema)
         return self._splits([version], actions, schema, derived=False)
+
+    def recorded(self, version: int) -> list[Split]:
+        """Return a split per change data file of a version, under its own schema."""
+        if not self._log.actions([version]).cdc.num_rows:
+            return []
+        return [
+            replace(part, raw=False, counted=None, detail=replace(split.detail, files=part))
+            for split in self.of_version(version)
+            if isinstance(split.detail, DeltaEvents)
+            for part in split_by_file(split.detail.files)
+        ]
 
     def between(self, first: int, last: int, mode: ChangeMode) -> list[Split]:
         """Return splits of the rows that changed after `first` up to `last`: by version, deletes before inserts.

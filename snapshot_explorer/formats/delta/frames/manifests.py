@@ -4,6 +4,7 @@ Source: delta PROTOCOL.md, "Add File and Remove File", "Checkpoints", "Sidecar F
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import orjson
@@ -11,16 +12,24 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.frames.files import file_columns
 from snapshot_explorer.formats.delta.metadata.actions import Parser
 from snapshot_explorer.formats.delta.metadata.batches import check_size
-from snapshot_explorer.formats.delta.metadata.checkpoints import CheckpointFile, FileActions, file_actions
+from snapshot_explorer.formats.delta.metadata.checkpoints import (
+    CheckpointFile,
+    FileActions,
+    file_actions,
+    read_checkpoint,
+)
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogSegment
 from snapshot_explorer.formats.delta.metadata.partitions import partition_texts
 from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
-from snapshot_explorer.formats.delta.scan.statistics import rows_of
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
+from snapshot_explorer.formats.delta.scan.statistics import bounds_in, rows_of
+from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles
+from snapshot_explorer.model import Bounds
 from snapshot_explorer.storage import Storage
 
 
@@ -91,11 +100,13 @@ def entries_of(storage: Storage, log: DeltaLog, version: int, path: str) -> pa.T
             "those in its manifests()."
         )
     metadata = log.protocol_and_metadata(owners[path])[1]
-    if path in base and not path.endswith(".json"):
-        parts = file_actions(storage, path, base[path].size_bytes)
-    else:
-        parts = _of_lines(storage, path, sizes[path])
+    parts = actions_of(storage, path, sizes[path])
     return pa.concat_tables([frames.ENTRIES.empty_table(), *(_in_order(part, metadata) for part in parts)])
+
+
+def actions_of(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
+    """Yield the file actions of a file of the log, part by part."""
+    return (_of_lines if path.endswith(".json") else file_actions)(storage, path, size_bytes)
 
 
 def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
@@ -145,3 +156,50 @@ def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: p
     """
     columns = file_columns(files, partitions, rows) | {"change": change}
     return frames.table_of(frames.ENTRIES, columns)
+
+
+def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFiles:
+    """Return the files of the log that have statistics: every commit, and the files of every checkpoint.
+
+    Reads the checkpoints without the actions on files.
+    """
+    listing = log.refresh()
+    schema = schema_of(log.protocol_and_metadata(at)[1])
+    files = [("commit", commit.version, commit.path, commit.size_bytes) for commit in listing.commits().values()]
+    unread = []
+    for checkpoint in listing.checkpoints():
+        version = checkpoint[0].version
+        try:
+            parts = read_checkpoint(storage, checkpoint, adds=False).files
+        except SnapshotExplorerError as error:
+            unread.append(f"The checkpoint of version {version} could not be read: {error}")
+        else:
+            files += [("checkpoint", version, part.path, part.size_bytes) for part in parts]
+    return StatisticsFiles(
+        files=[
+            StatisticsFile(
+                path=path,
+                what=what,
+                first=version,
+                last=version,
+                read=partial(_recorded_bounds, storage, log, version, path, size_bytes, schema),
+            )
+            for what, version, path, size_bytes in files
+        ],
+        unread=unread,
+    )
+
+
+def _recorded_bounds(
+    storage: Storage, log: DeltaLog, version: int, path: str, size_bytes: int | None, schema: DeltaSchema
+) -> Sequence[Bounds]:
+    try:
+        written = schema_of(log.protocol_and_metadata(version)[1])
+    except SnapshotNotFoundError:
+        written = schema  # of a commit that no checkpoint leads to
+    names = [field.name for field in schema.fields]
+    return [
+        bounds_in(action.files, names, schema, written)
+        for actions in actions_of(storage, path, size_bytes)
+        for action in actions
+    ]

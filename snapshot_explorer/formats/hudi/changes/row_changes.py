@@ -108,6 +108,26 @@ def splits_between(
     return splits
 
 
+def recorded_splits(
+    source: HudiSource, at: Callable[[int], VersionFiles], before: int | None, last: int
+) -> list[Split]:
+    """Return a split per file of change data that a version's commit wrote; see `splits_between`.
+
+    Args:
+        before: The version before it, if there is one.
+    """
+    change_files = change_files_of(source.commits([last])[last])
+    if not change_files:
+        return []
+    difference = _Difference(source, at, before, last)
+    return [
+        split
+        for group, files in change_files.items()
+        for file in files
+        for split in difference.by_group({group: [file]}, others=False)
+    ]
+
+
 class _Difference:
     """The file slices by which two versions differ."""
 
@@ -126,13 +146,16 @@ class _Difference:
         for groups in partitions.values():
             yield self._split(groups, ())
 
-    def by_group(self, change_files: Mapping[FileGroup, Sequence[ChangeFile]]) -> Iterator[Split]:
+    def by_group(
+        self, change_files: Mapping[FileGroup, Sequence[ChangeFile]], *, others: bool = True
+    ) -> Iterator[Split]:
         """Yield splits of single slices, as Hudi's change queries see them: a row that moves is deleted and inserted.
 
         Args:
             change_files: The files in which changes were recorded, by file group.
+            others: Whether to yield those of other file groups too.
         """
-        for group in dict.fromkeys((*change_files, *self._groups())):
+        for group in dict.fromkeys((*change_files, *(self._groups() if others else ()))):
             yield self._split([group], tuple(change_files.get(group, ())))
 
     def _groups(self) -> list[FileGroup]:

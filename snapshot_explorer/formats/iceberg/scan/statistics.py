@@ -4,14 +4,19 @@ Source: iceberg specification, "Manifests"; `InclusiveMetricsEvaluator`.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type, is_nested, is_read
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import read_manifest_lists
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
-from snapshot_explorer.formats.statistics import bounds_from, with_bounds
+from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, bounds_from, by_path, with_bounds
 from snapshot_explorer.model import Bounds
 
 _UNORDERED = ("uuid", "variant", "unknown")
@@ -60,3 +65,44 @@ def with_statistics(frame: pa.Table, files: pa.Table, fields: Sequence[IcebergFi
         files: The same files in the same order, LIVE with STATISTICS.
     """
     return with_bounds(frame, bounds(files, fields))
+
+
+def statistics_files(
+    source: Source, snapshots: Sequence[tuple[int, IcebergSnapshot]], fields: Sequence[IcebergField]
+) -> StatisticsFiles:
+    """Return the manifests of snapshots, of data files and of deletes. Reads the manifest lists concurrently.
+
+    Args:
+        snapshots: By version, ascending.
+        fields: The columns whose statistics are returned.
+    """
+    lists = source.storage.together(*(partial(_manifests_of, source, snapshot) for _, snapshot in snapshots))
+    files = [
+        StatisticsFile(
+            path=location,
+            what="manifest",
+            first=version,
+            last=version,
+            read=partial(_recorded_bounds, source, manifests.slice(row, 1), fields),
+        )
+        for (version, _), manifests in zip(snapshots, lists, strict=True)
+        if isinstance(manifests, pa.Table)
+        for row, location in enumerate(manifests.column("location").to_pylist())
+    ]
+    unread = [
+        f"The manifest list of version {version} could not be read: {error}"
+        for (version, _), error in zip(snapshots, lists, strict=True)
+        if isinstance(error, SnapshotExplorerError)
+    ]
+    return StatisticsFiles(files=by_path(files), unread=unread)
+
+
+def _manifests_of(source: Source, snapshot: IcebergSnapshot) -> pa.Table | SnapshotExplorerError:
+    try:
+        return read_manifest_lists(source.storage, source.locations, [snapshot])
+    except SnapshotExplorerError as error:
+        return error
+
+
+def _recorded_bounds(source: Source, manifest: pa.Table, fields: Sequence[IcebergField]) -> Sequence[Bounds]:
+    return [bounds(entries_of(source, manifest, statistics=True).rows, fields)]

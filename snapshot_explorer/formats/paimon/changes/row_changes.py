@@ -32,6 +32,7 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
     partitions_might_match,
     rows_might_match,
 )
+from snapshot_explorer.formats.paimon.scan.native_files import split_by_file
 from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, vectors_in
@@ -70,6 +71,16 @@ def changelog_splits(
         raise InvalidArgumentError(f"Version {snapshot.id} ({snapshot.kind}) has no changelog. {why}")
     schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
     return _of_versions(storage, schemas, [snapshot], "changelog", schema, predicate)
+
+
+def by_file(splits: Sequence[Split]) -> list[Split]:
+    """Return a split per file of splits of changelog rows."""
+    return [
+        replace(part, detail=PaimonEvents(plan=_plan(part)))
+        for split in splits
+        if isinstance(split.detail, PaimonEvents)
+        for part in split_by_file(replace(split, detail=split.detail.plan))
+    ]
 
 
 def splits_between(

@@ -11,18 +11,28 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_rows import equal_rows
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors, vectors_of
 from snapshot_explorer.formats.paimon.frames.files import changes_frame
 from snapshot_explorer.formats.paimon.metadata.contents import (
+    METADATA,
     ManifestLists,
     PaimonState,
     check_known,
     read_changes,
     read_indexes_of,
+    read_lists_of,
     read_state,
     state_lists,
 )
-from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PLAN_COLUMNS, STATISTICS_COLUMNS
+from snapshot_explorer.formats.paimon.metadata.layout import manifest_path
+from snapshot_explorer.formats.paimon.metadata.manifests import (
+    FILE_COLUMNS,
+    PLAN_COLUMNS,
+    STATISTICS_COLUMNS,
+    read_entries,
+)
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
@@ -36,14 +46,16 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
     skipped_files,
     without_partitions,
 )
-from snapshot_explorer.formats.paimon.scan.statistics import bounds
+from snapshot_explorer.formats.paimon.scan.statistics import bounds, key_bounds, whole_keys
 from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.formats.skipped import Reasons
-from snapshot_explorer.formats.statistics import with_bounds
-from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split
+from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, by_path, with_bounds
+from snapshot_explorer.model import Bounds, PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]
+
+_NAMED = ("name", "size_bytes")
 
 
 def scan(
@@ -247,6 +259,54 @@ def changes_with_statistics(
     fields = [field for field in schema.fields if field.name in chosen]
     known = bounds(entries, fields, file_schemas(schemas, entries))
     return _by_version([changes], snapshots), with_bounds(added.select(["path", "level", "deletion_vector"]), known)
+
+
+def statistics_files(
+    storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot], schema: PaimonSchema
+) -> StatisticsFiles:
+    """Return the manifests of snapshots. Reads their manifest lists concurrently.
+
+    Args:
+        snapshots: Ascending.
+        schema: The columns whose statistics are returned.
+    """
+    lists = storage.together(*(partial(_lists_of, storage, snapshot) for snapshot in snapshots))
+    files = [
+        StatisticsFile(
+            path=(path := manifest_path(name, snapshot.path)),
+            what="manifest",
+            first=snapshot.id,
+            last=snapshot.id,
+            read=partial(_recorded_bounds, storage, schemas, path, size_bytes, schema),
+        )
+        for snapshot, listed in zip(snapshots, lists, strict=True)
+        if isinstance(listed, ManifestLists)
+        for name, size_bytes in zip(*(listed.manifests.column(name).to_pylist() for name in _NAMED), strict=True)
+    ]
+    unread = [
+        f"The manifest lists of version {snapshot.id} could not be read: {error}"
+        for snapshot, error in zip(snapshots, lists, strict=True)
+        if isinstance(error, SnapshotExplorerError)
+    ]
+    return StatisticsFiles(files=by_path(files), unread=unread)
+
+
+def _lists_of(storage: Storage, snapshot: PaimonSnapshot) -> ManifestLists | SnapshotExplorerError:
+    try:
+        return read_lists_of(storage, snapshot, ("base", "delta", "changelog"))
+    except SnapshotExplorerError as error:
+        return error
+
+
+def _recorded_bounds(
+    storage: Storage, schemas: Schemas, path: str, size_bytes: int | None, schema: PaimonSchema
+) -> Sequence[Bounds]:
+    content = storage.read(path)
+    check_size(path, len(content), size_bytes, by=METADATA)
+    entries, _ = read_entries([(path, content)], limits=storage.limits)
+    written = file_schemas(schemas, entries)
+    of_keys = (key_bounds(entries, schema, written), whole_keys(entries, schema)) if schema.trimmed_primary_keys else ()
+    return [bounds(entries, schema.fields, written), *of_keys]
 
 
 def _changes(

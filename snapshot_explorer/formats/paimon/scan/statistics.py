@@ -53,14 +53,20 @@ def _with_statistics(
     files: pa.Table, entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]
 ) -> pa.Table:
     files = with_bounds(files, bounds(entries, schema.fields, file_schemas))
-    keys = schema.trimmed_primary_keys
-    if not keys:
+    if not schema.trimmed_primary_keys:
         return files
-    fields = [schema.field(name) for name in keys]
-    for name in ("min_key", "max_key"):
-        values = binary_row.decode(entries.column(name), fields, lenient=True)
+    keys = whole_keys(entries, schema)
+    for name, values in (("min_key", keys.lower), ("max_key", keys.upper)):
         files = files.append_column(name, pa.chunked_array([struct_of(values)]))
     return files
+
+
+def whole_keys(entries: pa.Table, schema: PaimonSchema) -> Bounds:
+    """Return the minimum and the maximum key of each file. As a whole they bound its keys; columns alone do not."""
+    fields = [schema.field(name) for name in schema.trimmed_primary_keys]
+    lower, upper = (binary_row.decode(entries.column(name), fields, lenient=True) for name in ("min_key", "max_key"))
+    unknown = pa.table([pa.nulls(len(entries), pa.int64()) for _ in fields], names=[field.name for field in fields])
+    return Bounds(lower=lower, upper=upper, null_count=unknown, rows=single_chunk(entries.column("rows")))
 
 
 def bounds(entries: pa.Table, fields: Sequence[PaimonField], file_schemas: Mapping[int, PaimonSchema]) -> Bounds:

@@ -1,0 +1,42 @@
+"""How many rows of splits match a condition, also where some cannot be read."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from snapshot_explorer.engines import local
+from snapshot_explorer.engines.conditions import Condition, passing_count
+from snapshot_explorer.errors import StorageError
+from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.model import Split
+from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns
+from snapshot_explorer.rows.source import UNREADABLE
+
+FAILURES = (*UNREADABLE, StorageError)
+"""Errors of what is read, rather than of the condition."""
+
+
+def matching_rows(
+    version: TableVersion, columns: AlignedColumns, where: Condition, splits: Sequence[Split]
+) -> list[int | Exception]:
+    """Return the number of matching rows of each split, or the error by which it cannot be read."""
+    try:
+        return list(_counted(version, columns, where, splits))
+    except FAILURES as error:
+        if len(splits) == 1:
+            return [error]
+    # One by one, to find those that cannot be read.
+    return [count for split in splits for count in matching_rows(version, columns, where, [split])]
+
+
+def _counted(version: TableVersion, columns: AlignedColumns, where: Condition, splits: Sequence[Split]) -> list[int]:
+    names = sorted(where.columns)
+    counts: defaultdict[int, list[int]] = defaultdict(list)
+
+    def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
+        rows = columns.rows(batch, names, of_a=True)
+        counts[order[0]].append(passing_count(pa.Table.from_batches([rows]), where) if batch.num_rows else 0)
+
+    local.for_each_batch(version, splits, columns.names_in(names, of_a=True), consume)
+    return [sum(counts[index]) for index in range(len(splits))]
