@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     A = TypeVar("A")
     B = TypeVar("B")
 
-_THREADS = 32
+_THREADS = 64
 """Folders listed, or tables opened, at the same time: nearly all of the time is spent waiting for storage."""
 
 
@@ -73,7 +73,7 @@ def find_tables(
 ) -> Frame:
     """Return the tables below a folder as a FOUND_TABLES frame, sorted by name. Reads no rows.
 
-    Folders are listed level by level, 32 at a time, each once. Not listed are folders inside of a table, folders of
+    Folders are listed level by level, 64 at a time, each once. Not listed are folders inside of a table, folders of
     Hive partitions (`day=2026-11-01`), those whose names begin with `.` or `_`, and links to a folder that they are in.
     The title of the frame says how many folders were listed, and whether the search stopped at `max_listings`. Each
     table then costs as many requests as opening it. A table that cannot be opened, or a folder that cannot be listed,

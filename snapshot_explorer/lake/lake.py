@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
     from pathlib import Path
-    from threading import Semaphore
+    from threading import Lock
 
     from pyspark.sql import SparkSession
 
@@ -87,7 +87,7 @@ class Lake:
     ) -> Iterator[tuple[LakeTable, A | SnapshotExplorerError]]:
         """Yield each table with the result of some work on it, or its error, as soon as it is there.
 
-        At most 128 tables at the same time. What has not begun is cancelled when the caller stops.
+        At most 256 tables at the same time. What has not begun is cancelled when the caller stops.
 
         Args:
             work: Called in a thread. Its errors of this package are yielded; others are raised.
@@ -389,12 +389,12 @@ def open_tables(tables: Mapping[str, Table]) -> Lake:
     return Lake("the open tables", entries)
 
 
-def _read_row(request: OverviewRequest, table: LakeTable, turns: Semaphore | None) -> dict[str, object]:
+def _read_row(request: OverviewRequest, table: LakeTable, turns: Lock | None) -> dict[str, object]:
     with turns or nullcontext(), table.reading_once(turns):
         return overview_row(table.open(), request)
 
 
-def _check_table(settings: CheckSettings, table: LakeTable, turns: Semaphore | None) -> tuple[CheckLine, ...]:
+def _check_table(settings: CheckSettings, table: LakeTable, turns: Lock | None) -> tuple[CheckLine, ...]:
     own = settings.of_table(table.name)
     if "duplicates" in own.rules:
         turns = None  # it reads rows, and other tables would wait for them

@@ -194,6 +194,8 @@ def _schema_changes(table: Table, commits: Sequence[_Commit], versions: Sequence
 
 def _anomalies(table: Table, commits: Sequence[_Commit], versions: Sequence[int]) -> Iterator[str]:
     """Yield what jumps at these versions, compared with those before, and appends that repeat another one."""
+    if not versions:
+        return
     totals = pa.table(
         {
             "version": [commit["version"] for commit in commits],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import pickle
@@ -10,7 +9,7 @@ import subprocess
 import sys
 from logging.handlers import QueueHandler
 from queue import SimpleQueue
-from threading import Lock, Semaphore, Thread
+from threading import Lock, Thread
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from snapshot_explorer.lake.tables import LakeTable
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from snapshot_explorer.errors import SnapshotExplorerError
+    from snapshot_explorer.storage import Storage
 
 A = TypeVar("A")
 
@@ -30,13 +30,15 @@ _MOST_PROCESSES = 4
 """Each needs about 200 MiB."""
 _MANY = 64
 """From so many tables on, one request of each at a time keeps the storage busy."""
-_CODE = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from {0} import serve; serve()"
+_CODE = (
+    "import gc, pickle, sys; gc.disable(); sys.path[:] = pickle.load(sys.stdin.buffer); from {0} import serve; serve()"
+)
 """What a process runs. It imports neither the caller's `__main__` nor anything from the current folder."""
 _PACKAGE = __name__.partition(".")[0]
 
 
 def each_table(
-    tables: Sequence[LakeTable], work: Callable[[LakeTable, Semaphore | None], A], *, what: str
+    tables: Sequence[LakeTable], work: Callable[[LakeTable, Lock | None], A], *, what: str
 ) -> Iterator[tuple[LakeTable, A | SnapshotExplorerError]]:
     """Yield each table with the result of some work on it, or its error, as soon as it is there.
 
@@ -54,7 +56,7 @@ def each_table(
         for name, result in _from_processes(moved, work):
             reading.advance()
             yield rest.pop(name), result
-        turns = Semaphore() if len(rest) >= _MANY else None
+        turns = Lock() if len(rest) >= _MANY else None
         for table, outcome in concurrently([*rest.values()], lambda table: work(table, turns), what=what):
             reading.advance()
             yield table, outcome
@@ -137,8 +139,11 @@ def serve() -> None:
     logger.setLevel(level)
     logger.addHandler(QueueHandler(results))
     logger.propagate = False
-    gc.disable()  # most objects live as long as this process
-    turns = Semaphore()
-    tables = [LakeTable.in_folder(name, *folder) for name, folder in locations]
-    for table, result in concurrently(tables, lambda table: work(table, turns), what="", threads=threads):
-        results.put_nowait((table.name, result))
+    turns = Lock()
+
+    def read(location: tuple[str, tuple[Storage, str]]) -> object:
+        name, folder = location
+        return work(LakeTable.in_folder(name, *folder), turns)  # only the thread has the table, and frees it
+
+    for (name, _), result in concurrently(locations, read, what="", threads=threads):
+        results.put_nowait((name, result))

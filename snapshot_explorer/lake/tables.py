@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from os import PathLike
-    from threading import Semaphore
+    from threading import Lock
 
     from pyspark.sql import SparkSession
 
@@ -75,7 +75,7 @@ class LakeTable:
                 self._error = None
             return self._table
 
-    def reading_once(self, turns: Semaphore | None) -> AbstractContextManager[None]:
+    def reading_once(self, turns: Lock | None) -> AbstractContextManager[None]:
         """Return a block in which each metadata file in the table's folder is read once; see `Storage.reading_once`."""
         return nullcontext() if self.folder is None else self.folder[0].reading_once(turns)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, TypeVar
 
 from snapshot_explorer.errors import SnapshotExplorerError
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 B = TypeVar("B")
 
-WORKERS = 128
+WORKERS = 256
 """Tables that are read at the same time: nearly all of the time is spent waiting for storage."""
 
 
@@ -23,16 +23,13 @@ def concurrently(
 ) -> Iterator[tuple[A, B | SnapshotExplorerError]]:
     """Yield each item with the result of some work on it, or its error, as soon as it is there; see `Lake.each`."""
     with ThreadPoolExecutor(threads, "snapshot-lake") as pool, step(what, total=len(items)) as reading:
-        futures: dict[Future[B], A] = {pool.submit(work, item): item for item in items}
-        pending = set(futures)
+        futures = {pool.submit(work, item): item for item in items}
         try:
-            while pending:
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                for future in done:
-                    reading.advance()
-                    yield futures[future], _outcome(future.result)
+            for future in as_completed(futures):
+                reading.advance()
+                yield futures[future], _outcome(future.result)
         finally:
-            for future in pending:
+            for future in futures:
                 future.cancel()
 
 

@@ -159,7 +159,7 @@ class Storage:
         self._file_names = FileNames()
         self._ahead: dict[str, Future[bytes | None]] = {}
         self._once: SingleFlight | None = None
-        self._turns: threading.Semaphore | None = None
+        self._turns: threading.Lock | None = None
         self._listed: dict[str, list[Entry]] | None = None
         check_wrapper(self._location, self._options)
         self._options = _Options(fsspec_options(self._location.protocol, self._options))
@@ -225,10 +225,10 @@ class Storage:
 
     def read(self, path: str) -> bytes:
         """Return a file's bytes, in one request."""
-        if (ahead := self._taken_ahead(path)) is not None and (found := ahead.result()) is not None:
-            return found
-        if self._once is not None and (kept := self._kept_present(path)) is not None:
-            return kept
+        if path in self._ahead or self._once is not None:
+            if (known := self._read_present(path)) is None:
+                raise self._missing_file(path)
+            return known
         files, address = self._resolve(path)
         content = self._call(files.read, address, path)
         log.debug("read %s (%d bytes)", path, len(content))
@@ -267,7 +267,7 @@ class Storage:
             self._listed = None
 
     @contextmanager
-    def reading_once(self, turns: threading.Semaphore | None = None) -> Iterator[None]:
+    def reading_once(self, turns: "threading.Lock | None" = None) -> Iterator[None]:
         """Read each small file and list each folder once for a block, as if nothing changed meanwhile.
 
         For several questions about a table at one moment, which would each read the same metadata again. It holds
@@ -284,12 +284,12 @@ class Storage:
             self._once, self._turns = None, None
 
     def _kept(self, key: str, make: Callable[[], A]) -> A:
-        """Return what `make` returns; within `reading_once` what it returned first, unless that is None or large."""
+        """Return what `make` returns; within `reading_once` what it returned first, unless that is large."""
         once = self._once
         if once is None:
             return make()
         value = once.get(key, make)
-        if value is None or (isinstance(value, bytes) and len(value) > _MAX_KEPT_BYTES):
+        if isinstance(value, bytes) and len(value) > _MAX_KEPT_BYTES:
             once.forget(key)
         return value
 
@@ -595,10 +595,7 @@ class Storage:
 
     def _failure(self, error: BaseException, path: str) -> StorageError:
         if not is_missing_bucket(error) and self._is_missing(error, path):
-            return MissingFileError(
-                f"{shortened(path) or 'The folder'} does not exist in {self.root}. "
-                "It may have been removed since; check the path, or open the table again."
-            )
+            return self._missing_file(path)
         target = f"{shortened(path)} in {self.root}" if path else self.root
         connection = self._connections.get(os.getpid())
         at = "" if connection is None or not connection.files.endpoint else f" ({connection.files.endpoint})"
@@ -611,6 +608,12 @@ class Storage:
                 "storage_options."
             )
         return storage_error(error, f"Could not read {target}{at}", self._mask, local=self._location.protocol == LOCAL)
+
+    def _missing_file(self, path: str) -> MissingFileError:
+        return MissingFileError(
+            f"{shortened(path) or 'The folder'} does not exist in {self.root}. "
+            "It may have been removed since; check the path, or open the table again."
+        )
 
     def _is_missing(self, error: BaseException, path: str) -> bool:
         """Return whether an error means that the file does not exist. Storages differ in the errors they raise."""
@@ -644,11 +647,11 @@ def _files(location: Location, options: Mapping[str, Any]) -> Files:
 
 
 def _read_if_present(files: Files, address: str) -> bytes | None:
-    """Return a file's bytes; None for a local file that does not exist. Of others the error may mean no bucket."""
+    """Return a file's bytes; None for one that certainly does not exist. An error of fsspec may mean no bucket."""
     try:
         return files.read(address)
-    except FileNotFoundError:
-        if isinstance(files, LocalFiles):
+    except FileNotFoundError as error:
+        if isinstance(files, LocalFiles | ObjectStoreFiles) and not is_missing_bucket(error):
             return None  # translating the error costs more than the call
         raise
 

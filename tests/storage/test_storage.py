@@ -457,8 +457,10 @@ def test_files_of_this_machine_are_read_one_by_one_as_they_are_requested(tmp_pat
         next(contents)
 
 
-@pytest.mark.parametrize("turns", [None, threading.Semaphore(0)])
+@pytest.mark.parametrize("turns", [None, threading.Lock()])
 def test_in_a_block_that_reads_once_nothing_changes(turns):
+    if turns is not None:
+        turns.acquire()
     storage = Storage("memory://once")
     files = fsspec.filesystem("memory")
     files.pipe({"/once/a": b"1", "/once/large": bytes(100_000)})
@@ -466,11 +468,13 @@ def test_in_a_block_that_reads_once_nothing_changes(turns):
     with storage.reading_once(turns):
         before = [*storage.read_many(["a", "a"]), storage.read_present(["gone"])[0], len(storage.list(""))]
         files.pipe({"/once/a": b"2", "/once/gone": b"3", "/once/large": b"4"})
-        within = storage.read("a"), storage.read("gone"), len(storage.list("")), storage.read("large")
+        within = storage.read("a"), storage.read_present(["gone"])[0], len(storage.list("")), storage.read("large")
+        with pytest.raises(MissingFileError, match="gone does not exist"):
+            storage.read("gone")
 
     assert before == [b"1", b"1", None, 2]
-    assert within == (b"1", b"3", 2, b"4")  # what is absent or large is looked for again
-    assert storage.read("a") == b"2"
+    assert within == (b"1", None, 2, b"4")  # a large file is not kept
+    assert (storage.read("a"), storage.read("gone")) == (b"2", b"3")
     assert turns is None or not turns.acquire(blocking=False)  # it was given up for each request, and taken again
     files.rm("/once", recursive=True)
 

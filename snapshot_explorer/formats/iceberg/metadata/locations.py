@@ -60,6 +60,9 @@ class Locations:
         if moved is not None:
             return moved
         plain = _normal_array(recorded)
+        moved = self._below_one_prefix(plain)
+        if moved is not None:
+            return moved
         bare = pc.replace_substring_regex(plain, r"(?i)^hdfs:(//[^/]*)?/", "/")
         result = _full(plain)
         for prefix, replacement in reversed(self.prefixes):
