@@ -21,9 +21,8 @@ def grid_of(explorer, place):
 
 
 def outcome(explorer, place):
-    """Return what loading, bisecting or blaming showed last: a sentence, or an error."""
-    shown = explorer.outcomes[place]
-    return shown.error or shown.text
+    """Return what loading or bisecting showed last, in a line: sentences, or an error."""
+    return " ".join(explorer.views[place].text.split())
 
 
 def all_texts(content):

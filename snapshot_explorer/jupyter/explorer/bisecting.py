@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.cost import Cost
+from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.outcome import Outcome
+from snapshot_explorer.jupyter.explorer.views import View
 from snapshot_explorer.jupyter.explorer.work import Job
+from snapshot_explorer.render import Drawing, Line
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.tracks import tracks_content
 
@@ -26,21 +27,21 @@ class _ConfirmationRequiredError(Exception):
 
 
 class Bisector:
-    """Bisects the condition of the state, and shows the outcome."""
+    """Bisects the condition of the state, and shows the outcome in `view`."""
 
     def __init__(self, context: ExplorerContext, *, found: Callable[[int], None]) -> None:
         """Read nothing yet; `found` receives the first version where the condition holds."""
         self._context, self._found = context, found
         self._unconfirmed: object = None
         self._announcement = ""
-        self.outcome = Outcome(partial(context.busy, _PLACE), partial(context.changed, _PLACE))
+        self.view = View(_PLACE, context)
 
     def bisect(self) -> None:
         """Bisect; a bisection that reads much must be requested twice."""
         state, work, cache = self._context.state, self._context.work, self._context.cache
         condition, newest = state.where.strip(), state.versions[-1:]
         if not condition or state.b is None:
-            self.outcome.fail("There is no condition to bisect. Write one under Where, such as amount < 0.")
+            self.view.fail("There is no condition to bisect. Write one under Where, such as amount < 0.")
             return
         bad = None if (state.b,) == newest else state.b
         is_confirmed, self._unconfirmed = self._unconfirmed == (condition, bad), None
@@ -63,52 +64,57 @@ class Bisector:
             result, text = answer
             if result is None:
                 self._unconfirmed = (condition, bad)
-                self.outcome.fail(f"{text} Press Bisect again to read that much.")
+                self.view.fail(f"{text} Press Bisect again to read that much.")
             else:
                 self._show(result, source=text)
 
-        job = Job(run=run, done=take, failed=self.outcome.fail, shown=self._progress)
+        job = Job(run=run, done=take, failed=self.view.fail, shown=self._progress)
         self._announcement = ""
         work.start(_PLACE, job)
-        self.outcome.show("")
-        self.outcome.busy("Bisecting ...")
+        self.view.say("")
+        self.view.busy("Bisecting ...")
 
     def cancel(self) -> None:
         """Stop bisecting."""
         if self._context.work.cancel(_PLACE):
-            self.outcome.show("Nothing was bisected: that was cancelled.")
+            self.view.say("Nothing was bisected: that was cancelled.")
 
     def _announce(self, sentence: str) -> None:
         self._announcement = sentence
-        self.outcome.busy(sentence)
+        self.view.busy(sentence)
 
     def _progress(self, text: str) -> None:
-        self.outcome.busy(f"{self._announcement} {text}".strip())
+        self.view.busy(f"{self._announcement} {text}".strip())
 
     def _show(self, bisection: Bisection, *, source: str) -> None:
-        code = self._context.name + bisection.call.removeprefix(bisection.opened)
-        tracks = tracks_content(bisection.tracks())
-        self.outcome.show(outcome(bisection), code=code, source=source, tracks=tracks)
+        answer, *more = _sentences(bisection)
+        result = ViewResult(
+            drawing=Drawing(title=answer, parts=(Line(" ".join(more)),) if more else ()),
+            code=self._context.name + bisection.call.removeprefix(bisection.opened),
+            source=source,
+            tracks=tracks_content(bisection.tracks()),
+        )
+        self.view.show(result)
         if bisection.version is not None:
             self._found(bisection.version)
 
 
-def outcome(bisection: Bisection) -> str:
-    """Return what a bisection found, in a line."""
+def _sentences(bisection: Bisection) -> list[str]:
+    """Return what a bisection found, the answer first."""
     evaluated = len(bisection.evaluated) - len(bisection.skipped)
     how = f"{evaluated:,} of {len(bisection.versions):,} versions were evaluated."
     if bisection.holds_at_good:
-        return " ".join([f"{bisection.answer}.", *bisection.notes])
+        return [f"{bisection.answer}.", *bisection.notes]
     if bisection.version is None:
         advice = "The search ends at B: move B to a version where it holds."
-        return f"{bisection.condition}: found at no version. {how} {advice}"
+        return [f"{bisection.condition}: found at no version.", how, advice]
     commit = bisection.commit
     facts = [] if commit is None else [commit.operation or commit.kind, f"by {commit.user}" if commit.user else ""]
     facts += [f"at {moment(commit.committed_at)}"] if commit is not None and commit.committed_at else []
     words = " ".join(word for word in facts if word)
-    before = "" if bisection.last_good is None else f" At version {bisection.last_good} it does not hold."
+    before = [] if bisection.last_good is None else [f"At version {bisection.last_good} it does not hold."]
     if bisection.gap is None and bisection.last_good is not None:
         first = f"{bisection.condition} holds first at version {bisection.version}" + (f", {words}." if words else ".")
     else:
         first = f"{bisection.answer}."
-    return " ".join([f"{first}{before} {how} B is set to version {bisection.version}.", *bisection.notes])
+    return [first, *before, how, f"B is set to version {bisection.version}.", *bisection.notes]

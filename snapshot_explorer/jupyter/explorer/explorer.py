@@ -80,7 +80,6 @@ if TYPE_CHECKING:
     from traitlets import Bunch
 
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
-    from snapshot_explorer.jupyter.explorer.outcome import Outcome
     from snapshot_explorer.jupyter.explorer.views import View
     from snapshot_explorer.render import Drawing
     from snapshot_explorer.render.figures import Picture
@@ -241,13 +240,12 @@ class Explorer(_Unsent, anywidget.AnyWidget):
 
     @property
     def views(self) -> Mapping[str, View]:
-        """Return what each place shows: the tabs, `entries` of a manifest, and `blame`, of rows of a condition."""
-        return {**self._views.by_place, "blame": self._row_actions.view}
+        """Return what each place shows: the tabs, `entries` of a manifest, and what buttons show under their names.
 
-    @property
-    def outcomes(self) -> Mapping[str, Outcome]:
-        """Return what `load` and `bisect` showed last."""
-        return {"load": self._loader.outcome, "bisect": self._bisector.outcome}
+        `blame` is of rows of a condition, `bisect` of the condition of the data, and `load` of the variable.
+        """
+        of_buttons = {"blame": self._row_actions.view, "bisect": self._bisector.view, "load": self._loader.view}
+        return {**self._views.by_place, **of_buttons}
 
     @property
     def head(self) -> str:
@@ -696,8 +694,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             "manifest": visible(state.manifest) if state.tab == "manifests" else "",
             "conditions": [visible(text) for text in self._row_actions.conditions[:_OFFERED]] if is_of_rows else [],
             "blamed": self._row_actions.view.content if is_of_rows else {},
-            "bisected": self._bisector.outcome.content if state.tab == "data" else {},
-            "load": {**load, **self._loader.outcome.content} if load else {},
+            "bisected": self._bisector.view.content if state.tab == "data" else {},
+            "load": {**load, **self._loader.view.content} if load else {},
         }
 
     # What is read of the log

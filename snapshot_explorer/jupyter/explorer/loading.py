@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.explorer.contents import rows
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.outcome import Outcome
+from snapshot_explorer.jupyter.explorer.views import View
 from snapshot_explorer.jupyter.explorer.work import Job
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _REPLACE, _READ = "replace", "read"
 
 
 class Loader:
-    """Loads the rows of B into a variable, and shows the outcome."""
+    """Loads the rows of B into a variable, and shows the outcome in `view`."""
 
     def __init__(self, context: ExplorerContext, variables: MutableMapping[str, Any] | None) -> None:
         """Load nothing yet; `variables` are the notebook's, None where there is no notebook."""
@@ -34,7 +33,7 @@ class Loader:
         self._unconfirmed: object = None
         self._confirmed: frozenset[str] = frozenset()
         self._own: set[str] = set()
-        self.outcome = Outcome(partial(context.busy, _PLACE), partial(context.changed, _PLACE))
+        self.view = View(_PLACE, context)
 
     def load(self, request: ViewRequest) -> None:
         """Load; a large read, or replacing a variable not set here, needs confirmation."""
@@ -43,7 +42,7 @@ class Loader:
         self._unconfirmed = None
         variables = self.variables
         if variables is None:
-            self.outcome.fail("There is no notebook to load rows into. Use the line of code above.")
+            self.view.fail("There is no notebook to load rows into. Use the line of code above.")
             return
         if name in variables and name not in self._own and _REPLACE not in confirmed:
             class_name = type(variables[name]).__name__
@@ -63,25 +62,25 @@ class Loader:
             variables[name] = loaded
             self._own.add(name)
             count = f"{len(loaded):,} rows" if hasattr(loaded, "__len__") else "a lazy Spark DataFrame"
-            self.outcome.show(f"{name} holds {count} of version {request['b']}. Read: {cost}.")
+            self.view.say(f"{name} holds {count} of version {request['b']}. Read: {cost}.")
 
         limits = None if _READ in confirmed else load_limits()
         job = Job(
             run=lambda: rows.load(self._context.cache, request, limits),
             done=take,
-            failed=self.outcome.fail,
-            shown=self.outcome.busy,
+            failed=self.view.fail,
+            shown=self.view.busy,
         )
         self._context.work.start(_PLACE, job)
-        self.outcome.show("")
-        self.outcome.busy("Reading ...")
+        self.view.say("")
+        self.view.busy("Reading ...")
 
     def cancel(self) -> None:
         """Stop loading."""
         if self._context.work.cancel(_PLACE):
-            self.outcome.show("Nothing was loaded: that was cancelled.")
+            self.view.say("Nothing was loaded: that was cancelled.")
 
     def _ask_to_confirm(self, request: ViewRequest, confirmed: frozenset[str], sentence: str) -> None:
         """Ask whether to go on; the same load requested again confirms it."""
         self._unconfirmed, self._confirmed = request.values, confirmed
-        self.outcome.fail(sentence)
+        self.view.fail(sentence)

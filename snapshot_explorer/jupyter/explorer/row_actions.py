@@ -111,5 +111,4 @@ class RowActions:
     def cancel(self) -> None:
         """Stop the action that runs."""
         if self._context.work.cancel(_PLACE):
-            self.view.clear("Nothing was read of these rows: that was cancelled.")
-            self._context.changed(_PLACE)
+            self.view.say("Nothing was read of these rows: that was cancelled.")

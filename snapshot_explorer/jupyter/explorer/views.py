@@ -89,6 +89,11 @@ class View:
         self.error, self.sentence = "", sentence
         self.grid.show(None)
 
+    def say(self, sentence: str) -> None:
+        """Show only a sentence at once, such as what a button has done."""
+        self.clear(sentence)
+        self._changed()
+
     @property
     def drawing(self) -> Drawing | None:
         """Return the result as a drawing, for pages without widgets."""

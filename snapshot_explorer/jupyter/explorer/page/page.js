@@ -395,7 +395,7 @@ function Content({ app, view, place, children }) {
   const text = app.busy[place], isEmpty = !view.parts && !view.error && !view.sentence;
   return html`${text && html`<${Busy} text=${text} cancel=${() => app.act(place, "cancel")} />`}
     ${view.error && html`<div class="sx-error" role="alert">${view.error}</div>`}
-    ${view.sentence && html`<p class="sx-empty">${view.sentence}</p>`}
+    ${view.sentence && html`<p class="sx-empty" role="status">${view.sentence}</p>`}
     ${isEmpty && text && html`<div class="sx-bones" aria-hidden="true">${[60, 90, 75, 85].map((width) => html`<span class="sx-bone" style=${{ width: `${width}%` }}></span>`)}</div>`}
     ${view.parts && html`<div class=${view.error || text ? "sx-stale" : ""}>
       ${view.headline ? html`<${CommitView} app=${app} view=${view} />` : html`<div class="sx-answer" role="heading" aria-level="3">${view.title}</div>
@@ -411,11 +411,8 @@ function Content({ app, view, place, children }) {
     </div>`}${children}`;
 }
 
-const Outcome = ({ app, place, outcome = {} }) => html`<div class="sx-outcome">${app.busy[place] && html`<${Busy} text=${app.busy[place]} cancel=${() => app.act(place, "cancel")} />`}
-  ${outcome.error && html`<div class="sx-error" role="alert">${outcome.error}</div>`}
-  ${outcome.text && html`<div class="sx-said" role="status">${outcome.text}</div>`}
-  ${outcome.tracks?.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${outcome.tracks} />`}
-  ${outcome.code && html`<${Source} app=${app} view=${outcome} />`}</div>`;
+/** What a button has read or done. */
+const Outcome = ({ app, place, view }) => html`<div class="sx-outcome"><${Content} app=${app} view=${view} place=${place} /><${Source} app=${app} view=${view} place=${place} /></div>`;
 
 const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="rows_where" label="Rows where" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
     <datalist id=${`${app.id}-rows`}>${app.view.conditions.map((one) => html`<option value=${one}></option>`)}</datalist>
@@ -423,13 +420,12 @@ const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-
     <${Button} label="Trace" title="Show which versions and data files still have such rows" act=${() => app.act("trace")} />
     ${app.page.repairVersion && html`<${Button} label=${`Plan repair to ${app.page.repairVersion}`} title=${`Write the statement that puts such rows back as they were at version ${app.page.repairVersion}; without a condition all rows. It is not run.`}
       act=${() => app.act("repair")} /><${Text} app=${app} name="repair_name" label="for" hint="lake.shop.orders" />`}</div>
-  <${Content} app=${app} view=${app.view.blamed} place="blame" />${app.view.blamed.code && html`<${Source} app=${app} view=${app.view.blamed} />`}</section>`;
+  <${Outcome} app=${app} view=${app.view.blamed} place="blame" /></section>`;
 
 /** The controls above and below what a tab shows. */
 const TABS = {
   manifests: (app) => [html`<div class="sx-row"><${Check} app=${app} name="carried" label="Show carried over" title="Show manifests that are in A and in B, however many" /></div>`,
-    (app.view.manifest || app.view.entries.error) && html`<section class="sx-section"><${Content} app=${app} view=${app.view.entries} place="entries" />
-      <${Source} app=${app} view=${app.view.entries} place="entries" /></section>`],
+    (app.view.manifest || app.view.entries.error) && html`<section class="sx-section"><${Outcome} app=${app} view=${app.view.entries} place="entries" /></section>`],
   compare: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="compared" label="Show" /></div>
     ${app.state.compared === "rows" && html`<div class="sx-row"><${Segments} app=${app} name="row_kind" label="Rows" /><${Names} app=${app} name="key" hint="primary key, or a,b" />
       <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`}
@@ -438,11 +434,11 @@ const TABS = {
     app.state.compared === "rows" && html`<${RowActions} app=${app} />`],
   data: (app) => [html`<div class="sx-row"><${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" isLive=${app.view.isLive} /><${Columns} app=${app} />
       <${Button} label="Bisect" title="Find the first version, up to B, where the condition holds" act=${() => app.act("bisect")} /></div>
-    <${Outcome} app=${app} place="bisect" outcome=${app.view.bisected} />`,
+    <${Outcome} app=${app} place="bisect" view=${app.view.bisected} />`,
     html`<${RowActions} app=${app} /><section class="sx-section"><div class="sx-row"><${Text} app=${app} name="variable" hint="df" css="sx-short" /><${Select} app=${app} name="engine" />
       <${Select} app=${app} name="types" options=${TYPES} /><${Text} app=${app} name="load_limit" number css="sx-short" /><span class="sx-faint">rows, 0 for all</span>
       <${Button} label="Load as variable" title="Load the rows of B into the variable" act=${() => app.act("load")} /></div>
-      ${app.view.load.line && html`<p><code>${app.view.load.line}</code></p>`}<${Outcome} app=${app} place="load" outcome=${app.view.load} /></section>`],
+      ${app.view.load.line && html`<p><code>${app.view.load.line}</code></p>`}<${Outcome} app=${app} place="load" view=${app.view.load} /></section>`],
   files: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="file_view" label="Show" />
     ${app.state.file_view === "lifetimes" && html`<${Check} app=${app} name="missing" label="Look for files" title="List the folders, to mark the files that are missing" />`}</div>
     ${app.state.file_view === "list" && html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Select} app=${app} name="file_order" />
@@ -456,7 +452,7 @@ const TABS = {
 };
 
 function Panel({ app }) {
-  const { page: { tabs }, state: { tab }, view } = app, shown = view.tab === tab ? view : { conditions: [], blamed: {}, load: {}, entries: {} };
+  const { page: { tabs }, state: { tab }, view } = app, shown = view.tab === tab ? view : { conditions: [], blamed: {}, bisected: {}, load: {}, entries: {} };
   const mine = { ...app, view: shown }, [above, below] = TABS[tab]?.(mine) ?? [];
   const key = (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], at = tabs.indexOf(tab);
