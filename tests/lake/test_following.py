@@ -93,15 +93,18 @@ def test_the_widget_filters_sorts_and_opens_a_table(tables):
     root, _ = tables
     view = explore(open_lake(root)).wait()
 
-    view.filter.value = "ord"
-    names = view.overview["name"].to_pylist()
-    view.filter.value = ""
-    view.order.value = "name"
-    in_order = view.overview["name"].to_pylist()
-    view._page._handle_custom_msg({"open": "orders"}, [])
+    view.receive({"set": {"filter": "ord"}})
+    names = view.names
+    view.receive({"set": {"filter": "", "order": "name"}})
+    in_order = view.names
+    view.receive({"set": {"order": "no order", "filter": 1}})
+    view.receive({"open": "no table"})
+    problem = view.problem
+    view.receive({"open": "orders"})
 
     assert names == ["orders"]
     assert in_order == ["events", "orders"]
-    assert view.children[-1] is view.explorer
+    assert "no table" in problem
+    assert (view.order, view.problem, view.explorer.table.name) == ("name", "", "orders")
     assert "orders" in view._repr_mimebundle_()["text/html"]
     view.close()

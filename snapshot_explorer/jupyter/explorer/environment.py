@@ -12,6 +12,8 @@ from snapshot_explorer.rows.source import opening
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ipywidgets import Widget
+
     from snapshot_explorer.table import Table
 
 
@@ -48,6 +50,14 @@ def is_page_acting() -> bool:
 def cell_count() -> int:
     """Return how many cells have run; the one that runs is not among them."""
     return int(getattr(get_ipython(), "execution_count", 0))
+
+
+def widget_bundle(widget: Widget) -> dict[str, Any]:
+    """Return a widget as an output, sent to the page now; nothing once it is closed. ipywidgets before 8 has none."""
+    if widget.model_id is None:
+        return {}
+    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    return {"text/plain": repr(widget), "application/vnd.jupyter.widget-view+json": view}
 
 
 def has_kernel() -> bool:

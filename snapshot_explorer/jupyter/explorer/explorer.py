@@ -23,7 +23,14 @@ from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows,
 from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
 from snapshot_explorer.jupyter.explorer.context import ExplorerContext
-from snapshot_explorer.jupyter.explorer.environment import cell_count, has_kernel, is_page_acting, name_of, time_zone
+from snapshot_explorer.jupyter.explorer.environment import (
+    cell_count,
+    has_kernel,
+    is_page_acting,
+    name_of,
+    time_zone,
+    widget_bundle,
+)
 from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.lake_view import LakeView
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
@@ -354,7 +361,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:  # type: ignore[override]  # a pair, and none
         """Return the widget, with a table and a picture for pages without widgets."""
         static = self._static_bundle()
-        return self._widget_bundle() | static
+        return widget_bundle(self) | static
 
     def _ipython_display_(self) -> None:
         """Show the widget, then the table and the picture, which replace it on pages without widgets.
@@ -375,16 +382,9 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         about = {"text/plain": repr(self)}
         frame = {**about, "text/html": skeleton_html()}
         self._still = display(frame, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
-        self._live = display(self._widget_bundle() | about, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        self._live = display(widget_bundle(self) | about, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         self._show_still()
         self._about = {"text/plain": repr(self)}
-
-    def _widget_bundle(self) -> dict[str, Any]:
-        """Return the widget, which is sent to the page now. ipywidgets before 8 has no bundle of its own."""
-        if self.model_id is None:
-            return {}
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
-        return {"text/plain": repr(self), "application/vnd.jupyter.widget-view+json": view}
 
     def _update_still(self) -> None:
         """Show what the user did in the picture that was displayed last, once nothing is being read.

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import anywidget
 import ipywidgets as widgets
-from traitlets import List, Unicode
+from IPython.display import display
+from traitlets import Bool, Enum, Instance, List, TraitError, Unicode, default, observe
 
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.jupyter.explorer.environment import has_kernel, widget_bundle
+from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
+from snapshot_explorer.jupyter.explorer.page.static_view import still_html
 from snapshot_explorer.lake.overview import LakeOverview
-from snapshot_explorer.render import Drawing, Line, html, mimebundle
+from snapshot_explorer.render import html, mimebundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,42 +33,28 @@ _ORDERS = {
     "commits": ("commits", True),
 }
 _URGENT = ("act", "watch", "unknown", "ok")
-
-
-_PAGE = """export default { render({ model, el }) {
-  const draw = () => {
-    el.innerHTML = model.get("html");
-    const names = model.get("names"), rows = el.querySelector("table")?.tBodies[0]?.rows ?? [];
-    [...rows].forEach((row, index) => {
-      const button = document.createElement("button");
-      Object.assign(button, { className: "sx-open", type: "button", textContent: row.cells[1].textContent });
-      button.title = "Open the explorer of the table";
-      button.onclick = () => model.send({ open: names[index] });
-      row.cells[1].replaceChildren(button);
-    });
-  };
-  draw();
-  model.on("change:html", draw);
-} }"""
-_CSS = """.sx-open { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer;
-  text-decoration: underline dotted; text-underline-offset: 3px }
-.sx-open:hover { text-decoration-style: solid }
-.sx-open:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px }"""
 _FIRST_SECONDS = 2
 """How long the widget waits for the overview: it is then also in a saved notebook, and in one without a browser."""
 
 
-class _Page(anywidget.AnyWidget):
-    """An overview as HTML, in which the name of each table is a button."""
-
-    _esm = _PAGE
-    _css = _CSS
-    html = Unicode().tag(sync=True)
-    names = List(Unicode()).tag(sync=True)
-
-
-class LakeView(widgets.VBox):
+class LakeView(anywidget.AnyWidget):
     """A widget for a lake. `explore(lake)` returns one. Its tables appear as they are read."""
+
+    _esm = Unicode().tag(sync=True)
+    _css = Unicode().tag(sync=True)
+    overview_html = Unicode().tag(sync=True)
+    names = List(Unicode(), help="The names of the tables, in the order of the rows.").tag(sync=True)
+    orders = List(Unicode(), [*_ORDERS]).tag(sync=True)
+    filter = Unicode(help="Only tables with these words in their name, state, format, rhythm or problem.").tag(
+        sync=True
+    )
+    order = Enum([*_ORDERS], "urgency", help="What the tables are sorted by.").tag(sync=True)
+    can_follow = Bool().tag(sync=True)
+    follows = Bool(help="Whether new commits are looked for.").tag(sync=True)
+    problem = Unicode(help="Why a table could not be opened.").tag(sync=True)
+    explorer = Instance(widgets.Widget, allow_none=True, help="The explorer that is shown below the overview.").tag(
+        sync=True, **widgets.widget_serialization
+    )
 
     def __init__(self, lake: Lake, open_explorer: Callable[[Table], widgets.Widget], *, requests: int = 120) -> None:
         """Show the overview; if it was not read, read it in a thread.
@@ -78,25 +69,29 @@ class LakeView(widgets.VBox):
         self._follower: LakeFollower | None = None
         self._newest: LakeOverview | None = None
         self._is_closed = False
-        self.filter = widgets.Text(description="Filter", placeholder="orders, late, delta ...", continuous_update=True)
-        self.order = widgets.Dropdown(description="Sort by", options=[*_ORDERS])
-        self.following = widgets.ToggleButton(
-            description="Follow",
-            tooltip=f"Look for new commits, with at most {requests} requests a minute",
-            disabled=True,
-        )
-        self._page = _Page()
-        self._message = widgets.HTML()
-        self.explorer: widgets.Widget | None = None
-        self.filter.observe(lambda _: self._draw(), "value")
-        self.order.observe(lambda _: self._draw(), "value")
-        self.following.observe(self._set_following, "value")
-        self._page.on_msg(lambda _, content, __: self.open_table(str(content.get("open"))))
-        self._controls = widgets.HBox([self.filter, self.order, self.following])
-        super().__init__([self._controls, self._page, self._message])
+        super().__init__()
+        self.on_msg(lambda _widget, message, _buffers: self.receive(message))
         self._reading = Thread(target=self._read, name="snapshot-lake-view", daemon=True)
         self._reading.start()
         self.wait(_FIRST_SECONDS)
+
+    @default("_esm")
+    def _script(self) -> str:
+        return script()
+
+    @default("_css")
+    def _style(self) -> str:
+        return text_of("page.css")
+
+    def receive(self, message: object) -> None:
+        """Do what a page requests: `{"open": "orders"}` or `{"set": {"filter": "late"}}`; ignore what is not valid."""
+        match message:
+            case {"open": str(name)}:
+                self.open_table(name)
+            case {"set": dict(values)}:
+                for name in ("filter", "order", "follows"):
+                    with suppress(TraitError):
+                        self.set_trait(name, values.get(name, getattr(self, name)))
 
     def wait(self, seconds: float | None = None) -> LakeView:
         """Wait until all tables are read, at most so long, and return the widget."""
@@ -108,7 +103,7 @@ class LakeView(widgets.VBox):
         if self.lake.time is None and not self._is_closed:
             self._follower = self.lake.follow(requests_per_minute=self._requests)
             self._follower.on_change = lambda _: self._draw()
-            self.following.disabled = False
+            self.can_follow = True
 
     def _show(self, overview: LakeOverview) -> None:
         self._newest = overview
@@ -120,14 +115,14 @@ class LakeView(widgets.VBox):
         overview = self._newest if self._follower is None else self._follower.overview
         if overview is None:
             return LakeOverview([], name=self.lake.name, request=self.lake.request(), search="Reading tables")
-        words = self.filter.value.lower().split()
+        words = self.filter.lower().split()
         texts = ("name", "state", "format", "rhythm", "problem")
         rows = [
             row
             for row in overview.to_dict()
             if all(any(word in str(row[name]).lower() for name in texts) for word in words)
         ]
-        column, is_descending = _ORDERS[self.order.value]
+        column, is_descending = _ORDERS[self.order]
 
         def key(row: dict[str, Any]) -> tuple[bool, Any]:
             value = _URGENT.index(row[column]) if column == "state" else row[column]
@@ -146,26 +141,36 @@ class LakeView(widgets.VBox):
     def open_table(self, name: str) -> None:
         """Show the explorer of a table below the overview, or why it cannot be opened."""
         try:
-            self.explorer = self._open_explorer(self.lake[name])
+            opened = self._open_explorer(self.lake[name])
         except SnapshotExplorerError as error:
-            self._message.value = html(Drawing(title=name, parts=(Line(str(error)),)))
+            self.problem = str(error)
             return
-        self._message.value = ""
-        self.children = [self._controls, self._page, self._message, self.explorer]
+        before, self.problem, self.explorer = self.explorer, "", opened
+        if before is not None:
+            before.close()
 
-    def _draw(self) -> None:
+    @observe("filter", "order")
+    def _draw(self, _change: object = None) -> None:
         overview = self.overview
-        with self._page.hold_sync():
-            self._page.names = overview["name"].to_pylist()
-            self._page.html = html(overview.drawing(), limit=len(self.lake))
+        with self.hold_sync():
+            self.names = overview["name"].to_pylist()
+            self.overview_html = html(overview.drawing(), limit=len(self.lake))
 
-    def _set_following(self, change: dict[str, Any]) -> None:
+    @observe("follows")
+    def _follow(self, change: dict[str, Any]) -> None:
         if self._follower is not None:
             (self._follower.start if change["new"] else self._follower.stop)()
 
     def __repr__(self) -> str:
         return str(self.lake)
 
-    def _repr_mimebundle_(self, **options: object) -> dict[str, Any]:
-        bundle = super()._repr_mimebundle_(**options) if hasattr(super(), "_repr_mimebundle_") else {}
-        return dict(bundle or {}) | mimebundle(self.overview.drawing())
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:  # type: ignore[override]  # a pair, and none
+        """Return the widget, with the overview for pages without widgets."""
+        return widget_bundle(self) | mimebundle(self.overview.drawing())
+
+    def _ipython_display_(self) -> None:
+        """Show the overview, which stays where the widget is not there any more, and the widget, which hides it."""
+        still = mimebundle(self.overview.drawing())
+        display(still | {"text/html": still_html(still["text/html"])}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+        if not self._is_closed and has_kernel():
+            display(widget_bundle(self) | {"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]  # likewise

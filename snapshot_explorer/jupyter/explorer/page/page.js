@@ -500,6 +500,41 @@ function App({ model, id }) {
     <div class="sx-body"><${Commits} app=${app} /><${Panel} app=${app} /></div>`;
 }
 
+const LAKE = ["overview_html", "names", "filter", "order", "can_follow", "follows", "problem", "explorer"];
+
+/** A lake: its overview, filtered, sorted and followed. A click on the name of a table shows its explorer below. */
+function Lake({ model }) {
+  const [, redraw] = useReducer((count) => count + 1, 0), overview = useRef(), below = useRef();
+  const [content, names, filter, order, canFollow, follows, problem, opened] = LAKE.map((name) => model.get(name));
+  const set = (values) => model.send({ set: values }), manager = model.widget_manager;
+  const open = (name) => {
+    if (manager) model.send({ open: name });
+    else below.current.textContent = `Run explore(lake[${JSON.stringify(name)}]) for its explorer.`;  // marimo shows no widget in another one
+  };
+  useLayoutEffect(() => {
+    for (const name of LAKE) model.on(`change:${name}`, redraw);
+    return () => LAKE.forEach((name) => model.off(`change:${name}`, redraw));
+  }, []);
+  useLayoutEffect(() => {
+    overview.current.innerHTML = content;  // the kernel has escaped its texts
+    [...overview.current.querySelector("table")?.tBodies[0]?.rows ?? []].forEach(({ cells: [, cell] }, at) => {
+      const button = Object.assign(document.createElement("button"), { className: "sx-link", type: "button", textContent: cell.textContent,
+        title: "Open the explorer of the table", onclick: () => open(names[at]) });
+      cell.replaceChildren(button);
+    });
+  }, [content, names]);
+  useEffect(() => {
+    if (opened && manager) manager.get_model(opened.replace("IPY_MODEL_", "")).then((child) => manager.create_view(child)).then(({ el }) => below.current.replaceChildren(el));
+  }, [opened]);
+  return html`<p class="sx-restarted">The kernel restarted: run this cell again.</p><div class="sx-bar">
+      <label class="sx-field"><span>Filter</span><input type="search" value=${filter} placeholder="orders, late, delta" onInput=${(event) => set({ filter: event.target.value })} /></label>
+      <label class="sx-field"><span>Sort by</span><select onChange=${(event) => set({ order: event.target.value })}>${model.get("orders").map((name) => html`<option selected=${name === order}>${name}</option>`)}</select></label>
+      <span class="sx-gap"></span><button type="button" class="sx-btn sx-live" disabled=${!canFollow} aria-pressed=${String(follows)} onClick=${() => set({ follows: !follows })}
+        title="Look for new commits every now and then">Live</button>
+      ${problem && html`<div class="sx-error" role="alert">${problem}</div>`}</div>
+    <div ref=${overview}></div><div ref=${below}></div>`;
+}
+
 const DARK = "[data-jp-theme-light=false], .vscode-dark, .vscode-high-contrast, html[theme=dark], body[data-theme=dark]";
 
 function render({ model, el }) {
@@ -521,7 +556,8 @@ function render({ model, el }) {
   // The page hears that its kernel has gone: the last picture stays, dimmed.
   const lose = () => root.classList.add("sx-lost");
   model.on("comm_live_update", lose);
-  draw(html`<${App} model=${model} id=${`sx-${(ids += 1)}`} />`, root);
+  const Page = model.get("overview_html") === undefined ? App : Lake;
+  draw(html`<${Page} model=${model} id=${`sx-${(ids += 1)}`} />`, root);
   return () => {
     window.removeEventListener("keydown", keys, true);
     model.off("comm_live_update", lose);

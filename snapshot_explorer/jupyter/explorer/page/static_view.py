@@ -104,7 +104,12 @@ def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | N
     while len(picture) + len(table) > _MOST_BYTES and rows > 1:
         rows //= 2
         table = html(_cut(drawing, rows), limit=rows)
-    return f'{_STYLE}<div class="sx-still">{picture}{table}</div>'
+    return still_html(picture + table)
+
+
+def still_html(content: str) -> str:
+    """Return HTML that is hidden where the widget itself is shown."""
+    return f'{_STYLE}<div class="sx-still">{content}</div>'
 
 
 def shown_later_html() -> str:
