@@ -18,7 +18,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.frames.frame import as_pandas
+from snapshot_explorer.frames import as_pandas
 from snapshot_explorer.old_libraries import PYARROW_VARIANTS
 from tests.support.filesystems import counting
 from tests.support.old_libraries import refused_if
