@@ -17,7 +17,7 @@ _WITHOUT_RUNS = 12346
 _WITH_RUNS = 12347
 _OFFSETS_FROM = 4
 """With runs, a bitmap of fewer containers has no table of offsets."""
-_GREATEST_ARRAY = 4096
+_MAX_ARRAY = 4096
 _BITMAP_BYTES = 8192
 _CONTAINER = 1 << 16
 MOST_NUMBERS = 1 << 25
@@ -108,7 +108,7 @@ def container(content: bytes, offset: int, count: int, *, is_run: bool) -> tuple
     """Return the `count` numbers of a container, ascending, and where it ends."""
     if is_run:
         return _runs(content, offset, count)
-    if count > _GREATEST_ARRAY:
+    if count > _MAX_ARRAY:
         bits = np.frombuffer(_part(content, offset, _BITMAP_BYTES), np.uint8)
         values, offset = np.flatnonzero(np.unpackbits(bits, bitorder="little")), offset + _BITMAP_BYTES
     else:

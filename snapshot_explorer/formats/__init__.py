@@ -40,7 +40,7 @@ def bind(
     Args:
         branch: The branch; the main one for None.
         metadata_file: The metadata file to read, below the root; the current one for None.
-        relocate: Recorded folders that are now elsewhere, and where.
+        relocate: Recorded folders that were moved, and their new paths.
     """
     others: tuple[str, ...] = ()
     name_of_file = "" if metadata_file is None else metadata_file.rpartition("/")[2]

@@ -130,7 +130,7 @@ def holder(
     *,
     version: int | None,
     sizes: Mapping[str, int],
-    held: Collection[str],
+    paths: Collection[str],
     exclusive: Collection[str],
 ) -> dict[str, object]:
     """Return a row of HOLDERS.
@@ -143,8 +143,8 @@ def holder(
         "holder": kind,
         "name": name,
         "version": version,
-        "files": len(held),
-        "size_bytes": sum(sizes[path] for path in held),
+        "files": len(paths),
+        "size_bytes": sum(sizes[path] for path in paths),
         "exclusive_files": len(exclusive),
         "exclusive_bytes": sum(sizes[path] for path in exclusive),
     }
@@ -152,7 +152,7 @@ def holder(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedFiles:
-    """What looking for files found. Every other file exists, with the recorded size where one is recorded."""
+    """The result of checking files. Every other file exists, with its recorded size if one is recorded."""
 
     gone: pa.Array
     """The paths of files that do not exist."""
@@ -171,15 +171,15 @@ class Presence:
     resized: Mask
     """For each whether its file exists with another size than the recorded one."""
     unknown: Mask
-    """For each whether it is on another storage, where nothing was looked for."""
+    """For each whether it is on another storage, which was not checked."""
     without: Mapping[int, str] = field(default_factory=dict)
     """For versions that lack a file of metadata, which one."""
     through: Mapping[int, str] = field(default_factory=dict)
-    """For versions that can be loaded in one way only, which: through a tag."""
+    """For versions that can be loaded only through a tag, how."""
     lacking: Mapping[int, str] = field(default_factory=dict)
-    """For versions that lack files of deleted rows, but no data file, how many."""
+    """For versions that lack files of deleted rows but no data file, how many they lack."""
     unchecked: Mapping[int, str] = field(default_factory=dict)
-    """For versions that need files which were not looked for, other than data files, which."""
+    """For versions that need unchecked files other than data files, which ones."""
 
 
 def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = None) -> CheckedFiles:

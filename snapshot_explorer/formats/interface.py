@@ -164,12 +164,12 @@ class TableFormat(ABC):
         """
 
     def read_newest(self, count: int, *, counts: bool) -> None:
-        """Read and keep, for their next use, what is probably needed of the newest versions; not of many.
+        """Read and cache what is probably needed next of the newest versions; not for many versions.
 
         For a remote table, whose log is listed again at the same time.
 
         Args:
-            counts: Whether also what the counts of COMMITS are made of.
+            counts: Whether to read what the counts of COMMITS need, too.
         """
 
     @abstractmethod
@@ -451,7 +451,7 @@ class TableVersion(ABC):
         return None
 
     def repair_obstacle(self, *, of_rows: bool) -> str | None:
-        """Return why no statement is certain to put back rows into this version, in a sentence; None if nothing does.
+        """Return why statements may fail to put rows back into this version, in a sentence; None if they do not.
 
         Args:
             of_rows: Whether some rows are put back; otherwise the table is restored as a whole.
@@ -650,7 +650,7 @@ class TableVersion(ABC):
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         """Return a value that is equal for splits of one file whose rows are equal in these columns, in this order.
 
-        None if that is unknown. A column that is None, or that is absent, is null in every row.
+        None if that is unknown. A column that is None or absent is null in every row.
         """
         return None
 

@@ -9,7 +9,7 @@ from snapshot_explorer.limits import Limits, exceeded
 _SMALL = 4 << 20
 """A file below this size may consist of blank lines, which need forty times as much memory as objects."""
 _SHORTEST = 8
-"""The minimum mean bytes per line. No action is shorter than `{"txn":{}}`."""
+"""The minimum of the mean number of bytes per line. No action is shorter than `{"txn":{}}`."""
 
 
 def check(content: bytes, path: str, limits: Limits) -> None:

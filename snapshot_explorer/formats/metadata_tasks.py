@@ -23,16 +23,16 @@ RECORDS = pa.schema(
         *(field.remove_metadata() for field in frames.CHANGES),
         pa.field("added_version", pa.int64()),
         pa.field("committed_at", frames.UTC_MILLIS),
-        pa.field("place", pa.int64()),
+        pa.field("position", pa.int64()),
         pa.field("identity", pa.binary()),
         pa.field("rank", pa.int64()),
     ]
 )
 """A row is a data file that was added or removed: CHANGES, and columns that order the records.
 
-For a change, `version` is the commit, `committed_at` its time if requested, and `place` the order in it. For a state,
-`version` is the version of the state and `added_version` the commit that added the file, if known. An add is valid
-unless a remove of the same `identity` has a greater `rank`."""
+For a change, `version` is the commit, `committed_at` its time if requested, and `position` the order in it. For a
+state, `version` is the version of the state and `added_version` the commit that added the file, if known. An add is
+valid unless a remove of the same `identity` has a greater `rank`."""
 
 PREFETCHED = pa.schema(
     [
@@ -64,7 +64,7 @@ class StateTasks:
 
 _COMMITS = 100
 _TASKS = 32
-"""The fewest tasks to create, unless tasks would have a single commit."""
+"""The minimum number of tasks to create, unless tasks would have a single commit."""
 _TASK_BYTES = 4 << 20
 """The target size of the manifests of a task."""
 
@@ -90,7 +90,7 @@ def of_changes(changes: pa.Table, committed_at: Mapping[int, datetime] | None = 
     more = {
         "added_version": changes.column("version"),
         "committed_at": times,
-        "place": pa.array(np.arange(count)),
+        "position": pa.array(np.arange(count)),
     }
     return _records(changes, more)
 
@@ -108,7 +108,7 @@ def of_state(files: pa.Table, version: int, *, change: pa.Array, identity: pa.Ar
     more = {
         "version": pa.repeat(pa.scalar(version, pa.int64()), count),
         "change": change,
-        "place": pa.array(np.arange(count)),
+        "position": pa.array(np.arange(count)),
         "identity": identity,
         "rank": rank,
     }

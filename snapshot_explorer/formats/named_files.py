@@ -20,7 +20,7 @@ class NamedFiles:
     paths: pa.Array
     """Their paths, relative to the table's root; others may be at full locations. There may be duplicates."""
     under_way: pa.Array = field(default_factory=partial(pa.array, (), pa.string()))
-    """The paths of files that a commit under way wrote."""
+    """The paths of files that an unfinished commit wrote."""
     unread: tuple[str, ...] = ()
     """Metadata that was not read, and may name any file; a sentence each."""
     notes: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class CleanUp:
     rule: str
     """The rule, in a sentence."""
     commands: tuple[tuple[str, str], ...]
-    """For whom, and the command that lists what would be deleted, or deletes it where there is no dry run."""
+    """The engine, and its command that lists what would be deleted, or deletes it where there is no dry run."""
 
 
 def below_root(storage: Storage, paths: pa.Array | pa.ChunkedArray) -> pa.Array:

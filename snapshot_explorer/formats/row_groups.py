@@ -1,7 +1,7 @@
 """Row groups of parquet files in which rows may match a predicate, by their statistics.
 
-Statistics are compared only where they bound the very values that are read: of writers whose statistics are known to be
-right, for types that all readers order alike, in columns that are returned as they are stored.
+Statistics are compared only where they bound exactly the values that are read: of writers whose statistics are known to
+be right, for types that all readers order alike, in columns that are returned as they are stored.
 """
 
 import re
@@ -23,7 +23,7 @@ WRITERS = re.compile(
 )
 """Writers whose statistics order text by unsigned bytes. Older ones of Java did not (PARQUET-251, PARQUET-686)."""
 _MIN_BYTES = 2**20
-"""Size of a single row group from which its statistics are compared: comparing them takes about a millisecond."""
+"""The minimum size of a single row group whose statistics are compared, which takes about a millisecond."""
 _UTC = pa.timestamp("us", tz="UTC")
 _STORED = {
     pa.int8(): ("INT32", pa.int32()),

@@ -1,4 +1,4 @@
-"""The settings in a table's properties or options: sizes, counts, and those whose value is not valid."""
+"""Settings in a table's properties or options: sizes and counts, and notes on values that are not valid."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ def parse_count(text: str, maximum: int = 2**31 - 1) -> int | None:
 
 
 def word(settings: Mapping[str, str], name: str, default: str = "") -> str:
-    """Return the value of a setting that is one of some words, in lower case."""
+    """Return the value of a setting that is a keyword, in lower case."""
     return settings.get(name, default).strip().lower()
 
 

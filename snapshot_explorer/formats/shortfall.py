@@ -1,6 +1,6 @@
 """Listings that show fewer versions than an earlier one: the lost versions, and their errors.
 
-Versions expire from the oldest on; a table, or a version after the earliest one, does not disappear by itself. An empty
+Versions expire from the oldest on; neither a table nor a version after the earliest one disappears by itself. An empty
 or shorter listing means that the folder was moved or dropped, that the storage is not up to date, or that a proxy
 answered. So it is refused, and the earlier listing is kept, unless the table itself proves a rollback.
 """
@@ -50,8 +50,8 @@ def missing_table_error(root: str, what: str, newest: int, since: datetime) -> T
     """
     return TableNotFoundError(
         f"{root} shows no version any more: {what} is missing or empty. At {_utc_text(since)} version {newest} was the "
-        "newest. The table was moved or dropped, or the storage does not show it now. What was read before stays. Try "
-        "again; if the table is gone for good, or was recreated, open it again."
+        "newest. The table was moved or dropped, or the storage does not show it now. What was read before is kept. "
+        "Try again; if the table is gone for good, or was recreated, open it again."
     )
 
 
@@ -67,7 +67,7 @@ def missing_versions_error(root: str, lost: Sequence[int], after: Sequence[int],
     return StorageError(
         f"{root} shows fewer versions than before: {_version_list(lost)} {'is' if len(lost) == 1 else 'are'} "
         f"missing, which the storage showed at {_utc_text(since)}; now it shows {shown}. The storage may be behind, a "
-        "writer may be at work, or files of the table were removed. What was read before stays. Try again; if the "
+        "writer may be at work, or files of the table were removed. What was read before is kept. Try again; if the "
         "versions were removed on purpose, open the table again."
     )
 

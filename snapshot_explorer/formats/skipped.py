@@ -11,7 +11,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.model import Bounds, Predicate
 
 _ALL = pc.ScalarAggregateOptions(skip_nulls=False)
-"""A sum is unknown where one of its numbers is."""
+"""A sum is null if one of its numbers is."""
 
 
 Reasons = npt.NDArray[np.object_]

@@ -292,7 +292,7 @@ def small_units(patch):
     for module, size_bytes in ((delta_units, "_BYTES"), (units, "_TASK_BYTES")):
         patch.setattr(module, "_COMMITS", 2)
         patch.setattr(module, size_bytes, 1)
-    patch.setattr(delta_units, "_HERE", 0)
+    patch.setattr(delta_units, "_MAX_LOCAL", 0)
     patch.setattr(delta_units, "_CHECKPOINT_BYTES", 1_000)
 
 

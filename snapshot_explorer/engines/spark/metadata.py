@@ -226,7 +226,7 @@ def live(records: DataFrame, *, keeps_last_add: bool) -> DataFrame:
     )
     if not keeps_last_add:
         return kept.drop("removed")
-    newest = same.orderBy(f.desc("rank"), f.desc("place"))
+    newest = same.orderBy(f.desc("rank"), f.desc("position"))
     whole = newest.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     counted = kept.withColumn("turn", f.row_number().over(newest))
     since = counted.withColumn("added_version", f.last("added_version").over(whole))
@@ -252,7 +252,7 @@ def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
     others = changes.where(f.col("list") == "delta").withColumn("is_state", f.lit(False))  # noqa: FBT003 - a value
     # In Paimon a deletion vector changes while its file remains; without levels it is part of the file's key.
     vector = f.when(f.col("level").isNull(), f.col("deletion_vector"))
-    newest = Window.partitionBy("path", "level", vector).orderBy(f.desc("version"), f.desc("place"))
+    newest = Window.partitionBy("path", "level", vector).orderBy(f.desc("version"), f.desc("position"))
     event = f.struct("version", "committed_at", "change", "run", "is_state", f.struct(*FACTS).alias("facts"))
     events = begins.unionByName(others).withColumn("event", event)
     neighbors = {"after": f.lag("event").over(newest), "before": f.lead("event").over(newest)}

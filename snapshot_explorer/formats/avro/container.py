@@ -14,8 +14,8 @@ from snapshot_explorer.formats.features import AVRO_CODECS, RECURSIVE_AVRO, refu
 from snapshot_explorer.limits import DEFAULT, Limits
 
 MAGIC = b"Obj\x01"
-_GREATEST_SHAPE = 10_000
-_DEEPEST_SHAPE = 32
+_MAX_PARTS = 10_000
+_MAX_DEPTH = 32
 _LONGEST_VARINT = 10
 _CHUNK = 2**18
 _MAX_FOR_XZ = 128 * 2**20
@@ -313,7 +313,7 @@ class _Shapes:
 
     def parse(self, raw: Any, depth: int) -> Shape:
         self._parts += 1
-        if depth > _DEEPEST_SHAPE or self._parts > _GREATEST_SHAPE:
+        if depth > _MAX_DEPTH or self._parts > _MAX_PARTS:
             raise ValueError("its schema is implausibly large")
         if isinstance(raw, list):
             return Union(tuple(self.parse(branch, depth + 1) for branch in raw))

@@ -191,9 +191,9 @@ def _spread(column: Column, where: Offsets, valid: npt.NDArray[np.bool_]) -> Col
             return Reals(full, valid)
         case Slices(starts, sizes):
             # A null row gets an empty slice at the end of the previous one, to keep the order.
-            held = np.maximum.accumulate(spread(starts + sizes))
-            held[where] = starts
-            return Slices(held, spread(sizes), valid)
+            every_start = np.maximum.accumulate(spread(starts + sizes))
+            every_start[where] = starts
+            return Slices(every_start, spread(sizes), valid)
         case Lists(sizes, items):
             return Lists(spread(sizes), items, valid)
         case Records(fields):

@@ -2,7 +2,7 @@
 
 Used for rows that contain lists of records, or whose starts `columns` could not verify.
 
-Own code beside fastavro: its `schemaless_reader` takes less than half the time, but trusts the counts that a block
+Own code instead of fastavro: its `schemaless_reader` takes less than half the time, but trusts the counts that a block
 announces, so that six damaged bytes exhaust memory. Few manifests need this module.
 """
 

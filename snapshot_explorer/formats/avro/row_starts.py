@@ -19,10 +19,10 @@ _TEXT_PREFIX = 8
 """The bytes of the first text by which rows are found."""
 _SAMPLE = 512
 """Texts by which the numbers of bytes before texts are found."""
-_GREATEST_LEAD = 11
+_MAX_LEAD = 11
 """The maximum number of bytes of a number that may be null."""
-_GREATEST_FIRST = 4
-"""The zigzag form of 2, the greatest status of a manifest entry."""
+_MAX_FIRST = 4
+"""The zigzag form of 2, the maximum status of a manifest entry."""
 _PIECE = 2**20
 _LARGEST_SMALL = 3
 
@@ -65,7 +65,7 @@ def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Offs
         yield _distinct([firsts, texts, hits - 1], size)
         return
     yield _distinct([firsts, *_likely_starts(texts, before, padded, size)], size)
-    leads = range(len(before), _GREATEST_LEAD * len(before) + 1)
+    leads = range(len(before), _MAX_LEAD * len(before) + 1)
     yield _distinct([firsts, *(_leading_to(texts, lead, before, padded, size)[0] for lead in leads)], size)
 
 
@@ -112,7 +112,7 @@ def _likely_starts(
 
     Only those numbers of bytes are tried that occur before some of the texts, then before some of those that are left.
     """
-    every = np.arange(len(before), _GREATEST_LEAD * len(before) + 1)
+    every = np.arange(len(before), _MAX_LEAD * len(before) + 1)
     tried: set[int] = set()
     while len(texts):
         some = texts[:: -(-len(texts) // _SAMPLE)]
@@ -138,7 +138,7 @@ def _leading_to(
     """
     starts = texts - leads
     # The first number is small, and a union has two branches.
-    likely = (starts >= 0) & (padded[starts] <= _GREATEST_FIRST)
+    likely = (starts >= 0) & (padded[starts] <= _MAX_FIRST)
     if len(before) > 1 and isinstance(before[1], Union):
         likely &= padded[starts + 1] <= _LARGEST_SMALL
     starts, texts = starts[likely], texts[likely]
@@ -217,7 +217,7 @@ def _lead(content: bytes, at: int, shape: Shape) -> int:
 def chain(starts: Offsets, ends: Offsets, size: int) -> npt.NDArray[np.bool_]:
     """Return a mask of the starts on the chain from the first row: each row starts where the previous one ends.
 
-    None is on it if the chain does not begin with the bytes and end with them.
+    The mask is empty if the chain does not cover the bytes from their start to their end.
     """
     indices = np.searchsorted(starts, ends)
     follow = np.minimum(indices, len(starts) - 1)

@@ -97,7 +97,8 @@ OTHER_DELETION_VECTORS = refused(
     "an add action has a deletion vector whose storageType is not u, p or i",
     area="rows",
     message=(
-        "The deletion vector of {path} has the unknown storage type {kind!r}. Read the rows with Delta's own engines."
+        "The deletion vector of {path} has the unknown storage type {storage_type!r}. Read the rows with Delta's own "
+        "engines."
     ),
 )
 LARGE_DELETION_VECTORS = refused(
@@ -105,7 +106,7 @@ LARGE_DELETION_VECTORS = refused(
     "the size of a deletion vector in an add action",
     area="rows",
     message=(
-        "The deletion vector of {path} has {size:,} bytes; the limit is {most:,}. Read the rows with Delta's own "
+        "The deletion vector of {path} has {size:,} bytes; the limit is {limit:,}. Read the rows with Delta's own "
         "engines."
     ),
 )

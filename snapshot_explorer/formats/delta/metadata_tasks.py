@@ -53,12 +53,12 @@ _LOOK_BYTES = 64 << 20
 """The size of commits per task if it only searches for protocol and metaData, which is much faster."""
 _COMMITS = 500
 """The maximum number of commits per task: each takes a request."""
-_HERE = 16 << 20
-"""The size of commits that are read here, not in tasks."""
+_MAX_LOCAL = 16 << 20
+"""The maximum size of commits that are read on this machine instead of in tasks."""
 _CHECKPOINT_BYTES = 16 << 20
 """The approximate size of a part of a checkpoint file per task."""
 _WORDS = (b'"metaData"', b'"protocol"', b"\\u")
-"""Text in each line with protocol or metaData; names may be written with escapes."""
+"""One of these is in each line with protocol or metaData: names may be written with escapes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +216,7 @@ def _in_force(
     settings = _settings(storage, commits, prefetch)
     state = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), settings)
     metadata = complete(state, version, storage.root)[1]
-    schema_of(metadata)  # this refuses features that are not read, before any task runs
+    schema_of(metadata)  # raises for unsupported features before any task runs
     return metadata
 
 
@@ -225,7 +225,7 @@ def _settings(storage: Storage, commits: Sequence[DeltaLogFile], prefetch: Prefe
     pieces = [SettingsTask(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
     if not pieces:
         notes = PREFETCHED.empty_table()
-    elif sum(_HERE if commit.size_bytes is None else commit.size_bytes for commit in commits) > _HERE:
+    elif sum(_MAX_LOCAL if commit.size_bytes is None else commit.size_bytes for commit in commits) > _MAX_LOCAL:
         notes = prefetch(pieces)
     else:
         notes = pa.concat_tables(_of_settings(storage, piece) for piece in pieces)
@@ -262,8 +262,8 @@ def _of_settings(storage: Storage, task: SettingsTask) -> pa.Table:
         check_is_commit(path, content)
         if any(word in content for word in _WORDS):
             lines = json_text.lines(content, path, storage.limits)
-            commit_times = [line if any(word in line for word in _WORDS) else b"" for line in lines]
-            rows.append({"version": version, "path": path, "content": b"\n".join(commit_times)})
+            relevant = [line if any(word in line for word in _WORDS) else b"" for line in lines]
+            rows.append({"version": version, "path": path, "content": b"\n".join(relevant)})
     return pa.Table.from_pylist(rows, PREFETCHED)
 
 

@@ -132,7 +132,7 @@ class Delta(TableFormat):
         (hint, notes), listing = self._storage.together(partial(read_hint, self._storage), self._log.refresh)
         versions = listing.versions()
         if hint is not None and versions and versions[-1] < hint.version:
-            listing = self._log.refresh()  # a commit and its checkpoint came while both were read
+            listing = self._log.refresh()  # a writer added a commit and its checkpoint during both reads
         return hint, notes, listing
 
     def version(self, number: int | None) -> DeltaVersion:
@@ -192,7 +192,6 @@ class Delta(TableFormat):
         return pa.concat_tables(parts)
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
-        """Return the schema in force at each version. Reads the commits, as `changes` does."""
         by_version: dict[int, TableSchema] = {}
         ascending = sorted(set(versions))
         for begin in range(0, len(ascending), _AT_ONCE):
@@ -250,7 +249,7 @@ class Delta(TableFormat):
         """Return the metadata in force at the first version, and at each version that changes it, ascending."""
         result: list[tuple[int, Metadata]] = []
         generation, last = self._log.generation, self._last_metadata
-        # A caller that reads the log in order continues after the last version.
+        # A caller that reads the log in order continues after the version of the last call.
         before = last[1] if last is not None and last[0] == generation else None
         for version in sorted(set(versions)):
             if version in actions.metadatas:

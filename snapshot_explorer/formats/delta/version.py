@@ -101,12 +101,12 @@ class DeltaVersion(TableVersion):
         return versions + (f": {', '.join(features)}" if features else "")
 
     def repair_obstacle(self, *, of_rows: bool) -> str | None:
-        """Return which column or property refuses that rows are written again, or removed.
+        """Return which column or property prevents rows from being written again, or removed.
 
         Source: delta PROTOCOL.md, "Generated Columns", "Identity Columns", "Append-only Tables".
         """
         if flag(self.properties, "delta.appendOnly"):
-            return "The property delta.appendOnly=true refuses that rows are removed."
+            return "The property delta.appendOnly=true forbids that rows are removed."
         computed = schemas.computed_columns(self._definition[1]) if of_rows else ()
         if not computed:
             return None
@@ -158,10 +158,6 @@ class DeltaVersion(TableVersion):
         return DeltaInspector(self._storage, self._log, self._times).of_version(name, self._number)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
-        """Return the splits of the rows, and the files that the predicate skips.
-
-        Files are skipped by partition and statistics, all from the log: no data file is opened.
-        """
         return planning.plan(self._storage, self._log.state(self._number), predicate)
 
     def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
@@ -216,10 +212,7 @@ class DeltaVersion(TableVersion):
         return replace(split, raw=True, counted=None, detail=replace(plan, files=files))
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
-
-        The schemas of the versions may differ: a column is read as the file has it, by its name there or its id.
-        """
+        # The schemas of the versions may differ: a column is read as the file has it, by its name there or its id.
         plan = _plan_of_file(split)
         if plan is None:
             return None
@@ -242,9 +235,9 @@ class DeltaVersion(TableVersion):
         Source: delta PROTOCOL.md, "Column Mapping", delta.columnMapping.maxColumnId.
         """
         schema, older = (schemas.schema_of(version._definition[1]) for version in (self, other))  # noqa: SLF001 - its own
-        if older.greatest_id is None or "none" in (schema.mode, older.mode):
+        if older.max_id is None or "none" in (schema.mode, older.mode):
             return frozenset()
-        return frozenset(field.name for field in schema.fields if field.id is not None and field.id > older.greatest_id)
+        return frozenset(field.name for field in schema.fields if field.id is not None and field.id > older.max_id)
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
         plan, later = _plan_of_file(before), _plan_of_file(after)
@@ -266,7 +259,7 @@ class DeltaVersion(TableVersion):
         return replace(before, raw=False, rows=other.vector.cardinality, counted=None, detail=events)
 
     def _removals(self, version: int) -> Removals:
-        """Return what finds out whether a version that lacks a file has expired."""
+        """Return how to find out whether a version that lacks a file has expired."""
         return Removals(version=version, removed_in=partial(removed_in, self._storage, self._log))
 
 

@@ -91,7 +91,7 @@ LARGE_DELETION_VECTORS = refused(
     "content_size_in_bytes of an entry",
     area="rows",
     message=(
-        "The deletion vector of {path} has {size:,} bytes; the limit is {most:,}. Read the rows with Iceberg's "
+        "The deletion vector of {path} has {size:,} bytes; the limit is {limit:,}. Read the rows with Iceberg's "
         "own readers."
     ),
 )

@@ -14,6 +14,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats.absent_versions import absent_version_error
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.iceberg import metadata_tasks
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
@@ -59,11 +60,11 @@ from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
 _MAX_FORKS = 100
-"""Branches whose fork is computed."""
+"""The maximum number of branches whose fork is computed."""
 
 
 class Iceberg(TableFormat):
-    """An Iceberg table, bound to one branch. Keeps the metadata file that it read last. Thread-safe."""
+    """An Iceberg table, bound to one branch. Caches the metadata file that it read last. Thread-safe."""
 
     name: ClassVar[str] = "iceberg"
     title: ClassVar[str] = "Iceberg"
@@ -96,12 +97,12 @@ class Iceberg(TableFormat):
         relocate: Mapping[str, str] | None = None,
         numbers: Mapping[int, int] | None = None,
     ) -> None:
-        """Bind to a table and a branch. Reads nothing, but for a branch other than main the metadata file.
+        """Bind to a table and a branch. Reads nothing; for a branch other than main it reads the metadata file.
 
         Args:
             branch: A branch, or a snapshot id as text, for the history that ends there.
             metadata_file: The metadata file to read, whether or not there are newer ones.
-            relocate: Recorded folders that are now elsewhere, and where.
+            relocate: Recorded folders that were moved, and their new paths.
             numbers: Versions of snapshots without sequence numbers that were counted before.
         """
         self._storage = storage
@@ -154,7 +155,6 @@ class Iceberg(TableFormat):
         )
 
     def version(self, number: int | None) -> IcebergVersion:
-        """Return one version, by its number or its snapshot id. Reads nothing if the metadata file has been read."""
         source, history = self._current()
         if number is None:
             return IcebergVersion(source, None, None)
@@ -210,10 +210,10 @@ class Iceberg(TableFormat):
             return [None] * len(versions)
         ids = map(history.ids.__getitem__, versions)
         recorded = history.metadata.snapshots.column("manifest_list", ids)
-        named = [path for path in recorded if path is not None]
-        indices: list[str] = source.locations.many(pa.array(named, pa.string())).to_pylist()
-        missing = set(self._storage.missing(indices))
-        gone = {path for path, index in zip(named, indices, strict=True) if index in missing}
+        lists = [path for path in recorded if path is not None]
+        addresses: list[str] = source.locations.many(pa.array(lists, pa.string())).to_pylist()
+        missing = set(self._storage.missing(addresses))
+        gone = {path for path, address in zip(lists, addresses, strict=True) if address in missing}
         return ["no" if path in gone else None for path in recorded]
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - Iceberg keeps none
@@ -232,7 +232,6 @@ class Iceberg(TableFormat):
         return pa.concat_tables(parts)
 
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
-        """Return the manifests of data files that these commits wrote. Reads the manifest list of each."""
         history = self._history(versions)
         source, _ = self._current()
         snapshots = [history.snapshots[version] for version in versions]
@@ -260,7 +259,6 @@ class Iceberg(TableFormat):
         return [frozenset(locations[snapshot.id]) for snapshot in snapshots]
 
     def lifetime_files(self, version: int) -> pa.Table:
-        """Return the FILES of a version without deletions. Reads the manifests of data files only."""
         history = self._history([version])
         source, _ = self._current()
         live = live_files(source, history.snapshots[version], statistics=False, deletes=False)
@@ -366,7 +364,6 @@ class Iceberg(TableFormat):
         return StateTasks(tasks=tasks, keeps_last_add=False)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
-        """Return the tasks that read the changes of commits. Reads nothing if the metadata file has been read."""
         return metadata_tasks.change_tasks(self._history(versions), versions, lifetimes=lifetimes)
 
     def task_reader(self) -> Reader:
@@ -417,18 +414,8 @@ class Iceberg(TableFormat):
         )
         if other is not None:
             return not_in_history(history, other)
-        versions = history.versions
-        if not versions:
-            return SnapshotNotFoundError(
-                f"Version {number} does not exist. {self._storage.root} has no version yet: nothing has been committed."
-            )
-        existing = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else f"only {versions[0]}"
-        nearest = min(versions, key=lambda version: abs(version - number))
-        expired = ", older ones expired" if 0 < number < versions[0] else ""
-        return SnapshotNotFoundError(
-            f"Version {number} does not exist, nor a snapshot of that id. Available: {existing}, "
-            f"{len(versions):,} in all{expired}. Try {nearest}, latest or a time such as @2h."
-        )
+        state = "does not exist, nor a snapshot of that id"
+        return absent_version_error(self._storage.root, number, history.versions, state)
 
     def __reduce__(self) -> tuple["partial[Iceberg]", tuple[Storage]]:
         made = partial(

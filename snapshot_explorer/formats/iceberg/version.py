@@ -8,7 +8,8 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.absent_versions import empty_table_error
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
 from snapshot_explorer.formats.iceberg.changes.row_changes import covers, no_changelog
 from snapshot_explorer.formats.iceberg.deletes.index import NO_DELETES
@@ -153,7 +154,7 @@ class IcebergVersion(TableVersion):
         it carried over.
         """
         if self._snapshot is None:
-            raise self._no_version()
+            raise empty_table_error(self._source.storage.root)
         manifests = manifests_of(self._source, [self._snapshot])
         chosen = manifests.filter(pc.equal(manifests.column("location"), manifest))
         if not len(chosen):
@@ -226,10 +227,7 @@ class IcebergVersion(TableVersion):
         return replace(split, raw=True, counted=None, detail=replace(plan, deletes=NO_DELETES))
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
-
-        The schemas of the versions may differ: a column is read by its id.
-        """
+        # The schemas of the versions may differ: a column is read by its id.
         plan = split.detail
         if not isinstance(plan, IcebergPlan):
             return None
@@ -245,7 +243,3 @@ class IcebergVersion(TableVersion):
             if covers(live, other)
             else replace(before, raw=False, counted=None, detail=Part(live=live, deleted=other))
         )
-
-    def _no_version(self) -> SnapshotNotFoundError:
-        root = self._source.storage.root
-        return SnapshotNotFoundError(f"{root} has no version yet: nothing has been committed to it.")

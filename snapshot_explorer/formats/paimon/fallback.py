@@ -69,7 +69,7 @@ class ClaimedPartitions:
 
 def plan(
     storage: Storage,
-    here: BranchReader,
+    reader: BranchReader,
     snapshot: PaimonSnapshot,
     plan_branch: Callable[[Schemas, PaimonSnapshot], ReadPlan],
 ) -> ReadPlan:
@@ -78,16 +78,18 @@ def plan(
     Args:
         plan_branch: Returns the plan of a version of one branch, given the branch's schemas.
     """
-    link = fallback_link(here, snapshot.schema_id)
+    link = fallback_link(reader, snapshot.schema_id)
     if link is None:
-        return plan_branch(here.schemas, snapshot)
+        return plan_branch(reader.schemas, snapshot)
     other_branch = _open_branch(storage, link, snapshot.id)
-    version = fallback_version(storage, snapshot, here.history, other_branch.history, link)
+    version = fallback_version(storage, snapshot, reader.history, other_branch.history, link)
     if version is None:
-        return plan_branch(here.schemas, snapshot)
+        return plan_branch(reader.schemas, snapshot)
     other = other_branch.history.snapshots([version])[0]
-    check_same_columns(here.schema(snapshot), other_branch.schema(other), snapshot.id, link)
-    sides = [(other_branch, other), (here, snapshot)] if link.is_first else [(here, snapshot), (other_branch, other)]
+    check_same_columns(reader.schema(snapshot), other_branch.schema(other), snapshot.id, link)
+    sides = (
+        [(other_branch, other), (reader, snapshot)] if link.is_first else [(reader, snapshot), (other_branch, other)]
+    )
     first, its = sides[0]
     plans = [partial(plan_branch, side.schemas, item) for side, item in sides]
     state, first_plan, second_plan = storage.together(
@@ -97,26 +99,26 @@ def plan(
     return joined(first_plan, second_plan, claimed, snapshot.id, link)
 
 
-def check_empty(storage: Storage, here: BranchReader) -> None:
+def check_empty(storage: Storage, reader: BranchReader) -> None:
     """Raise if a branch has no versions, but the branch it is combined with has some."""
-    link = fallback_link(here)
+    link = fallback_link(reader)
     if (
         link is not None
         and _open_branch(storage, link, 0).history.newest().versions
-        and not here.history.newest().versions
+        and not reader.history.newest().versions
     ):
         raise refusal(features.EMPTY_BRANCH, root=storage.root, branch=link.branch, option=link.option)
 
 
-def fallback_link(here: BranchReader, existing: int = 0) -> FallbackLink | None:
+def fallback_link(reader: BranchReader, existing: int = 0) -> FallbackLink | None:
     """Return the other branch of a combined read, or None. A fallback precedes a primary branch.
 
     Source: paimon FileStoreTableFactory.create.
     """
-    options = here.schemas.newest(existing).options
+    options = reader.schemas.newest(existing).options
     fallback, primary = (options.get(name, "").strip() for name in (FALLBACK, PRIMARY))
     name = fallback or primary
-    if not name or name == (here.branch or MAIN):
+    if not name or name == (reader.branch or MAIN):
         return None
     return FallbackLink(branch=name, is_first=not fallback)
 

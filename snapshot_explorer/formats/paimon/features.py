@@ -131,7 +131,7 @@ LARGE_DELETION_VECTORS = refused(
     "deletion vectors of files with more than 2,147,483,648 rows",
     "the row count of a data file with a deletion vector",
     area="rows",
-    message="A deletion vector in {path} is for a file with {rows} rows; the limit is {most}.",
+    message="A deletion vector in {path} is for a file with {rows} rows; the limit is {limit}.",
 )
 DISABLED_VECTORS = refused(
     "deletion vectors of a table whose newest options disable them",
@@ -357,7 +357,7 @@ BLOBS_OVER_LIMIT = refused(
     "the blobs of the requested rows",
     area="wide rows",
     message=(
-        "The requested blob columns have {total:,} bytes; the limit of one read is {most:,}. Leave them out with "
+        "The requested blob columns have {total:,} bytes; the limit of one read is {limit:,}. Leave them out with "
         "columns=[...], or read fewer partitions with a condition on the partition columns."
     ),
 )

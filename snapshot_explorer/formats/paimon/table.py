@@ -130,7 +130,6 @@ class Paimon(TableFormat):
         return PaimonVersion(self._storage, snapshot, layout=self._layout, history=self._history, schemas=self._schemas)
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return the commit time of each version, aware, UTC. Reads a small file for each that is not cached."""
         return [item.committed_at for item in self._history.snapshots(versions)]
 
     def read_newest(self, count: int, *, counts: bool) -> None:
@@ -185,11 +184,9 @@ class Paimon(TableFormat):
         return pa.concat_tables(parts)
 
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
-        """Return the delta manifests that these commits wrote; None if some are gone. Reads a small file each."""
         return delta_manifests(self._storage, self._history.snapshots(versions))
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
-        """Return the schema in force at each version. Reads the snapshots and the schemas that they name, once each."""
         numbers = [item.schema_id for item in self._history.snapshots(versions)]
         by_number = {
             number: table_schema(schema) for number, schema in self._schemas.by_id(sorted(set(numbers))).items()
@@ -199,11 +196,11 @@ class Paimon(TableFormat):
     def row_modifiers(self) -> frozenset[RowModifier]:
         schemas = self._schemas.pinned()
         options = schemas.newest().options
-        here = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=schemas)
+        reader = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=schemas)
         modifiers: dict[RowModifier, bool] = {
             "deletion vectors": flag(options, "deletion-vectors.enabled"),
             "data evolution": flag(options, "data-evolution.enabled"),
-            "another branch": fallback.fallback_link(here) is not None,
+            "another branch": fallback.fallback_link(reader) is not None,
         }
         return frozenset(name for name, applies in modifiers.items() if applies)
 
@@ -250,21 +247,21 @@ class Paimon(TableFormat):
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
         storage = self._storage
-        held, branches = storage.together(
+        state, branches = storage.together(
             lambda: read_retention_state(storage, self._layout, self._history, self._schemas, newest),
             self._used_by_others,
         )
         return expiry(
             rule,
             lifetimes,
-            held,
+            state,
             changelogs=lambda snapshots: changes_of(storage, self._schemas, snapshots, ("changelog",)),
             branches=branches,
             name=sql_name(storage.root, self._layout.branch),
         )
 
     def _used_by_others(self) -> dict[str, frozenset[str] | str]:
-        """Return for each other branch the paths of its data files, or the reason why they are unknown."""
+        """Return for each other branch the paths of its data files, or why they are unknown."""
         names = [MAIN, *branch_names(self._storage)]
         branches = [Paimon(self._storage, branch=name, listed=names) for name in names if name != self._branch]
         paths = self._storage.together(

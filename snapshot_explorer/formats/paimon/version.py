@@ -11,7 +11,8 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.absent_versions import empty_table_error
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.events import (
@@ -362,10 +363,7 @@ class PaimonVersion(TableVersion):
         return *key, schema.fields, schema.partition_keys, schema.primary_keys, file.first_row_id
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
-
-        The schemas of the versions may differ: a column is read as the file has it, by its id.
-        """
+        # The schemas of the versions may differ: a column is read as the file has it, by its id.
         plan = _plan_of_file(split)
         if plan is None:
             return None
@@ -403,7 +401,7 @@ class PaimonVersion(TableVersion):
 
     def _existing(self) -> PaimonSnapshot:
         if self._snapshot is None:
-            raise SnapshotNotFoundError(f"{self._storage.root} has no version yet: nothing has been committed to it.")
+            raise empty_table_error(self._storage.root)
         return self._snapshot
 
 

@@ -112,7 +112,7 @@ def test_unknown_actions_and_fields_are_ignored():
     assert found.adds.column("path").to_pylist() == ["a"]
 
 
-@pytest.mark.parametrize(("content", "why"), [(b"", "empty"), (b"\n \r\n\n", "blank"), (b"{}\n", "holds no action")])
+@pytest.mark.parametrize(("content", "why"), [(b"", "empty"), (b"\n \r\n\n", "blank"), (b"{}\n", "contains no action")])
 def test_a_commit_without_actions_is_refused(content, why):
     with pytest.raises(CorruptTableError, match=f"x is damaged: it .*{why}"):
         parse_commits([(0, "x", content)])
@@ -142,7 +142,7 @@ def test_numbers_may_be_text():
 
 def test_the_same_protocol_twice_is_one_but_two_that_differ_are_refused():
     assert parsed(protocol(), protocol()).protocols[7].min_reader_version == 1
-    with pytest.raises(CorruptTableError, match=f"{NAME} is damaged: it holds two protocol actions that differ"):
+    with pytest.raises(CorruptTableError, match=f"{NAME} is damaged: it contains two protocol actions that differ"):
         parsed(protocol(1, 2), protocol(2, 5))
 
 

@@ -166,7 +166,7 @@ def beside(storage, content, **changes):
 @pytest.mark.parametrize(
     ("change", "content", "said"),
     [
-        ({}, WHOLE[:-1], "the file ends 1 bytes before it does"),
+        ({}, WHOLE[:-1], "the file ends 1 bytes before the end of the vector"),
         ({}, WHOLE[:20], "the file ends"),
         ({}, b"", "the file is of version none"),
         ({}, b"\x02" + WHOLE[1:], "the file is of version 02, not 01"),

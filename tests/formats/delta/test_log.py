@@ -180,7 +180,7 @@ def test_the_checksum_file_is_compared_with_the_log(table, caplog):
         f"{name} contradicts the log: its table id",
         f"{name} contradicts the log: its number of files",
     ]
-    assert notes[2].endswith("is 7, that of the log 1. The log counts.")
+    assert notes[2].endswith("is 7, that of the log 1. The log is used.")
 
 
 def test_counts_of_a_checksum_are_compared_once_the_files_are_known(table, caplog):

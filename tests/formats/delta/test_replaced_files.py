@@ -19,7 +19,7 @@ INSTEAD = {
     "a page": (PAGE, "line 1 is not an action"),
     "text": (b"Bad Gateway", "line 1 is not an action"),
     "a number": (b"42\n", "line 1 is not an action"),
-    "an answer in JSON": (b'{"error": {"code": 403}}\n', "it holds no action of a known kind"),
+    "an answer in JSON": (b'{"error": {"code": 403}}\n', "it contains no action of a known kind"),
     "an answer in pretty JSON": (b'{\n  "error": 403\n}\n', "line 1 is not an action"),
 }
 
@@ -158,7 +158,7 @@ def test_a_sidecar_without_file_actions_is_refused(table):
     table.write(paths[0], _parquet_of_size(Path(table.root, paths[0]).stat().st_size))
     table.clean(3)
 
-    with pytest.raises(CorruptTableError, match="holds neither add nor remove actions"):
+    with pytest.raises(CorruptTableError, match="contains neither add nor remove actions"):
         open_table(table.root).current.to_arrow()
 
 

@@ -201,9 +201,9 @@ def test_the_versions_to_search_are_those_on_the_times_own_side(steps, asked, fi
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (add("a"), "holds no commitInfo, and the table has delta.enableInCommitTimestamps=true"),
-        ({"commitInfo": {"timestamp": 5}}, "holds a commitInfo without inCommitTimestamp"),
-        ({"commitInfo": {"inCommitTimestamp": True}}, "holds a commitInfo without inCommitTimestamp"),
+        (add("a"), "contains no commitInfo, and the table has delta.enableInCommitTimestamps=true"),
+        ({"commitInfo": {"timestamp": 5}}, "contains a commitInfo without inCommitTimestamp"),
+        ({"commitInfo": {"inCommitTimestamp": True}}, "contains a commitInfo without inCommitTimestamp"),
         ({"commitInfo": {"inCommitTimestamp": 10**17}}, "in none of the years 1 to 9999"),
     ],
 )

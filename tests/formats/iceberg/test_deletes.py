@@ -97,7 +97,7 @@ def test_a_deletion_vector_replaces_position_deletes_of_its_file(tmp_path):
         ({"content_size_bytes": 30}, "its length is"),
         ({"content_size_bytes": 2000}, "the file ends"),
         ({"content_offset": 0}, "its length is"),
-        ({"content_offset": None}, "cannot be: it begins at None"),
+        ({"content_offset": None}, "not valid: it begins at None"),
         ({"number": 0}, "greater one"),
         ({"partition": (0, ("x",))}, "another partition"),
     ],

@@ -91,7 +91,7 @@ def test_a_hint_that_is_neither_is_refused(table):
     table.commit([(1, "a")])
     hint(table, b"../other")
 
-    with pytest.raises(CorruptTableError, match="holds '../other', which is neither a number nor the name"):
+    with pytest.raises(CorruptTableError, match="contains '../other', which is neither a number nor the name"):
         opened(table)
 
 

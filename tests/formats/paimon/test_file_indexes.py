@@ -80,9 +80,9 @@ def test_names_are_in_java_s_own_form_of_utf_8():
     ("content", "why"),
     [
         (b"", "unpack_from requires a buffer"),
-        (container(magic=7), "it does not begin as one"),
-        (container(shift=1_000_000), "its head would have 1000024 of 32 bytes"),
-        (container(shift=-20), "its head would have 4 of 32 bytes"),
+        (container(magic=7), "it does not begin like one"),
+        (container(shift=1_000_000), "its header would have 1000024 of 32 bytes"),
+        (container(shift=-20), "its header would have 4 of 32 bytes"),
         (container((b"a", b"bitmap", 1, 8)), "an index of 'a' would be at"),
         (container((b"a", b"bitmap", -40, 8)), "an index of 'a' would be at"),
         (container((b"a", b"bitmap", None, 8)), "an index of 'a' would be at -1, with 8 bytes"),

@@ -240,7 +240,7 @@ def test_an_unknown_version_says_which_exist(table, version, message):
 
 
 def test_a_version_of_an_empty_table_says_so(table):
-    with pytest.raises(SnapshotNotFoundError, match="Version 1 does not exist. memory:.* has no versions yet"):
+    with pytest.raises(SnapshotNotFoundError, match="Version 1 does not exist. memory:.* has no version yet"):
         opened(table).version(1).files()
 
 

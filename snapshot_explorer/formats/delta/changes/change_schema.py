@@ -35,7 +35,7 @@ class Definition:
 def reading_version(log: DeltaLog, start: int, end: int) -> int:
     """Return the version whose schema the changes of a range are read under.
 
-    It is the newest version; if columns are mapped at the start, the end or the newest version, it is the end.
+    That is the newest version; if columns are mapped at the start, at the end or in the newest version, it is the end.
     """
     newest = log.versions()[-1]
     for version in sorted({start, end, newest}):

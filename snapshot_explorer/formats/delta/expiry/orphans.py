@@ -17,7 +17,7 @@ from snapshot_explorer.model import Listing, gaps_note
 from snapshot_explorer.storage import Entry, Storage
 
 _LAST_VACUUM = f"{LOG}/_last_vacuum_info"
-"""What a VACUUM of the last kind, by the log alone, left for the next one."""
+"""The file in which VACUUM LITE, which uses only the log, stores its progress."""
 _STAGED = tuple(f"{LOG}/{name}/" for name in STAGED)
 _AT_ONCE = 2_000
 """The number of commits whose actions are in memory at the same time."""
@@ -55,7 +55,7 @@ def named_files(storage: Storage, log: DeltaLog, listed: pa.Array) -> NamedFiles
 
 
 def _unread(listing: LogListing, listed: pa.Array) -> Iterator[str]:
-    """Yield which versions are missing, from the earliest on that can be loaded: they may name any file."""
+    """Yield which versions after the earliest loadable one are missing: they may name any file."""
     first = earliest(listing)
     if first is None:
         yield "The log has no version that can be loaded."

@@ -25,7 +25,7 @@ def presence(storage: Storage, lifetimes: pa.Table) -> Presence:
 
 
 def vector_files(lifetimes: pa.Table) -> list[str | None]:
-    """Return the file below the root of the deletion vector of each of the LIFETIMES; None where there is none."""
+    """Return the file below the root of the deletion vector of each of the LIFETIMES; None for a file without one."""
     column = lifetimes.column("deletion_vector")
     if column.null_count == len(column):
         return [None] * len(column)
@@ -40,6 +40,6 @@ def _vector_file(text: str | None) -> str | None:
         return relative_file(_OFFSET.sub("", text.removeprefix("u:")))
     except CorruptBytesError as error:
         raise CorruptTableError(
-            f"The log describes a deletion vector that cannot be: {error}. It may be damaged; compare it with a copy "
-            "of the table."
+            f"The log describes a deletion vector that is not valid: {error}. It may be damaged; compare it with a "
+            "copy of the table."
         ) from error

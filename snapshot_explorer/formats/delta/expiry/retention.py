@@ -44,7 +44,7 @@ _AGE, _LOG_AGE = "delta.deletedFileRetentionDuration", "delta.logRetentionDurati
 _DEFAULTS = {_AGE: "interval 1 week", _LOG_AGE: "interval 30 days"}
 _CHECKED = timedelta(days=7)
 _MARGIN = timedelta(hours=1)
-"""The tolerated difference between the clocks of the storage and the writers."""
+"""The tolerated difference between the clocks of the storage and of the writers."""
 _VISIBLE = ("_delta_index", "_change_data")
 _ICEBERG = "delta.universalFormat.enabledFormats"
 
@@ -60,7 +60,7 @@ class _File:
 class _RemovedFiles:
     version: int
     deleted_at: int
-    """When, by the writer's clock, in milliseconds since 1970; 0 where it is not recorded."""
+    """When it was removed, by the writer's clock, in milliseconds since 1970; 0 if not recorded."""
     paths: tuple[str, ...]
 
 
@@ -138,13 +138,13 @@ class Vacuum:
         )
 
     def _keep(self, rule: RetentionRule, own: timedelta) -> tuple[timedelta, Sequence[_RemovedFiles]]:
-        """Return for how long files are kept, and what was removed since then and some time before."""
+        """Return for how long files are kept, and the files removed since then or shortly before."""
         keep = rule.keep if rule.keep is not None else own if rule.keep_last is None else timedelta(0)
         versions = self._log.versions()
         last = versions[-rule.keep_last :] if rule.keep_last else ()
         removed = self._removed(rule.now, keep, last)
         if last:
-            # A version loses no file, if what was removed after it is kept.
+            # A version loses no file if the files that were removed after it are kept.
             later = [row.deleted_at for row in removed if row.version > last[0] and row.deleted_at]
             reach = max((rule.now - from_millis(item) for item in later), default=timedelta(0))
             if reach > keep:
@@ -322,7 +322,7 @@ def _holders(lifetimes: pa.Table, newest: int, existing: Sequence[_File], freed:
     held = frozenset(lifetimes.column("path").to_pylist()) - paths_of(lifetimes, live_at(lifetimes, newest))
     kept = held & present
     sizes = {item.path: item.size_bytes for item in existing}
-    row = holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept)
+    row = holder("kept versions", None, version=None, sizes=sizes, paths=kept, exclusive=kept)
     return pa.Table.from_pylist([row], frames.HOLDERS)
 
 

@@ -114,7 +114,7 @@ def _check_others(
 
 
 def _is_unexplained(number: int, ids: set[int | None], schema: DeltaSchema) -> bool:
-    return number in ids or (schema.greatest_id is not None and number > schema.greatest_id)
+    return number in ids or (schema.max_id is not None and number > schema.max_id)
 
 
 def _statistic(statistics: Mapping[str, Any], name: str, stored: str) -> object:

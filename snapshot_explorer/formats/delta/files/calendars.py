@@ -1,7 +1,7 @@
 """Times that old Spark versions wrote in the Julian calendar before 1582, converted to the Gregorian calendar.
 
-Spark stores a day as a number, and old versions counted it from a date of the Julian calendar. Readers find the date
-that was meant by taking year, month and day of the number in that calendar, and the number that they have in today's.
+Spark stores a day as a number, and old versions counted it from a date of the Julian calendar. Readers convert the
+number to year, month and day in that calendar, and these to the number in the Gregorian calendar.
 
 Source: spark RebaseDateTime, DataSourceUtils.
 """

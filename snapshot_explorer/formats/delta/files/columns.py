@@ -1,6 +1,7 @@
 """Columns of a data file as columns of the table: found by name or id at every depth, cast to the table's types.
 
-What a file lacks is null. A type that is not the table's is cast where that keeps every value, and refused elsewhere.
+What a file lacks is null. A column of another type than the table's is cast if that preserves every value, and refused
+otherwise.
 
 Source: delta PROTOCOL.md, "Reader Requirements for Column Mapping", "Reader Requirements for Type Widening".
 """
@@ -120,7 +121,7 @@ def conform(values: pa.Array, data_type: DeltaDataType, origin: Origin) -> pa.Ar
         # Spark always writes these in the Gregorian calendar. Dates that became timestamps are in the Julian calendar.
         days = rebased(values, origin.calendar, is_int96=False) if pa.types.is_date32(values.type) else values
         return _timestamp(days, data_type, target)
-    # Of the types that Spark writes timestamps in, only INT96 does not record whether they are in UTC.
+    # INT96 is the only type of Spark's timestamps that does not record whether they are in UTC.
     is_int96 = data_type.root == "timestamp" and getattr(values.type, "tz", None) is None
     return rebased(_ATOMIC[data_type.root](values, data_type, target), origin.calendar, is_int96=is_int96)
 
@@ -164,8 +165,8 @@ def _variant(values: pa.Array, data_type: DeltaDataType, target: pa.StructType) 
     return variant_columns.assembled(values, target)
 
 
-def _is(values: pa.Array, *kinds: pa.DataType) -> bool:
-    return any(values.type == dtype for dtype in kinds)
+def _is(values: pa.Array, *dtypes: pa.DataType) -> bool:
+    return any(values.type == dtype for dtype in dtypes)
 
 
 _SMALL = (pa.int8(), pa.int16(), pa.int32())

@@ -67,7 +67,7 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
     storage_type, where = descriptor["storage_type"], descriptor["path_or_inline"]
     size = descriptor["size_bytes"]
     if storage_type not in ("u", "p", "i"):
-        raise refusal(features.OTHER_DELETION_VECTORS, path=data_path, kind=storage_type)
+        raise refusal(features.OTHER_DELETION_VECTORS, path=data_path, storage_type=storage_type)
     try:
         _check_numbers(descriptor, data_path)
         inline = z85(where)[:size] if storage_type == "i" else None
@@ -98,11 +98,11 @@ def _check_numbers(descriptor: Mapping[str, Any], data_path: str) -> None:
     if not is_whole or size < _MIN_BYTES or cardinality < 0:
         raise CorruptBytesError(f"its size is {size} and its cardinality {cardinality}")
     if size > _MAX_BYTES:
-        raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size, most=_MAX_BYTES)
+        raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size, limit=_MAX_BYTES)
 
 
 def relative_file(text: str) -> str:
-    """Return the path of a vector's file from a descriptor: an optional folder, and a UUID as Z85 text.
+    """Return the path of a vector's file from its descriptor: an optional folder, and a UUID as Z85 text.
 
     Raises:
         CorruptBytesError: The text does not end with a UUID.
@@ -149,7 +149,7 @@ def deleted(
 
     Args:
         rows: The row count of the data file: all positions must be below it.
-        removals: Called if the vector's file does not exist.
+        removals: For the error if the vector's file does not exist.
     """
     where = f"in {vector.path} at {vector.offset}" if vector.path is not None else "inline in the log"
     try:
@@ -189,7 +189,8 @@ def _read(storage: Storage, vector: DeltaVector) -> bytes:
         )
     body, check = record[_WORD : _WORD + size], record[_WORD + size :]
     if len(body) != size or len(check) != _WORD:
-        raise CorruptBytesError(f"the file ends {vector.size_bytes + 2 * _WORD - len(record)} bytes before it does")
+        missing = vector.size_bytes + 2 * _WORD - len(record)
+        raise CorruptBytesError(f"the file ends {missing} bytes before the end of the vector")
     if zlib.crc32(body) != int.from_bytes(check, "big"):
         raise CorruptBytesError("Could not verify deletion vector integrity, CRC checksum verification failed")
     return body

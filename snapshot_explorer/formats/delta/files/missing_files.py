@@ -9,7 +9,7 @@ from snapshot_explorer.formats.corrupt_files import LOADABLE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removals:
-    """Finds out whether a version that is read has expired."""
+    """The version that is read, and the search for a later version without a file."""
 
     version: int
     removed_in: Callable[[str], int | None]
@@ -24,7 +24,7 @@ def missing_file_error(name: str, path: str, removals: Removals | None) -> Snaps
     Args:
         name: The file and its role, for the message.
         path: The file, for `Storage.open`.
-        removals: Finds out whether the version has expired.
+        removals: The version, and how a later version without the file is found.
     """
     removed_in = removals.removed_in(path) if removals else None
     if removals is None or removed_in is None:

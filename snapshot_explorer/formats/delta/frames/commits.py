@@ -46,11 +46,11 @@ class DeltaHistory:
         """Return the COMMITS frame of some versions, in the given order.
 
         Reads their commit files, concurrently, and checks removed files as `Readability.of` does. Rows and bytes of
-        a removed file are those of the remove or, where it has none, of the add that it ends; for that, and for
+        a removed file are those of the remove or, if it has none, of the add that it undoes; for that, and for
         `total_rows`, the state before the versions is built if that takes up to 64 log files of 8 MiB together.
         Otherwise they are null, as is a sum in which one number is not known.
 
-        For a version with only its checkpoint left, the row only contains whether it can be loaded.
+        If only the checkpoint of a version is left, its row only contains whether it can be loaded.
         """
         committed = self._log.listing().commits()
         rows: dict[int, dict[str, object]] = {}
@@ -95,7 +95,7 @@ class DeltaHistory:
         for _ in range(_TRIES):
             try:
                 return DeltaLiveFiles(version=version, adds=self._log.state(version).adds)
-            except CorruptTableError as error:  # the commits are shown all the same
+            except CorruptTableError as error:  # the commits are returned without these counts
                 log.warning("Counts that need the files of version %d are unknown: %s", version, error)
         return None
 
@@ -161,7 +161,7 @@ def _rearranging(actions: Actions) -> frozenset[int]:
 
 
 def _text(value: Any) -> str | None:
-    """Return text of commitInfo; other values as JSON, because writers store any value."""
+    """Return a value of commitInfo as text; writers store any value, so others are returned as JSON."""
     if value is None or isinstance(value, str):
         return value or None
     return json_text(value)

@@ -32,7 +32,8 @@ class Counts:
     """Rows in the added files, without those that deletion vectors remove; of a file that is removed and added in
     one commit, with another deletion vector, those that are restored."""
     removed_rows: int | None = 0
-    """Rows in the removed files, likewise; for such a file the rows that were deleted."""
+    """Rows in the removed files, without those that deletion vectors remove; of a file that is removed and added in one
+    commit, those that were deleted."""
     added_bytes: int | None = 0
     removed_bytes: int | None = 0
     total_rows: int | None = None
@@ -112,7 +113,7 @@ def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | N
     before = {_path(file): size for (file, _), size in zip(commit.removed, removed, strict=True)}
     after = {_path(file): size for file, size in commit.added}
     kept = before.keys() & after.keys()
-    if len(before) < len(removed) or len(after) < len(commit.added):  # a path twice: the pairs are ambiguous
+    if len(before) < len(removed) or len(after) < len(commit.added):  # with a path twice, the pairs are ambiguous
         kept = kept - kept
     gained, lost = _Sum(()), _Sum(())
     for path in kept:
@@ -136,7 +137,7 @@ def _path(key: str) -> str:
 
 
 class _Sum:
-    """A sum that is unknown while one of its terms is."""
+    """A sum that is unknown while one of its terms is unknown."""
 
     def __init__(self, numbers: Iterable[int | None]) -> None:
         self._sum = self._unknown = 0

@@ -14,7 +14,8 @@ from snapshot_explorer.formats.delta.metadata.records import Actions
 def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
     """Return the FILES frame of live files, in the order of the log.
 
-    `added_version` is the version since which a file is live, null where a checkpoint lacks it; so is `data_change`.
+    `added_version` is the version since which a file is live. It and `data_change` are null for files of a checkpoint,
+    which does not contain them.
 
     Args:
         adds: ADDS of the live files.

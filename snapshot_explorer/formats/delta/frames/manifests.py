@@ -82,11 +82,11 @@ def entries_of(storage: Storage, log: DeltaLog, version: int, path: str) -> pa.T
     removes nothing, but records that the file was removed before. Partitions have the columns in force at the commit
     or the checkpoint, as in CHANGES.
 
-    Reads the file: a commit, or a checkpoint in JSON, whole, one in parquet a row group at a time. Of the checkpoint
-    what is not a file action is read too, unless it is kept.
+    Reads the file: a commit, or a checkpoint in JSON, whole, one in parquet a row group at a time. The actions of the
+    checkpoint that are not file actions are read too, unless they are cached.
 
     Args:
-        path: The file, as MANIFESTS spells it.
+        path: The file, as in the column `path` of MANIFESTS.
     """
     base = {file.path: file for file in log.checkpoint_files(version, adds=False)}
     segment = log.segment(version)
@@ -116,7 +116,7 @@ def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[l
     parser.feed(None, path, content)
     actions = parser.actions()
     check_size(path, size_bytes, content)
-    # The parser separates the kinds, in order: the kind of each line restores the order of all.
+    # The parser returns the actions by kind, each in order; the kinds of the lines restore the order of all.
     kinds = [
         kind
         for line in content.split(b"\n")

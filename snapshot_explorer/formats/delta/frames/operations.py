@@ -83,7 +83,7 @@ def kind_of(operation: str | None, parameters: Mapping[str, object], effect: Eff
     """Return the kind of a commit.
 
     Args:
-        operation: The writer's own word, None if missing: the kind is then derived from the actions.
+        operation: The operation that the writer recorded; None if missing, then the kind is derived from the actions.
     """
     if operation is None or operation in _INFERRED:
         return _inferred(effect)

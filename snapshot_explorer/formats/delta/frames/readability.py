@@ -22,15 +22,15 @@ from snapshot_explorer.formats.delta.metadata.replay import keys
 from snapshot_explorer.model import Readable
 from snapshot_explorer.storage import Storage
 
-_ASKED = 256
-"""Up to this many files are checked one by one; above it, their folders are listed."""
-_FOLDERS = 64
+_MAX_CHECKED = 256
+"""The maximum number of files that are checked one by one. For more files, their folders are listed."""
+_MAX_FOLDERS = 64
 """The maximum number of folders to list. With more, the state of their files is unknown."""
 NEAR = 64
 """Commits that are read to find what was removed after a version."""
 _NOWHERE = ""
 """The location of an inline deletion vector."""
-_KEPT_SECONDS = 30.0
+_VALID_SECONDS = 30.0
 """Seconds for which results are valid for the next page of a history."""
 
 
@@ -74,15 +74,14 @@ class Readability:
         self._last: _MissingFiles | None = None
 
     def of(self, versions: Sequence[int], actions: Actions) -> dict[int, Readable | None]:
-        """Return for each version whether it can be loaded: only its metadata, no, or None where that is not known.
+        """Return whether each version can be loaded: None if nothing is known to be missing.
 
-        `no`: its log was cleaned away. `metadata`: a data file or a deletion vector that it needs is gone. Files that
-        the newest version uses are not looked for.
+        `no`: its log was cleaned up. `metadata`: a data file or a deletion vector that it needs is missing. Files that
+        the newest version uses are not checked.
 
-        Costs nothing where nothing was removed since. Otherwise files removed later are asked for, up to 256 at a
-        call, or the up to 64 folders that hold them are listed; where it would take more, it is not known. Of what
-        was committed after the versions, up to 64 commits are read, or two states that take little to build; where
-        there is more, it is not known either.
+        No request if nothing was removed since. Otherwise the files removed later are checked: up to 256 files one by
+        one, or by listing up to 64 folders. To find them, up to 64 later commits are read, or two states that are cheap
+        to build. If more were needed, the result is None.
 
         Args:
             versions: Consecutive versions, ascending.
@@ -111,7 +110,7 @@ class Readability:
             return _MissingFiles(version=version, newest=newest, at=now)
         with self._lock:
             last = self._last
-        if last and last.version == version and last.newest == newest and now - last.at < _KEPT_SECONDS:
+        if last and last.version == version and last.newest == newest and now - last.at < _VALID_SECONDS:
             return last
         later_ones = range(version + 1, newest + 1)
         if len(later_ones) <= NEAR and self._log.listing().commits().keys() >= set(later_ones):
@@ -162,14 +161,14 @@ class Readability:
         }
 
     def _storage_path(self, path: str) -> str | None:
-        """Return the path for the storage; None of a file on another storage, which is not followed."""
+        """Return the path for the storage; None for a file on another storage, which is not checked."""
         try:
             return self._storage.resolve_external(path) if is_absolute(path) else path
         except (UnsupportedFeatureError, CorruptTableError):
             return None
 
     def _vector_path(self, descriptor: Mapping[str, Any] | None, path: str) -> str | None:
-        """Return the path of a deletion vector's file, empty where there is none; None where it is unknown."""
+        """Return the path of a deletion vector's file, empty without one; None if it is unknown."""
         try:
             vector = vector_of(descriptor, self._storage, path)
         except (UnsupportedFeatureError, CorruptTableError):
@@ -178,10 +177,10 @@ class Readability:
 
     def _existing(self, paths: Sequence[str]) -> Mapping[str, bool]:
         """Return for each path whether the file exists; unknown paths are left out."""
-        if len(paths) <= _ASKED:
+        if len(paths) <= _MAX_CHECKED:
             return dict(zip(paths, self._storage.exists_many(paths), strict=True))
         folders = sorted({path.rpartition("/")[0] for path in paths if "://" not in path})
-        if len(folders) > _FOLDERS:
+        if len(folders) > _MAX_FOLDERS:
             return {}
         names = {
             folder: {entry.name for entry in entries if not entry.is_folder}

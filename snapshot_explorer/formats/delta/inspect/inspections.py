@@ -25,7 +25,7 @@ INSPECTIONS = (
     Inspection(name="history", at_version=False, meaning="every commit, as DESCRIBE HISTORY shows it, newest first"),
     Inspection(name="detail", at_version=True, meaning="the table in a row, as DESCRIBE DETAIL shows it"),
     Inspection(name="properties", at_version=True, meaning="the table's properties, as SHOW TBLPROPERTIES shows them"),
-    Inspection(name="transactions", at_version=True, meaning="how far each writing application has come"),
+    Inspection(name="transactions", at_version=True, meaning="the last transaction of each writing application"),
     Inspection(name="domains", at_version=True, meaning="metadata of features, such as the clustering columns"),
 )
 

@@ -87,7 +87,7 @@ class Parser:
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
         """Parse a file. `version` is None for a checkpoint, whose actions come from unknown commits."""
-        # Most lines of an excerpt are blank; as a whole it was within limits.
+        # Most lines of an excerpt are blank; the whole file was within limits.
         lines = content.split(b"\n") if self._excerpts else json_text.lines(content, name, self._limits)
         adds, others = _by_kind(name, content, lines)
         if not adds and not self._excerpts and _KNOWN.isdisjoint(others):
@@ -102,7 +102,8 @@ class Parser:
         try:
             self._keep(version, others)
         except CorruptBytesError as error:
-            raise CorruptTableError(f"{name} is damaged: it holds {error}. Restore the file from a backup.") from error
+            message = f"{name} is damaged: it contains {error}. Restore the file from a backup."
+            raise CorruptTableError(message) from error
 
     def actions(self) -> Actions:
         """Return the parsed actions; of a checkpoint only file actions."""
@@ -168,7 +169,7 @@ class Parser:
 
 _SINGLE = frozenset({"commitInfo", "protocol", "metaData", "txn", "domainMetadata", "sidecar"})
 _KNOWN = _SINGLE | {*_FILES, "checkpointMetadata"}
-"""Unknown actions are skipped, but no writer makes a file of them alone: it may be the JSON of a proxy."""
+"""Unknown actions are skipped, but no writer creates a file with nothing else: it may be the JSON of a proxy."""
 
 
 def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], dict[str, list[Any]]]:
@@ -199,7 +200,7 @@ def _single_action(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callabl
     """Return the record of the only action of its kind; two different ones are an error."""
     try:
         differ = any(body != bodies[0] for body in bodies[1:])
-    except RecursionError:  # too deep for a parser, so not from a writer
+    except RecursionError:  # nested too deeply for a parser, so no writer created it
         differ = True
     if differ:
         raise CorruptBytesError(f"two {kind} actions that differ")
@@ -275,18 +276,18 @@ def check_is_commit(name: str, content: bytes) -> None:
     """Check the first and last byte of a commit, for callers that read only some of its lines."""
     text = content.strip()
     if text[:1] != b"{" or text[-1:] != b"}":
-        raise without_actions(name, content) if not text else broken_line(name, content, ValueError("it is no JSON"))
+        raise without_actions(name, content) if not text else broken_line(name, content, ValueError("it is not JSON"))
 
 
 def without_actions(name: str, content: bytes) -> CorruptTableError:
     """Return the error for a commit, or a checkpoint in JSON, without actions."""
     problem = (
-        "it holds no action of a known kind" if content.strip() else "it is empty" if not content else "it is blank"
+        "it contains no action of a known kind" if content.strip() else "it is empty" if not content else "it is blank"
     )
     return CorruptTableError(
         f"{name} is damaged: {problem}, and no writer makes such a file. It may have been cut short or overwritten, or "
-        "another server may have answered in place of the storage. Try again; if it stays so, restore the file from a "
-        "backup."
+        "another server may have answered in place of the storage. Try again; if that does not help, restore the file "
+        "from a backup."
     )
 
 

@@ -21,19 +21,19 @@ BYTES_AT_ONCE = 16 << 20
 BYTES_KEPT = 64 << 20
 """Bytes of the commits whose actions are cached; as columns they need about as much memory."""
 _BATCHES_KEPT = 32
-"""The most batches of cached actions."""
+"""The maximum number of batches whose actions are cached."""
 _UNKNOWN_SIZE = 4_096
-"""Assumed size of a commit without one in the listing."""
+"""Assumed size of a commit whose size the listing lacks."""
 
 T = TypeVar("T")
 
 
 def first_batch(commits: Sequence[DeltaLogFile], limit: int) -> tuple[Sequence[DeltaLogFile], Sequence[DeltaLogFile]]:
     """Return the first commits of up to that many bytes, at least one, and the rest."""
-    held = 0
+    total = 0
     for index, commit in enumerate(commits):
-        held += _UNKNOWN_SIZE if commit.size_bytes is None else commit.size_bytes
-        if held >= limit:
+        total += _UNKNOWN_SIZE if commit.size_bytes is None else commit.size_bytes
+        if total >= limit:
             return commits[: index + 1], commits[index + 1 :]
     return commits, ()
 
@@ -57,8 +57,8 @@ class DeltaCommitReader:
             self._early = {}
 
     def read_early(self, commits: Sequence[DeltaLogFile]) -> None:
-        """Read the newest of some commits, ascending, before they are needed, and keep their bytes for one use."""
-        # The listing identifies a file by its size and its time: another one is not taken for it.
+        """Read the newest of some commits, ascending, before they are needed, and cache their bytes for one use."""
+        # The listing identifies a file by its size and time, so that a replaced one is not used.
         certain = [item for item in reversed(commits) if item.size_bytes is not None and item.modified is not None]
         newest = first_batch(certain, BYTES_AT_ONCE)[0]
         with suppress(SnapshotExplorerError):  # raised where they are needed

@@ -77,8 +77,8 @@ class FileActions:
 def read_checkpoint(storage: Storage, files: Sequence[DeltaLogFile], *, adds: bool = True) -> Checkpoint:
     """Return the contents of a checkpoint.
 
-    Reads its files, small ones whole and concurrently. Without `adds` the live files are left out: of a large file then
-    only the columns of the other actions are read, and no sidecar.
+    Reads its files, small ones whole and concurrently. Without `adds` the live files are left out: then only the
+    columns of the other actions are read from a large file, and no sidecar.
     """
     parts = _CheckpointParts(adds=adds, limits=storage.limits)
     for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
@@ -150,7 +150,7 @@ class _CheckpointParts:
         with _damage_of(path):
             file = parquet_pages.opened(content)
             if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
-                raise CorruptBytesError("it holds neither add nor remove actions")
+                raise CorruptBytesError("it contains neither add nor remove actions")
             leaves = [f"add.{name}" for name in _requested_columns(file, "add")] if self.wants_adds else []
             leaves += [] if sidecar else _NON_FILE_ACTIONS
             parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
@@ -233,16 +233,16 @@ def _size(reported: Any) -> int | None:
 def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, pa.NativeFile]]:
     """Yield opened files: small ones are read whole and concurrently, large ones by ranges."""
     waiting: list[str] = []
-    held = 0
+    size_bytes = 0
     for path, size in files:
         if size is not None and size > WHOLE_FILE_BYTES:
             yield path, storage.open(_storage_path(storage, path))
             continue
         waiting.append(path)
-        held += WHOLE_FILE_BYTES if size is None else size
-        if held >= _AT_ONCE:
+        size_bytes += WHOLE_FILE_BYTES if size is None else size
+        if size_bytes >= _AT_ONCE:
             yield from _read(storage, waiting)
-            waiting, held = [], 0
+            waiting, size_bytes = [], 0
     yield from _read(storage, waiting)
 
 
@@ -277,7 +277,7 @@ def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa
 
 
 def _requested_columns(file: pq.ParquetFile, kind: FileKind) -> list[str]:
-    """Return the fields to read of a kind of file action; none where the file has no column of it."""
+    """Return the fields to read of a kind of file action; none if the file has no such column."""
     if kind not in file.schema_arrow.names:
         return []
     stored = file.schema_arrow.field(kind).type
@@ -340,7 +340,7 @@ STORED: Mapping[str, tuple[str, pa.DataType]] = {
 }
 """Columns of ADDS, each with its name and type in a checkpoint; deletion vectors are separate.
 
-The protocol has every `dataChange` of a checkpoint be false, whatever the commit said: it is not read.
+The protocol requires `dataChange` to be false in a checkpoint, whatever the commit recorded: it is not read.
 """
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 PARSED = "stats_parsed"
@@ -365,7 +365,7 @@ def adds_of(rows: pa.StructArray, present: set[str]) -> pa.Table:
 
 
 def _of_checkpoint(adds: pa.Table) -> pa.Table:
-    """Return ADDS of JSON without what `dataChange` says; see `STORED`."""
+    """Return ADDS of JSON without `dataChange`; see `STORED`."""
     index = adds.schema.get_field_index("data_change")
     return adds.set_column(index, adds.schema.field(index), pa.nulls(len(adds), pa.bool_()))
 
@@ -386,8 +386,8 @@ def _offsets(maps: pa.MapArray) -> pa.Array:
     empty = pc.is_null(maps)
     if not pc.any(empty).as_py():
         return offsets
-    vector_difference = pa.concat_arrays([empty, array([False], pa.bool_())])
-    return pc.if_else(vector_difference, pa.nulls(1, pa.int32())[0], offsets)
+    is_null = pa.concat_arrays([empty, array([False], pa.bool_())])
+    return pc.if_else(is_null, pa.nulls(1, pa.int32())[0], offsets)
 
 
 def _vectors(vectors: pa.StructArray) -> pa.Array:

@@ -40,7 +40,7 @@ class DeltaDataType:
     char_length: int | None = None
     """Length of a char(n), whose values are padded with spaces; None for any other type."""
     user_defined: bool = False
-    """Whether it is what a user-defined type is stored as: column mapping leaves out its fields."""
+    """Whether a user-defined type is stored as this type: column mapping leaves out its fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class DeltaField:
     declared: str | None = None
     """The declared type, where the schema has another: varchar(10) for a string."""
     collation: str | None = None
-    """The collation of its texts, other than by their bytes; one of them, if it contains several."""
+    """The collation of its texts, if they are not compared by their bytes; one of them if it contains several."""
     changes: tuple[TypeChange, ...] = ()
     """Its widenings, oldest first."""
 
@@ -96,7 +96,7 @@ _ARROW = {
 _DECIMAL = re.compile(r"decimal(?:\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\))?")
 _TEXT = re.compile(r"string( collate \S+)?|(?:var)?char\(\d+\)", re.IGNORECASE)
 _CHAR = re.compile(r"char\((\d{1,9})\)", re.IGNORECASE)
-_GREATEST_PRECISION = 38
+_MAX_PRECISION = 38
 
 
 def parse_fields(raw: Iterable[Mapping[str, Any]], mode: Mode) -> tuple[DeltaField, ...]:
@@ -222,19 +222,19 @@ def parse_type(raw: object, mode: Mode = "none") -> DeltaDataType:
 
 
 @lru_cache(256)
-def _primitive(spelled: str) -> DeltaDataType:
-    if spelled in _ARROW:
-        return DeltaDataType(root=spelled)
-    if spelled == "null":  # Spark 3.0 and older
+def _primitive(text: str) -> DeltaDataType:
+    if text in _ARROW:
+        return DeltaDataType(root=text)
+    if text == "null":  # Spark 3.0 and older
         return DeltaDataType(root="void")
-    if match := _DECIMAL.fullmatch(spelled):
+    if match := _DECIMAL.fullmatch(text):
         precision, scale = int(match[1] or 10), int(match[2] or 0)
-        if not (1 <= precision <= _GREATEST_PRECISION and scale <= precision):
-            raise ValueError(f"{spelled!r} is not a type")
+        if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
+            raise ValueError(f"{text!r} is not a type")
         return DeltaDataType(root="decimal", precision=precision, scale=scale)
-    if _TEXT.fullmatch(spelled):
+    if _TEXT.fullmatch(text):
         return DeltaDataType(root="string")
-    return DeltaDataType(root=spelled)
+    return DeltaDataType(root=text)
 
 
 def is_known(data_type: DeltaDataType) -> bool:
@@ -247,14 +247,14 @@ def is_known(data_type: DeltaDataType) -> bool:
 def parts(data_type: DeltaDataType) -> list[DeltaDataType]:
     """Return the types in a type."""
     if data_type.element is None and not data_type.fields:
-        return []  # nearly all
+        return []  # the usual case
     return [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
 
 
 def collation_of(field: DeltaField) -> str | None:
     """Return the first collation in a field; None if it has none."""
     if field.collation or (field.type.element is None and not field.type.fields):
-        return field.collation  # nearly all
+        return field.collation  # the usual case
     inside = (collation_of(item) for data_type in _tree(field.type) for item in data_type.fields)
     return next((collation for collation in inside if collation), None)
 

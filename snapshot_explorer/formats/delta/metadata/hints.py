@@ -87,7 +87,7 @@ def read_checksum(storage: Storage, version: int) -> Checksum | None:
 
 
 def contradictions(values: Checksum, protocol: Protocol, metadata: Metadata, adds: pa.Table | None) -> list[str]:
-    """Return how a checksum contradicts the log, a sentence each; counts are compared if the live files are known."""
+    """Return how a checksum contradicts the log, a sentence each. Counts are compared if the live files are known."""
     pairs: list[tuple[str, object, object]] = [
         ("protocol", values.protocol, protocol),
         ("table id", values.metadata.id if values.metadata else None, metadata.id),
@@ -96,14 +96,14 @@ def contradictions(values: Checksum, protocol: Protocol, metadata: Metadata, add
         pairs.append(("number of files", values.files, adds.num_rows))
         pairs.append(("bytes of files", values.size_bytes, pc.sum(adds.column("size_bytes")).as_py() or 0))
     return [
-        f"{values.path} contradicts the log: its {what} is {stated}, that of the log {actual}. The log counts."
+        f"{values.path} contradicts the log: its {what} is {stated}, that of the log {actual}. The log is used."
         for what, stated, actual in pairs
         if stated is not None and stated != actual
     ]
 
 
 def _size_of(values: Mapping[str, Any]) -> int | None:
-    """Return the size of a checkpoint; early releases of delta-rs spelled its name in another way."""
+    """Return the size of a checkpoint; its key has another name in early releases of delta-rs."""
     stated = values.get("sizeInBytes", values.get("size_in_bytes"))
     return stated if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0 else None
 

@@ -1,7 +1,7 @@
 """Values of many JSON objects, decoded into Arrow columns.
 
-The fast path decodes well-formed columns. If Arrow refuses a column, each value is decoded separately, so that variants
-of other writers (numbers as text) are read, and errors contain their position.
+The fast path decodes well-formed columns. If Arrow refuses a column, each value is decoded separately, so that unusual
+values of other writers (numbers as text) are read, and errors contain their position.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -108,18 +108,18 @@ class ActionColumns:
         return {name: [item.get(name) for item in objects] for name in names}
 
     def values(self, name: str) -> list[Any] | None:
-        """Return the values of that name, None for those without one; None altogether where no object has one."""
+        """Return the values of that name, None for objects without one. Return None if no object has one."""
         result = self._columns.get(name)
         return result if isinstance(result, list) else None
 
     def maps(self, name: str) -> Maps | None:
-        """Return the maps of that name, None where no object has one."""
+        """Return the maps of that name; None if no object has one."""
         result = self._columns.get(name)
         return result if isinstance(result, Maps) else None
 
 
 def _alike(objects: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the values of objects that all have the same names, as those of one writer mostly do."""
+    """Return the values of objects that all have the same names, like most objects of one writer."""
     names = objects[0].keys()
     if set(map(len, objects)) != {len(names)}:
         raise LookupError
@@ -235,7 +235,7 @@ def _converted(value: Any, row: int, convert: Callable[[Any], Any], name: str) -
 
 
 def shown(value: object) -> str:
-    """Return a JSON value for a message: shortened, and of an object or a list only its kind."""
+    """Return a JSON value for a message: shortened; for an object or a list only its type."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     return repr(str(value)[:60])
@@ -245,7 +245,7 @@ def json_text(value: object) -> str:
     """Return a JSON value as text; values deeper than 200 levels as "..."."""
     try:
         return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError:  # it reads four times as deep as it writes
+    except orjson.JSONEncodeError:  # orjson parses values four times as deep as it writes
         return orjson.dumps(_shallow(value, 200)).decode()
 
 

@@ -74,7 +74,7 @@ class DeltaLogFile(NamedTuple):
 def log_files(entries: Iterable[Entry], known: Mapping[str, DeltaLogFile] = MappingProxyType({})) -> list[DeltaLogFile]:
     """Return the files of the log among the entries, in order of version; other files are left out.
 
-    A checkpoint without bytes is left out too: some stores show a file before its content.
+    An empty checkpoint is left out too: some stores list a file before it has content.
 
     Args:
         known: Files of an earlier listing, by name: an unchanged one is returned as the same object.
@@ -109,7 +109,7 @@ def staged_version(name: str) -> int | None:
 
 
 def checkpoint_rank(files: tuple[DeltaLogFile, ...]) -> tuple[int, int, int, str]:
-    """Return the sort key of complete checkpoints: the greatest is used.
+    """Return the sort key of complete checkpoints: the maximum is used.
 
     Source: delta CheckpointInstance.scala.
     """

@@ -1,6 +1,6 @@
 """The paths of data files in the log, decoded; absolute ones in one normal form.
 
-What leaves the table's storage is refused by `Storage` when the file is read; here it is text.
+`Storage` refuses paths on another storage when the file is read; here they are only text.
 """
 
 import re

@@ -106,7 +106,7 @@ class DeltaLog:
         """Return a new listing of the log. Clears the caches if the table was created again.
 
         A listing with fewer versions than the last one is retried a few times, then refused; the caches are kept. Fewer
-        versions are right if one of them has another commit, as after the table was dropped and recreated. Commits up
+        versions are valid if one of them has another commit, as after the table was dropped and recreated. Commits up
         to a checkpoint may disappear in any order, as some writers clean up: that is logged as a warning.
         """
         for left in reversed(range(TRIES)):
@@ -123,7 +123,7 @@ class DeltaLog:
             time.sleep(PAUSE_SECONDS)
         with self._lock:
             if turn < self._listed:
-                return result  # another listing started later and ended sooner: it is the newer one
+                return result  # a listing that started later has ended sooner: it is the newer one
             self._listed, self._listed_at = turn, now()
             if self._listing is not None and not self._listing.goes_on_in(result):
                 log.warning(
@@ -222,8 +222,8 @@ class DeltaLog:
     def protocol_and_metadata(self, version: int) -> tuple[Protocol, Metadata]:
         """Return the protocol and the metadata in force at a version, without its live files if that is cheaper.
 
-        Reads the commits after the checkpoint and, if they lack them, only the non-file actions of a large checkpoint.
-        The checksum file is not used: it may be wrong.
+        Reads the commits after the checkpoint and, if they contain neither, the checkpoint: of a large one only the
+        non-file actions. The checksum file is not used: it may be wrong.
         """
         kept = self._kept_state(version)
         if kept is not None:
@@ -370,7 +370,7 @@ class DeltaLog:
         return replay_state
 
     def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:
-        """Return a segment's checkpoint. A small one is read once, with its files; of others the rest is kept."""
+        """Return a segment's checkpoint. A small one is cached with its files, a large one without."""
         has_adds = adds or _is_small(segment)
         kept = self._kept_checkpoint
         if kept is not None and kept[0] == segment.checkpoint and kept[1] >= has_adds:
@@ -387,7 +387,7 @@ class DeltaLog:
     def _check_size(self, checkpoint: Sequence[DeltaLogFile]) -> None:
         """Check the listed size of a checkpoint against the hint, if that names it.
 
-        A hint that contradicts it is read again: another writer may have written the checkpoint anew.
+        A hint that contradicts it is read again: a writer may have replaced the checkpoint.
         """
         sizes = [file.size_bytes for file in checkpoint]
         total, version = sum(size or 0 for size in sizes), checkpoint[0].version
@@ -400,7 +400,7 @@ class DeltaLog:
     def _attempts(self, version: int, make: Callable[[LogSegment], T]) -> T:
         """Return a result from a version's segment, with earlier checkpoints if one is damaged.
 
-        If files vanished since the listing, it is repeated once. If nothing works, the first error is raised.
+        If files vanished since the listing, it is repeated once. If all attempts fail, the first error is raised.
         """
         before = frozenset(self._unusable)
         try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
+from snapshot_explorer.formats.absent_versions import absent_version_error
 from snapshot_explorer.formats.delta.metadata.layout import (
     LOG,
     STAGED,
@@ -20,7 +21,6 @@ from snapshot_explorer.formats.delta.metadata.layout import (
     log_files,
     staged_version,
 )
-from snapshot_explorer.model import absence_text
 from snapshot_explorer.storage import Entry, Storage
 
 _NAMED = 5
@@ -66,7 +66,7 @@ class LogListing:
         return files[begin : None if last is None else bisect_right(versions, last)]
 
     def checkpoints_between(self, first: int, last: int | None) -> list[tuple[DeltaLogFile, ...]]:
-        """Return the complete checkpoints of such versions, the preferred one last."""
+        """Return the complete checkpoints of these versions, the preferred one last."""
         result, versions = self._known_checkpoints, self._checkpoint_versions
         begin = bisect_left(versions, first)
         return result[begin : None if last is None else bisect_right(versions, last)]
@@ -127,7 +127,7 @@ class LogListing:
         """Return the versions from the earliest on that the log cannot reconstruct, ascending."""
         first, commits = earliest(self), self.commits()
         if first is None or (commits and len(commits) == max(commits) + 1):
-            return ()  # all commits since 0 are there
+            return ()  # all commits since 0 exist
         return tuple(version for version in self.versions() if version > first and version not in self.loadable)
 
     def checkpoints(self) -> list[tuple[DeltaLogFile, ...]]:
@@ -274,7 +274,7 @@ def _check_contiguous(
         f"{LOG}/{commit_name(base + 1)}: Unable to reconstruct state at version {versions[-1]} as the transaction log "
         "has been truncated due to manual deletion or the log retention policy (delta.logRetentionDuration) and "
         f"checkpoint retention policy (delta.checkpointRetentionDuration). The log of {listing.root} begins with "
-        f"version {versions[0]} and holds no usable checkpoint before it. Restore the missing files from a backup."
+        f"version {versions[0]} and contains no usable checkpoint before it. Restore the missing files from a backup."
     )
 
 
@@ -287,19 +287,8 @@ def _missing_version_error(listing: LogListing, version: int | None) -> Snapshot
             f"The log of {listing.root} cannot reconstruct {requested}: it has no commit 0 and no complete checkpoint. "
             "Check the path, or restore the log from a backup."
         )
-    return missing_version(version, [commit for commit in listing.commits() if commit >= first] or [first, newest])
-
-
-def missing_version(version: int, versions: Collection[int]) -> SnapshotNotFoundError:
-    """Return the error for a version that is not among the available ones, or whose commits are missing."""
-    first, newest = min(versions), max(versions)
-    state = absence_text(version, first, newest)
-    gaps = ", with gaps" if len(set(versions)) < newest - first + 1 else ""
-    available = str(first) if first == newest else f"{first} to {newest}{gaps}"
-    nearest = max((item for item in versions if item < version), default=first)
-    return SnapshotNotFoundError(
-        f"Version {version} {state}. Available versions: {available}. Try {nearest}, latest or @2h."
-    )
+    versions = [commit for commit in listing.commits() if commit >= first] or [first, newest]
+    return absent_version_error(listing.root, version, versions)
 
 
 def _version_list(versions: Sequence[int]) -> str:

@@ -57,7 +57,7 @@ class Protocol:
     min_reader_version: int
     """Reader version 1 to 3; from 3 on, the features decide."""
     min_writer_version: int
-    """Writer version; does not concern a reader."""
+    """Writer version; readers ignore it."""
     reader_features: frozenset[str] | None
     """Features that a reader must support; None below reader version 3."""
     writer_features: frozenset[str] | None

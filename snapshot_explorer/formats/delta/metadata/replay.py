@@ -196,7 +196,7 @@ def _distinct(adds: pa.Table) -> pa.Table:
 def _last_of_each(
     adds: pa.Table, codes: npt.NDArray[np.int64], alive: npt.NDArray[np.bool_], count: int
 ) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """Return the rows of the last live add of each key, in order, and the version of the first one of each."""
+    """Return the rows of the last live add of each key, in order, and the version of the first add of each key."""
     rows = np.flatnonzero(alive)
     last = np.full(count, -1, np.int64)
     last[codes[rows]] = rows  # for a repeated index, the last value wins

@@ -34,12 +34,12 @@ class DeltaSchema:
     partition_columns: tuple[str, ...]
     """Names of the partition columns, outermost first."""
     mode: Mode
-    greatest_id: int | None = None
+    max_id: int | None = None
     """The highest id that a column ever had; None if the table does not contain it."""
 
     def __hash__(self) -> int:
         # Every split has a schema in its identity: a hash of all fields would take longer than all the rest.
-        return hash((len(self.fields), self.partition_columns, self.mode, self.greatest_id))
+        return hash((len(self.fields), self.partition_columns, self.mode, self.max_id))
 
     def field(self, name: str) -> DeltaField:
         """Return the column of that name."""
@@ -71,7 +71,7 @@ def schema_of(metadata: Metadata) -> DeltaSchema:
         fields=_fields(metadata.schema_json, mode),
         partition_columns=metadata.partition_columns,
         mode=mode,
-        greatest_id=_greatest_id(metadata),
+        max_id=_max_id(metadata),
     )
     for name in schema.partition_columns:
         schema.field(name)
@@ -91,7 +91,7 @@ def mapping_mode(metadata: Metadata) -> Mode:
     return cast("Mode", mode)
 
 
-def _greatest_id(metadata: Metadata) -> int | None:
+def _max_id(metadata: Metadata) -> int | None:
     try:
         return int(metadata.configuration["delta.columnMapping.maxColumnId"])
     except (KeyError, ValueError):

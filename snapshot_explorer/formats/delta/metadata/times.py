@@ -13,12 +13,13 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.absent_versions import absent_version_error
 from snapshot_explorer.formats.delta.metadata.actions import broken_line, check_is_commit
 from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
-from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, missing_version
+from snapshot_explorer.formats.delta.metadata.log_segment import LogListing
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.limits import Limits
@@ -42,7 +43,7 @@ class Clock:
     first: int | None
     """The first version with its own timestamp; None if no version has one."""
     begins: int | None
-    """The commit time of that version, in milliseconds since 1970; None if all versions have one, or none."""
+    """The commit time of that version, in milliseconds since 1970; None if all versions have one, or none has."""
 
     def carries(self, version: int) -> bool:
         """Return whether a version has its own timestamp."""
@@ -167,7 +168,7 @@ class ListedTimes:
             )
         lacks = "a commitInfo without inCommitTimestamp" if version in infos else "no commitInfo"
         return CorruptTableError(
-            f"{path} holds {lacks}, and the table has {_ENABLED}=true, by which each commit carries its time "
+            f"{path} contains {lacks}, and the table has {_ENABLED}=true, by which each commit carries its time "
             f"(DELTA_MISSING_COMMIT_INFO, DELTA_MISSING_COMMIT_TIMESTAMP). {advice}"
         )
 
@@ -187,9 +188,9 @@ class Times:
     def committed_at(self, versions: Sequence[int]) -> list[datetime]:
         """Return the commit time of each version, aware, UTC, in milliseconds.
 
-        From the listing alone where the time is that of the commit file, adjusted over all commit files that are
-        there. The commit file itself is read if it contains the time, or if the storage reports no times: then the
-        writer's clock counts.
+        If the time is that of the commit file, adjusted over all existing commit files, the listing is sufficient. The
+        commit file is read if it contains the time, or if the storage reports no times: then the writer's clock is
+        used.
         """
         listed = self._listed(versions)
         readable = [version for version in versions if version in listed.paths and listed.reads_commit_file(version)]
@@ -221,9 +222,7 @@ class Times:
             result = self._of(self._log.refresh())
         for version in versions:
             if version not in result.versions:
-                if result.versions:
-                    raise missing_version(version, result.versions)
-                raise SnapshotNotFoundError(f"Version {version} does not exist: {self._storage.root} has no versions.")
+                raise absent_version_error(self._storage.root, version, sorted(result.versions))
         return result
 
     def _of(self, listing: LogListing) -> ListedTimes:

@@ -12,7 +12,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_rows import SharedRows, equal_rows
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
-from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, parts
 from snapshot_explorer.formats.delta.metadata.locations import is_absolute
 from snapshot_explorer.formats.delta.metadata.partitions import DeltaPartitions, partitions_of
 from snapshot_explorer.formats.delta.metadata.records import DeltaState
@@ -204,8 +204,9 @@ def _is_plain(data_type: DeltaDataType) -> bool:
     """Return whether every field in a type is stored under its own name and has no other type in old files."""
     if data_type.element is None and not data_type.fields:
         return data_type.root != "variant" and data_type.char_length is None
-    here = all(field.stored == field.name and not field.changes and _is_plain(field.type) for field in data_type.fields)
-    return here and all(_is_plain(part) for part in (data_type.key, data_type.element) if part)
+    if any(field.stored != field.name or field.changes for field in data_type.fields):
+        return False
+    return all(map(_is_plain, parts(data_type)))
 
 
 def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[DeltaDataFile]:

@@ -39,7 +39,7 @@ def read(
         columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
             them the batches hold rows without columns.
         predicate: Row groups in which no row matches it may be left out.
-        removals: Called if a file does not exist; see `Removals`.
+        removals: For the error if a file does not exist.
     """
     yield from _read(storage, split, columns, {}, predicate, removals)
 
@@ -56,7 +56,7 @@ def read_rows(
 
     Args:
         keep: Positions by path (`DataFile.path`), ascending: these rows are read, even if a deletion vector removes
-            them. Row groups without one are not read. Other files are read as usual.
+            them. Row groups without such a row are not read. Other files are read as usual.
     """
     yield from _read(storage, split, columns, keep, None, removals)
 

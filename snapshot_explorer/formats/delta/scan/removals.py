@@ -1,4 +1,4 @@
-"""Which version removed a file that does not exist any more."""
+"""Which version removed a file that no longer exists."""
 
 import pyarrow as pa
 

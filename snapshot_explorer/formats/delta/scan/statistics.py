@@ -39,7 +39,7 @@ _FLOAT_DIGITS = 15
 """Decimals with up to this many digits survive a writer that converts them to floating point numbers."""
 _DIGITS = 76
 _MILLI = 999
-"""Microseconds by which a greatest timestamp may have been cut."""
+"""Microseconds by which the maximum of a timestamp may have been truncated."""
 _DATE_LENGTH = 10
 _DAY_MICROS = 86_400_000_000
 _LOST_DAYS = (-141_438, -141_426)
@@ -62,8 +62,8 @@ class End:
     def is_known(self) -> bool:
         """Whether the statistics bound the column's values.
 
-        A number of 32 bits is spelled in fewer digits than the same number of 64 bits has: so where a column was
-        widened from one to the other, the spelled one may lie on either side. Those of a char(n) lack its spaces.
+        A float of 32 bits is written with fewer digits than the same number of 64 bits, so after a column was widened,
+        the written bound may be on either side of the value. Bounds of a char(n) lack its spaces.
         """
         widened = self.field.type.root == "double" and any(change.before == "float" for change in self.field.changes)
         is_whole = self.field.type.char_length is None and self.field.collation is None
@@ -105,7 +105,7 @@ def _integer(value: object, end: End) -> int | None:
 
 
 def _float(value: object, end: End) -> float | None:
-    """Return a number; None for NaN and infinities, which are text and may mean any value."""
+    """Return a number; None for NaN and infinities, which are stored as text and may stand for any value."""
     number = float(value) if isinstance(value, int | float | str) else np.nan
     return number if abs(number) <= _MAXIMA[end.field.type.root] else None
 
@@ -216,8 +216,8 @@ def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.T
     """Return the FILES frame with `lower`, `upper` and `null_count`: structs with a field per column of the table.
 
     Columns have their logical names. Null is unknown: no statistics, a type without order, a struct. Bounds of text may
-    be truncated: the minimum is then a lower bound, the greatest an upper one; likewise in files with deleted rows.
-    Partition columns have their only value.
+    be truncated: the minimum is then a lower bound, the maximum an upper bound; so are those of files with deleted
+    rows. Partition columns have their only value.
     """
     return with_bounds(frame, bounds_of(adds, metadata))
 
@@ -225,8 +225,8 @@ def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.T
 def bounds_in(adds: pa.Table, names: Sequence[str], schema: DeltaSchema, written: DeltaSchema) -> Bounds:
     """Return bounds of columns of a schema in files that were added under another schema of the table.
 
-    Bounds that a writer may have rounded are widened. Unknown are those of columns that had another type, and all
-    where the table was partitioned otherwise.
+    Bounds that a writer may have rounded are widened. Bounds of columns that had another type are unknown; all are if
+    the table had other partition columns.
     """
     chosen = frozenset(names)
     fields = [field for field in schema.fields if field.name in chosen and is_known(field.type)]
@@ -346,13 +346,13 @@ class _Columns:
             result = pc.if_else(self._has_text, result, stored.cast(pa.int64()))
         if self._are_tight is None:
             return result
-        # With deleted rows only the null counts of none and all are exact.
+        # After deletes, only null counts of no row and of all rows are exact.
         meant = [self._are_tight, pc.equal(result, 0), pc.equal(result, self._rows)]
         sure = functools.reduce(pc.or_, (pc.fill_null(item, False) for item in meant))  # noqa: FBT003 - pyarrow's
         return pc.if_else(sure, result, pa.scalar(None, pa.int64()))
 
     def _tight(self, slow: Sequence[Mapping[str, Any]], flags: pa.Array | None) -> pa.Array | None:
-        """Return for each file whether its bounds are exact; None if those of all are."""
+        """Return for each file whether its bounds are exact; None if all are."""
         tight = _part(self._fast, "tightBounds")
         if tight is None:
             tight = pa.array([stats.get("tightBounds") is not False for stats in slow], pa.bool_())
@@ -371,7 +371,7 @@ def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
 
 
 def _flattened(values: pa.Array | None) -> Mapping[str, Mapping[str, pa.Array]]:
-    """Return for each kind of statistics the arrays of its columns, by name; without names that are there twice."""
+    """Return for each kind of statistics the arrays of its columns, by name, without duplicate names."""
     result: dict[str, dict[str, pa.Array]] = {}
     for name in (*_ENDS, "nullCount"):
         part = _part(values, name)
@@ -393,9 +393,9 @@ def _object(value: object) -> Mapping[str, object]:
 _ENDS = ("minValues", "maxValues")
 _BLOCK = 1 << 22
 _FEW = 32
-"""Texts that take less time one by one."""
+"""The number of texts up to which parsing them one by one is faster."""
 _AT_ONCE = 50_000
-"""Texts that are parsed at the same time."""
+"""The number of texts that are parsed together."""
 _EXACT_DIGITS = 15
 
 
@@ -404,7 +404,7 @@ def parsed_columns(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructAr
 
     Args:
         texts: JSON; null becomes null.
-        fields: The columns wanted, under their stored names.
+        fields: The columns, under their stored names.
     """
     present = texts.drop_null()
     # A text of several lines would be several rows.
@@ -502,8 +502,8 @@ def _typed(statistics: pa.Table, fields: Sequence[DeltaField]) -> pa.StructArray
         ends = single_chunk(statistics.column(name))
         parts = ends.flatten() if ordered else ()
         values = [part.cast(arrow_type(field.type)) for part, field in zip(parts, ordered, strict=True)]
-        kinds = [pa.field(field.stored, value.type) for field, value in zip(ordered, values, strict=True)]
-        columns.append(pa.StructArray.from_arrays(values, fields=kinds) if values else pa.nulls(len(statistics)))
+        children = [pa.field(field.stored, value.type) for field, value in zip(ordered, values, strict=True)]
+        columns.append(pa.StructArray.from_arrays(values, fields=children) if values else pa.nulls(len(statistics)))
     columns.append(statistics.column("nullCount"))
     names = ["tightBounds", *_ENDS, "nullCount"]
     return pa.StructArray.from_arrays([single_chunk(column) for column in columns], names=names)

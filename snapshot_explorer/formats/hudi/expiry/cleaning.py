@@ -297,8 +297,8 @@ def _holders(
     saved = {version: paths_of(lifetimes, old & live_at(lifetimes, version)) for version in savepoints}
     rows = []
     others = frozenset().union(*saved.values())
-    rows.append(holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept - others))
+    rows.append(holder("kept versions", None, version=None, sizes=sizes, paths=kept, exclusive=kept - others))
     for version, held in saved.items():
         elsewhere = kept.union(*(paths for number, paths in saved.items() if number != version))
-        rows.append(holder("tag", str(version), version=version, sizes=sizes, held=held, exclusive=held - elsewhere))
+        rows.append(holder("tag", str(version), version=version, sizes=sizes, paths=held, exclusive=held - elsewhere))
     return pa.Table.from_pylist(rows, frames.HOLDERS)

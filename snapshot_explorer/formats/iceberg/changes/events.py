@@ -62,7 +62,7 @@ class IcebergEvents:
     removed: tuple[Part, ...]
     added: tuple[Part, ...]
     ordinal: int
-    """The place of the commit among those of the range that changed rows, from 0."""
+    """The index of the commit among those of the range that changed rows, from 0."""
     snapshot_id: int
     version: int
     committed_at: datetime
@@ -125,10 +125,10 @@ def _rows(reader: RowReader, parts: Sequence[Part], fields: Sequence[IcebergFiel
 def _net_changes(
     reader: RowReader, events: IcebergEvents, fields: Sequence[IcebergField]
 ) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int8]]]:
-    """Yield the rows that are on one side only, each as often as it is there more often than on the other."""
+    """Yield the rows that are on one side only, each as many times as its count exceeds that on the other side."""
     columns = events.context.schema.fields
     every = [*columns, ROW_ID] if events.context.has_row_ids else [*columns]
-    # Two columns of the table may have the names of metadata columns: places count.
+    # Two columns of the table may have the names of metadata columns: columns are found by position.
     schema = pa.schema([arrow_field(field).with_name(str(index)) for index, field in enumerate(every)])
     sides = [
         pa.Table.from_batches(

@@ -35,14 +35,14 @@ def splits_between(
 ) -> list[Split]:
     """Return splits of the rows that changed after `first` up to `last`, under the table's current schema.
 
-    They come by version, and of a version by partition, deletes before inserts. A row that a commit only wrote again is
-    no change, nor is a compaction. Reads the manifests of a version and the one before, and of appends their own.
+    They come by version, and of a version by partition, deletes before inserts. Neither a row that a commit only
+    rewrote nor a compaction is a change. Reads the manifests of a version and the one before, and of appends their own.
 
     Args:
         first: The version before the first included one.
         last: The last included version.
         mode: `auto` and `delta`: by commit. `diff`: the rows of `last` against those of `first`.
-        predicate: Which rows are wanted; files without any are left out.
+        predicate: The rows to return; files without any are left out.
     """
     if mode == "changelog":
         raise no_changelog()
@@ -95,7 +95,7 @@ def _range_read(source: Source, predicate: Predicate | None) -> _RangeRead:
     taken = sorted(names.intersection((ROW_KIND, *HIDDEN.names)))
     if taken:
         raise refusal(CHANGE_COLUMN_CONFLICT, column=taken[0])
-    # By the row ids on both sides updates are told from deletes and inserts: neither side may lack files then.
+    # Row ids on both sides distinguish updates from deletes and inserts, so neither side may lack files.
     is_safe = source.metadata.format_version < FIRST_WITH_ROW_IDS
     return _RangeRead(schema=raw, predicate=predicate.on(names) if predicate is not None and is_safe else None)
 
@@ -155,7 +155,7 @@ def _difference(before: _State, after: _State, commit: IcebergEvents) -> Iterato
         _Side(split=split, part=part) for path, split in before.items() for part in _gone(split, after.get(path))
     ]
     added = [_Side(split=split, part=part) for path, split in after.items() for part in _gone(split, before.get(path))]
-    # Rows keep their partition, but not under another spec.
+    # A row stays in its partition unless the spec changed.
     is_uniform = len({side.part.live.spec_id for side in (*removed, *added)}) == 1
     groups: dict[object, tuple[list[_Side], list[_Side]]] = {}
     for index, sides in enumerate((removed, added)):
@@ -183,7 +183,7 @@ class _Side:
 
 
 def _gone(split: Split, other: Split | None) -> Iterator[Part]:
-    """Yield the rows of a file that another version lacks; nothing where its deletes show that there are none."""
+    """Yield the rows of a file that another version lacks; nothing if its deletes show that it lacks none."""
     live = plan_of(split)
     if other is None:
         yield Part(live=live)

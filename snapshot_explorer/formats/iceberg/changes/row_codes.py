@@ -16,7 +16,7 @@ Codes = npt.NDArray[np.int64]
 def row_codes(columns: Sequence[pa.ChunkedArray | pa.Array], rows: int) -> Codes:
     """Return a number per row, equal where all columns are.
 
-    Nulls are equal, all NaN are one, 0.0 and -0.0 are two. Entries of maps have no order.
+    Nulls are equal, and so are all NaN; 0.0 and -0.0 differ. Entries of maps have no order.
     """
     codes = np.zeros(rows, np.int64)
     for column in columns:
@@ -32,7 +32,7 @@ def _paired(left: Codes, right: Codes) -> Codes:
 
 
 def _codes(values: pa.Array) -> Codes:
-    """Return a number per value, from 0 on; less than there are values, so that pairs of numbers fit 64 bits."""
+    """Return a number per value, from 0 up to the number of values, so that pairs of numbers fit 64 bits."""
     if pa.types.is_null(values.type):
         return np.zeros(len(values), np.int64)
     if isinstance(values, pa.StructArray):

@@ -25,13 +25,13 @@ _WORD = 4
 _MIN_BYTES = 3 * _WORD + 8
 _MAX_BYTES = 1 << 28
 _SMALL = 1 << 20
-"""Bytes of a file that is in memory when it has been opened, also a remote one."""
+"""The size up to which an opened file is in memory, even a remote one."""
 _FOOTER_MAGIC = b"PFA1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergVector:
-    """The place of a deletion vector. Picklable."""
+    """The location of a deletion vector. Picklable."""
 
     location: str
     offset: int
@@ -60,19 +60,21 @@ def vector_of(
     """
     if offset is None or size_bytes is None or offset < 0 or size_bytes < _MIN_BYTES or cardinality < 0:
         raise CorruptTableError(
-            f"A manifest describes a deletion vector of {data_path} in {location} that cannot be: it begins at "
+            f"A manifest describes a deletion vector of {data_path} in {location} that is not valid: it begins at "
             f"{offset}, has {size_bytes} bytes and deletes {cardinality} rows. Compare the manifest with a copy of the "
             "table."
         )
     if size_bytes > _MAX_BYTES:
-        raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size_bytes, most=_MAX_BYTES)
+        raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size_bytes, limit=_MAX_BYTES)
     return IcebergVector(
         location=location, offset=offset, size_bytes=size_bytes, cardinality=cardinality, file_bytes=file_bytes
     )
 
 
 def deleted(storage: Storage, vector: IcebergVector, data_path: str, rows: int) -> Positions:
-    """Return the positions of the rows that a vector deletes, ascending. Reads a small file whole, else its bytes.
+    """Return the positions of the rows that a vector deletes, ascending.
+
+    Reads a small file whole, of a large one only the bytes of the vector.
 
     Args:
         rows: The row count of the data file: all positions must be below it.
@@ -130,7 +132,7 @@ def _check_footer(rest: bytes, vector: IcebergVector, data_path: str) -> None:
 def _positions(blob: bytes, vector: IcebergVector, rows: int) -> Positions:
     """Return the positions of a blob: its length, magic number, bitmap and checksum."""
     if len(blob) != vector.size_bytes:
-        raise CorruptBytesError(f"the file ends {vector.size_bytes - len(blob)} bytes before it does")
+        raise CorruptBytesError(f"the file ends {vector.size_bytes - len(blob)} bytes before the end of the vector")
     length = int.from_bytes(blob[:_WORD], "big")
     if length != len(blob) - 2 * _WORD:
         raise CorruptBytesError(f"its length is {length}, but the manifest records {len(blob) - 2 * _WORD}")

@@ -30,7 +30,7 @@ _BATCH_ROWS = 1 << 18
 _BLOCK_ROWS = 1 << 16
 """Rows that are looked up at once: intermediate results of more would not fit the processor's cache."""
 _MAX_DENSE = 1 << 24
-"""The widest range of integers in which each has its own place in a table."""
+"""The widest range of integers that is looked up in a table with an element for each."""
 _NAN_32, _NAN_64 = np.int32(0x7FC0_0000), np.int64(0x7FF8_0000_0000_0000)
 
 
@@ -72,8 +72,8 @@ def read_equality_deletes(
         for rows in read(source, fields, {}, size=_BATCH_ROWS):
             for column, values, parts in zip(columns, rows.columns, columns_parts, strict=True):
                 parts.append(comparable(leaf(values, column.path)))
-    kinds = [comparable(pa.array([], arrow_type(column.path[-1].type))).type for column in columns]
-    return [pa.chunked_array(parts, dtype) for parts, dtype in zip(columns_parts, kinds, strict=True)]
+    dtypes = [comparable(pa.array([], arrow_type(column.path[-1].type))).type for column in columns]
+    return [pa.chunked_array(parts, dtype) for parts, dtype in zip(columns_parts, dtypes, strict=True)]
 
 
 def check_columns(columns: Iterable[EqualityColumn]) -> None:
@@ -92,7 +92,7 @@ def check_columns(columns: Iterable[EqualityColumn]) -> None:
 def comparable(values: pa.Array) -> pa.Array:
     """Return values of which two are equal if Iceberg's are.
 
-    All NaN are one, and 0.0 and -0.0 are two.
+    All NaN are equal; 0.0 and -0.0 differ.
 
     Source: `JavaHash` and `Comparators`, which compare boxed floats.
     """
@@ -136,7 +136,8 @@ class DeletedRows:
         self._first = numbers[0]
         sizes = [len(content[0]) for content in contents]
         self._newest = np.zeros(int(joined.max(initial=-1)) + 1, np.int64)
-        self._newest[joined] = np.repeat(np.asarray(numbers, np.int64), sizes)  # of equal rows the last, newest, stays
+        # Of equal rows the last one, which is the newest, is kept.
+        self._newest[joined] = np.repeat(np.asarray(numbers, np.int64), sizes)
 
     def contains(self, columns: Sequence[pa.Array], sequence_number: int) -> Mask:
         """Return for each row of a data file whether it is deleted.
@@ -189,7 +190,7 @@ class _DistinctValues:
         self.size = len(values)
 
     def codes(self, values: pa.Array) -> Codes:
-        """Return the number of each value; -1 for a value that is none of them. Null is a value."""
+        """Return the number of each value; -1 for any other value. Null is a value, too."""
         indices = pc.index_in(values, value_set=self._values, skip_nulls=False)
         return np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False), np.int64)
 
@@ -230,7 +231,8 @@ class _IntegerRange:
         is_contained: Mask = np.empty(len(numbers), np.bool_)
         for start in range(0, len(numbers), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)
-            # Both ends of the table are false. The difference to a number far away may wrap around, to one far away.
+            # The first and the last element of the table are false. The difference to a distant number may wrap
+            # around, but only to another distant one.
             self._table.take(numbers[block] - self._before, mode="clip", out=is_contained[block])
         if values.null_count:
             is_contained[is_null] = self._has_null

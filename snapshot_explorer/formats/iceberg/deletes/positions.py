@@ -56,13 +56,13 @@ class PositionDeletes:
         return int(self.positions.nbytes) + sum(len(path) for path in self.ranges)
 
     def of(self, path: str) -> Positions:
-        """Return the positions of a data file, ascending; a position may be there several times."""
+        """Return the positions of a data file, ascending; a position may occur several times."""
         begin, end = self.ranges.get(path, (0, 0))
         return self.positions[begin:end]
 
 
 def read_position_deletes(storage: Storage, file: File) -> PositionDeletes:
-    """Return the content of a position delete file. Reads it whole, but for the column `row`.
+    """Return the content of a position delete file. Reads all of it except the column `row`.
 
     A file of another size than its manifest records is read if the manifest records its first and last path, without
     their folders, and its first and last position: releases of Iceberg before 1.12 that copy a table to another path
@@ -96,7 +96,7 @@ def _bounds(paths: pa.DictionaryArray, positions: Positions) -> _Bounds | None:
 
 
 def _recorded_bounds(file: File) -> _Bounds | tuple[()]:
-    """Return these bounds by the manifest; nothing if it does not record all of them."""
+    """Return these bounds as the manifest records them; None if it does not record all of them."""
     paths, positions = file.path_bounds, file.position_bounds
     if paths is None or positions is None:
         return ()
@@ -109,11 +109,11 @@ def _name(path: bytes) -> bytes:
 
 
 def _content(source: IcebergOpenFile) -> tuple[pa.DictionaryArray, Positions]:
-    """Return the paths and positions of a delete file. The dictionary holds each path once."""
-    how = projection((_PATH, _POSITION), source.fields, {}, source.file.location)
-    path_name, position_name = (stored.name for _, stored in how.targets if stored is not None)
+    """Return the paths and positions of a delete file. The dictionary contains each path once."""
+    columns = projection((_PATH, _POSITION), source.fields, {}, source.file.location)
+    path_name, position_name = (stored.name for _, stored in columns.targets if stored is not None)
     paths, positions = [pa.array([], pa.string()).dictionary_encode()], [NOTHING]
-    for batch in batches(source, how, None, source.rows, size=_BATCH_ROWS):
+    for batch in batches(source, columns, None, source.rows, size=_BATCH_ROWS):
         path, position = batch.column(path_name), batch.column(position_name)
         if path.null_count or position.null_count:
             # A row without path or position deletes nothing.
@@ -131,7 +131,7 @@ def _is_sorted(codes: npt.NDArray[np.int64], positions: Positions) -> bool:
 
 
 def merged(parts: list[Positions]) -> Positions:
-    """Return positions of several deletes as one ascending array, each once."""
+    """Return the distinct positions of several deletes, ascending."""
     present = [positions for positions in parts if len(positions)]
     if not present:
         return NOTHING

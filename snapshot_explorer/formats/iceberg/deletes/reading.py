@@ -18,7 +18,7 @@ from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Storage
 
 _MAX_BYTES = 512 * 2**20
-"""The content of delete files that is kept, in memory."""
+"""The size of the cached content of delete files, in memory."""
 
 
 class _Sized(Protocol):
@@ -30,7 +30,7 @@ S = TypeVar("S", bound=_Sized)
 
 
 class DeleteReader:
-    """Reads delete files, and keeps those that were used last. Safe to use from several threads."""
+    """Reads delete files, and caches those that were used last. Safe to use from several threads."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -40,7 +40,7 @@ class DeleteReader:
         self._lock = Lock()
 
     def positions(self, deletes: Deletes, path: str, rows: int) -> Positions:
-        """Return the deleted positions of a data file, ascending, each once, without those of equality deletes."""
+        """Return the distinct deleted positions of a data file, ascending, without those of equality deletes."""
         if deletes.vector is not None:
             return deletion_vectors.deleted(self._storage, deletes.vector, path, rows)
         if not deletes.positions:
@@ -69,7 +69,7 @@ class DeleteReader:
         return self._kept(f"equality {equality_set.key}", made)
 
     def _kept(self, key: str, make: Callable[[], S]) -> S:
-        """Return a value that is read once, and forget those that were not used for longest."""
+        """Return a cached value, or make it; the values that were not used for longest are dropped."""
         result = self._values.get(key, make)
         with self._lock:
             self._total += result.size_bytes - self._sizes.pop(key, 0)

@@ -50,7 +50,7 @@ def named_files(source: Source, listed: pa.Array) -> NamedFiles:
     return NamedFiles(
         paths=below_root(source.storage, pa.chunked_array(parts)),
         unread=tuple(unread),
-        notes=(f"{locations.note} Files left at the recorded place were not searched.",) if locations.note else (),
+        notes=(f"{locations.note} Files left at the recorded location were not searched.",) if locations.note else (),
     )
 
 

@@ -250,7 +250,7 @@ def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnaps
     named = [ref for ref in kept.refs if ref.name != (history.branch or MAIN)][:_MAX_HOLDERS]
     of_refs = {ref.snapshot_id for ref in named if not ref.is_branch}
     in_history = [snapshot for snapshot in kept.snapshots if snapshot in history.numbers and snapshot not in of_refs]
-    held: dict[tuple[str, str | None], tuple[Mask, int | None]] = {
+    masks: dict[tuple[str, str | None], tuple[Mask, int | None]] = {
         ("kept versions", None): (reached.files(in_history), None)
     }
     for ref in named:
@@ -259,11 +259,11 @@ def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnaps
         if ref.is_branch:
             ids = [item.id for item in _ancestry(history.metadata, ref.snapshot_id) if item.id in kept.snapshots]
         key = ("branch" if ref.is_branch else "tag", ref.name)
-        held[key] = (reached.files(ids), history.numbers.get(ref.snapshot_id, number))
-    counts = np.sum([mask for mask, _ in held.values()], axis=0)
+        masks[key] = (reached.files(ids), history.numbers.get(ref.snapshot_id, number))
+    counts = np.sum([mask for mask, _ in masks.values()], axis=0)
     sizes = reached.sizes()
     rows = []
-    for (kind, name), (mask, version) in held.items():
+    for (kind, name), (mask, version) in masks.items():
         old = mask & ~newest
         alone = old & (counts == 1)
         rows.append(

@@ -88,32 +88,33 @@ def _check_optional(field: IcebergField, path: str) -> None:
         )
 
 
-def projected(batch: pa.RecordBatch, how: Projection, rows: int) -> list[pa.Array]:
+def projected(batch: pa.RecordBatch, projection: Projection, rows: int) -> list[pa.Array]:
     """Return the requested columns of rows of a data file, in the Arrow types of the table.
 
     Args:
-        batch: Rows with the columns of `how.names`, and maybe others.
+        batch: Rows with the columns `projection.names`, and maybe others.
     """
     result = []
-    for field, source in how.targets:
+    for field, source in projection.targets:
         if source is None:
-            result.append(_absent(field, how.constants, rows))
+            result.append(_absent(field, projection.constants, rows))
             continue
         try:
-            result.append(_conform(batch.column(source.name), field, source, how))
+            result.append(_conform(batch.column(source.name), field, source, projection))
         except CorruptTableError:
             raise
         except UnsupportedFeatureError as error:
             raise UnsupportedFeatureError(
-                f"The column {field.name!r} of the data file {how.path} cannot be read as {type_text(field.type)}: "
-                f"{error}. Leave the column out with columns=[...], or read it with Iceberg's own readers."
+                f"The column {field.name!r} of the data file {projection.path} cannot be read as "
+                f"{type_text(field.type)}: {error}. Leave the column out with columns=[...], or "
+                "read it with Iceberg's own readers."
             ) from error
         except (pa.ArrowException, KeyError, ValueError) as error:
             if "out of range" in str(error) and pa.types.is_timestamp(arrow_type(field.type)):
                 raise
             raise CorruptTableError(
-                f"The column {field.name!r} of the data file {how.path} cannot be read as {type_text(field.type)}: "
-                f"{error}."
+                f"The column {field.name!r} of the data file {projection.path} cannot be read as "
+                f"{type_text(field.type)}: {error}."
             ) from error
     return result
 
@@ -137,7 +138,7 @@ def _is_exact(stored: pa.DataType, data_type: IcebergDataType) -> bool:
     )
 
 
-def _conform(values: pa.Array, field: IcebergField, source: FileField, how: Projection) -> pa.Array:
+def _conform(values: pa.Array, field: IcebergField, source: FileField, projection: Projection) -> pa.Array:
     data_type = field.type
     target = arrow_type(data_type)
     if _is_exact(values.type, data_type):
@@ -145,11 +146,11 @@ def _conform(values: pa.Array, field: IcebergField, source: FileField, how: Proj
     values = plain(values)
     match data_type.root:
         case "struct":
-            return _struct(values, data_type, source, how)
+            return _struct(values, data_type, source, projection)
         case "list":
-            return _list(values, data_type, source, how)
+            return _list(values, data_type, source, projection)
         case "map":
-            return _map(values, data_type, source, how)
+            return _map(values, data_type, source, projection)
         case "variant":
             return _variant(values, data_type, target)
         case "unknown":
@@ -161,36 +162,36 @@ def _other_type(values: pa.Array, data_type: IcebergDataType) -> UnsupportedFeat
     return refusal(FILES_OF_OTHER_TYPES, stored=values.type, type=type_text(data_type))
 
 
-def _struct(values: pa.Array, data_type: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
+def _struct(values: pa.Array, data_type: IcebergDataType, source: FileField, projection: Projection) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise _other_type(values, data_type)
     by_id = {child.id: index for index, child in enumerate(source.children) if child.id is not None}
     children = []
     for field in data_type.fields:
-        index = None if field.id in how.constants or field.type.root == "unknown" else by_id.get(field.id)
+        index = None if field.id in projection.constants or field.type.root == "unknown" else by_id.get(field.id)
         if index is None:
-            if field.id not in how.constants:
-                _check_optional(field, how.path)
-            children.append(_absent(field, how.constants, len(values)))
+            if field.id not in projection.constants:
+                _check_optional(field, projection.path)
+            children.append(_absent(field, projection.constants, len(values)))
         else:
-            children.append(_conform(values.field(index), field, source.children[index], how))
+            children.append(_conform(values.field(index), field, source.children[index], projection))
     return with_fields(values, arrow_type(data_type), children)
 
 
-def _list(values: pa.Array, data_type: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
+def _list(values: pa.Array, data_type: IcebergDataType, source: FileField, projection: Projection) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
         raise _other_type(values, data_type)
     values = as_list(values)
-    items = _conform(values.values, data_type.fields[0], source.children[0], how)
+    items = _conform(values.values, data_type.fields[0], source.children[0], projection)
     return with_items(values, arrow_type(data_type), items)
 
 
-def _map(values: pa.Array, data_type: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
+def _map(values: pa.Array, data_type: IcebergDataType, source: FileField, projection: Projection) -> pa.Array:
     if not isinstance(values, pa.MapArray):
         raise _other_type(values, data_type)
     key, value = data_type.fields
-    keys = _conform(values.keys, key, source.children[0], how)
-    items = _conform(values.items, value, source.children[1], how)
+    keys = _conform(values.keys, key, source.children[0], projection)
+    items = _conform(values.items, value, source.children[1], projection)
     return with_entries(values, arrow_type(data_type), keys, items)
 
 

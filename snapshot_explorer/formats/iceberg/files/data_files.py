@@ -261,19 +261,20 @@ def read(
     """Yield the rows of a file in file order.
 
     Args:
-        fields: The columns. No others are decoded, but in Avro files.
+        fields: The columns. No others are decoded, except in Avro files.
         constants: Columns that are constant in the file.
         keep: Positions, ascending: of parquet files only row groups with one of them are read, whole. None reads all.
         predicate: A condition on the columns: row groups whose statistics rule out each row are not read.
-        size: The most rows at once, None for as many as memory allows; stripes of ORC files are read whole.
+        size: The maximum number of rows per batch; None for as many as memory allows. Stripes of ORC files are read
+            whole.
     """
-    how = open_file.layouts.projection(fields, open_file.fields, constants, open_file.file.location)
-    log.debug("reading %s of %s", how.names, open_file.file.location)
-    for groups, start, rows in _runs(open_file, how, keep, predicate):
+    columns = open_file.layouts.projection(fields, open_file.fields, constants, open_file.file.location)
+    log.debug("reading %s of %s", columns.names, open_file.file.location)
+    for groups, start, rows in _runs(open_file, columns, keep, predicate):
         at = start
-        for batch in batches(open_file, how, groups, rows, size=size):
-            is_exact = how.is_exact and batch.schema.names == how.names
-            values = batch if is_exact else projected(batch, how, batch.num_rows)
+        for batch in batches(open_file, columns, groups, rows, size=size):
+            is_exact = columns.is_exact and batch.schema.names == columns.names
+            values = batch if is_exact else projected(batch, columns, batch.num_rows)
             yield Rows(start=at, count=batch.num_rows, values=values)
             at += batch.num_rows
         if at != start + rows:
@@ -284,7 +285,7 @@ def read(
 
 
 def _runs(
-    open_file: IcebergOpenFile, how: Projection, keep: Positions | None, predicate: Predicate | None
+    open_file: IcebergOpenFile, columns: Projection, keep: Positions | None, predicate: Predicate | None
 ) -> Iterator[tuple[list[int] | None, int, int]]:
     """Yield row groups to read together: their numbers, None for all; the position of the first row; the row count."""
     reader = open_file.reader
@@ -295,26 +296,32 @@ def _runs(
     metadata = reader.reader.metadata
     as_stored = {
         field.name: pa.field(stored.name, stored.type)
-        for field, stored in how.targets
+        for field, stored in columns.targets
         if stored is not None and stored.type == arrow_type(field.type)
     }
     yield from row_groups.runs(metadata, keep, row_groups.matching(metadata, as_stored, predicate))
 
 
 def batches(
-    open_file: IcebergOpenFile, how: Projection, groups: list[int] | None, rows: int, *, size: int | None = BATCH_ROWS
+    open_file: IcebergOpenFile,
+    columns: Projection,
+    groups: list[int] | None,
+    rows: int,
+    *,
+    size: int | None = BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows of a file in file order, with the columns of a projection in the types of the file.
 
     Args:
         groups: The row groups of a parquet file; None for the whole file.
-        size: The most rows at once, None for as many as memory allows; stripes of ORC files are read whole.
+        size: The maximum number of rows per batch; None for as many as memory allows. Stripes of ORC files are read
+            whole.
     """
-    names, reader = how.names, open_file.reader
+    names, reader = columns.names, open_file.reader
     if not names:
         yield from bare_batches(rows, size or BATCH_ROWS)
     elif isinstance(reader, OrcFile):
-        yield from reader.batches(names, _micros(how))
+        yield from reader.batches(names, _micros(columns))
     elif isinstance(reader, Container):
         from snapshot_explorer.formats.iceberg.files import avro_rows  # noqa: PLC0415 - for fastavro
 
@@ -330,10 +337,10 @@ def batches(
             yield from reader.reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
 
 
-def _micros(how: Projection) -> frozenset[str]:
+def _micros(columns: Projection) -> frozenset[str]:
     """Return the columns of a file whose times are in microseconds in the table."""
     return frozenset(
         stored.name
-        for field, stored in how.targets
+        for field, stored in columns.targets
         if stored is not None and field.type.root in ("timestamp", "timestamptz")
     )

@@ -90,7 +90,7 @@ def _kinds(operation: pa.Array, is_replaced: pa.Array, recorded: Mapping[str, pa
     replaced data files, or added deletes, is an update.
 
     Args:
-        is_replaced: Which ones replaced whole partitions, or are the first commit.
+        is_replaced: For each whether it replaced whole partitions, or is the first commit.
         recorded: The counters in their summaries.
     """
     has_removed, has_deletes = (
@@ -111,7 +111,7 @@ def _kinds(operation: pa.Array, is_replaced: pa.Array, recorded: Mapping[str, pa
 def _counts(
     summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str], recorded: Mapping[str, pa.Array]
 ) -> dict[str, pa.Array]:
-    """Return the counts in summaries, which have these keys. A counter that is absent is 0, if there is any."""
+    """Return the counts in summaries with these keys. An absent counter is 0 if the summary has any counter."""
     counters = frozenset(name for name in summary_keys if name.startswith(_COUNTERS))
     uncounted = pa.array(list(map(counters.isdisjoint, summaries)), pa.bool_())
     has_positions, has_deletes, has_old_positions = (
@@ -127,7 +127,7 @@ def _counts(
 
 
 def _recorded_counts(summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str]) -> dict[str, pa.Array]:
-    """Return the counters of summaries, which have these keys; null where one is absent, or is not a count."""
+    """Return the counters of summaries with these keys; null where one is absent, or is not a count."""
     every = (*_COUNTS.values(), *_POSITIONS, *_DELETE_FILES, *_TOTALS)
     names, count = [name for name in every if name in summary_keys], len(summaries)
     texts = pa.array([summary.get(name) for name in names for summary in summaries], pa.string())

@@ -13,15 +13,15 @@ from snapshot_explorer.formats.iceberg.metadata.entries import EQUALITY_DELETES,
 
 _FILE_PATH = 2147483546
 """The field id of the column of position deletes that names the data file."""
-_Places = npt.NDArray[np.int64]
+_Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applying:
     """Pairs of a data file and a delete file that applies to it, sorted by both."""
 
-    data: _Places
-    deletes: _Places
+    data: _Indices
+    deletes: _Indices
     """The row of the delete file in `IcebergLiveFiles.deletes`."""
 
 
@@ -88,7 +88,7 @@ def _text(values: pa.Array) -> pa.Array:
         return pa.nulls(len(values), pa.string())
 
 
-def _pairs_by_path(files: "_Files", named: pa.Array) -> tuple[_Places, _Places]:
+def _pairs_by_path(files: "_Files", named: pa.Array) -> tuple[_Indices, _Indices]:
     indices = pc.index_in(named, files.paths)
     matched = np.flatnonzero(indices.is_valid().to_numpy(zero_copy_only=False))
     return indices.drop_null().to_numpy().astype(np.int64), matched.astype(np.int64)
@@ -97,16 +97,16 @@ def _pairs_by_path(files: "_Files", named: pa.Array) -> tuple[_Places, _Places]:
 class _Files:
     def __init__(self, data: pa.Table) -> None:
         self.paths = single_chunk(data.column("path"))
-        self.numbers: _Places = data.column("sequence_number").to_numpy()
+        self.numbers: _Indices = data.column("sequence_number").to_numpy()
         spec_ids = data.column("spec_id").to_numpy().astype(np.int64)
         self._keys = spec_ids << 32 | data.column("partition").to_numpy().astype(np.int64)
         self._order = np.argsort(self._keys, kind="stable")
         self._sorted = self._keys[self._order]
 
-    def all(self) -> _Places:
+    def all(self) -> _Indices:
         return self._order
 
-    def of(self, spec_id: int, partition: int) -> _Places:
+    def of(self, spec_id: int, partition: int) -> _Indices:
         key = spec_id << 32 | partition
         begin, end = np.searchsorted(self._sorted, [key, key + 1])
         return self._order[begin:end]

@@ -92,7 +92,7 @@ def change_words(rows: pa.Table) -> pa.Array:
 def files_frame(metadata: TableMetadata, live: IcebergLiveFiles) -> pa.Table:
     """Return the FILES frame of a version.
 
-    `deletion_vector` is where the deletion vector of a file is, otherwise the delete files that apply to it;
+    `deletion_vector` is the location of the deletion vector of a file, or the delete files that apply to it;
     `deleted_rows` is known of deletion vectors only. `added_version` is the sequence number of the commit that added
     the file, null in format 1.
     """
@@ -131,7 +131,7 @@ def in_partitions(
 def readable_metrics(files: pa.Table, fields: Sequence[IcebergField]) -> pa.StructArray:
     """Return the metrics of files by the dotted name of each column that is not nested, sorted, with typed bounds.
 
-    Bounds of text and binary may be cut. Columns of types that are not read are left out.
+    Bounds of text and binary may be truncated. Columns of types that are not read are left out.
 
     Args:
         files: Entries with STATISTICS.

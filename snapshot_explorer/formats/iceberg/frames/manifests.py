@@ -22,7 +22,8 @@ def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: Iceb
     """Return the MANIFESTS frame of a version.
 
     Base are the manifests that earlier snapshots wrote, delta those that this one wrote, index those of delete files.
-    The files that a base manifest adds are all that are live in it; those of delta without the carried over ones.
+    The files that a base manifest adds are all that are live in it; those of a delta manifest without the carried over
+    ones.
 
     Args:
         manifests: MANIFEST_FILES of the snapshot.

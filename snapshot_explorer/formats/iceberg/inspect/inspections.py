@@ -31,7 +31,7 @@ from snapshot_explorer.model import Inspection
 
 INSPECTIONS = (
     Inspection(name="snapshots", at_version=False, meaning="every snapshot of the table, of all branches"),
-    Inspection(name="history", at_version=False, meaning="which snapshot was current in main, and from when on"),
+    Inspection(name="history", at_version=False, meaning="which snapshot was current in main, and since when"),
     Inspection(name="refs", at_version=False, meaning="branches and tags, and how long expiry keeps them"),
     Inspection(
         name="metadata_log_entries", at_version=False, meaning="the metadata files before this one, and this one"
@@ -124,8 +124,8 @@ _ALL = "all_"
 def inspect_table(source: Source, history: IcebergHistory, name: str) -> pa.Table:
     """Return a metadata table of the whole table.
 
-    Reads nothing, as all of it is in the metadata file; but for `all_...` the manifest lists of all snapshots and, but
-    for `all_manifests`, each of their manifests once.
+    Reads nothing, because the metadata file contains all of it; except for `all_...`, which reads the manifest lists of
+    all snapshots and, unless it is `all_manifests`, each of their manifests once.
     """
     made = {
         "snapshots": (_snapshots, _SNAPSHOTS),
@@ -156,7 +156,7 @@ def inspect_table(source: Source, history: IcebergHistory, name: str) -> pa.Tabl
 
 
 def inspect_version(source: Source, snapshot: IcebergSnapshot | None, name: str) -> pa.Table:
-    """Return a metadata table of a version. Reads its manifest list and, but for `manifests`, its manifests."""
+    """Return a metadata table of a version. Reads its manifest list and, unless it is `manifests`, its manifests."""
     if name == "manifests":
         return _manifest_table(manifests_of(source, [] if snapshot is None else [snapshot]))
     if name == "entries":

@@ -44,7 +44,7 @@ class DecodedRows:
     """The rows of files of one schema."""
 
     files: tuple[int, ...]
-    """The places of the files among those requested."""
+    """The indices of the files among those requested."""
     counts: tuple[int, ...]
     headers: tuple[Mapping[str, bytes], ...]
     """The metadata in the header of each file, by key."""
@@ -153,7 +153,7 @@ def by_ids(raw: Any, depth: int = 0) -> Any:
 
 
 def field_of(schema: Any, *names: str) -> Any:
-    """Return the type of a nested field of an Avro schema, without the union with null; None if it is not there."""
+    """Return the type of a nested field of an Avro schema, without the union with null; None if there is none."""
     for name in names:
         schema = without_null(schema)
         fields = schema.get("fields", []) if isinstance(schema, dict) else []
@@ -185,7 +185,7 @@ def arrow_type(schema: Any) -> pa.DataType:
 
 
 def _filled(schema: Any, target: pa.StructType) -> pa.StructType:
-    """Return the wanted fields, where a struct without fields has all those of the file's record."""
+    """Return the fields to decode: a struct without fields gets all those of the file's record."""
     parts = []
     for part in target:
         dtype = part.type

@@ -23,7 +23,7 @@ _MAX_SEARCHED = 1_000
 _COUNTED = (
     "The table has format version 1, whose snapshots have no sequence numbers: its versions are counted from the "
     "oldest snapshot that is left, so a version may have another number once older ones have expired. Snapshot ids "
-    "stay."
+    "do not change."
 )
 
 
@@ -47,13 +47,13 @@ class IcebergHistory:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return a sentence about numbers that may be others in another session."""
+        """Return a sentence if versions may have other numbers in another session."""
         if not self.is_counted or not self.versions:
             return ()
         return (_COUNTED,)
 
     def version_of(self, number: int) -> int | None:
-        """Return the version that a number names: a version, or the id of a snapshot, or None."""
+        """Return the version of a number, which is a version or the id of a snapshot; None if there is none."""
         return number if number in self.snapshots else self.numbers.get(number)
 
     def time_of(self, version: int) -> datetime:
@@ -193,7 +193,7 @@ def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[
 def _straight(metadata: TableMetadata, head: int | None) -> list[int]:
     """Return all snapshots if each is the parent of the next one, which has a greater number; otherwise none.
 
-    That is how tables are mostly recorded: nothing is before the first one then.
+    Most tables are recorded in this way: there is nothing before the first one then.
     """
     names = ("id", "parent_id", "sequence_number")
     ids, parents, numbers = map(metadata.snapshots.every, names)
@@ -262,7 +262,7 @@ def _counted(ids: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
     """Return numbers for snapshots without sequence numbers: known numbers are kept, and later snapshots follow."""
     indices = [index for index, item in enumerate(ids) if item in known]
     if indices != list(range(len(indices))):
-        # Older snapshots are there than were known: this is another history.
+        # There are older snapshots than the known ones: this is another history.
         known, indices = {}, []
     numbers: dict[int, int] = {item: known[item] for item in ids[: len(indices)]}
     following = max(known.values(), default=0) + 1
@@ -279,7 +279,7 @@ def _no_history(metadata: TableMetadata, problem: str) -> CorruptTableError:
 def current_at(history: IcebergHistory, time: datetime) -> IcebergSnapshot | None:
     """Return the snapshot that was current in main at a time, by the snapshot log, whether or not it still is in main.
 
-    None if the log does not go back that far, and for other branches, which have no log.
+    None if the log does not reach back that far, and for other branches, which have no log.
 
     Source: iceberg specification, "Point in Time Reads (Time Travel)"; SnapshotUtil.nullableSnapshotIdAsOfTime.
     """

@@ -32,16 +32,16 @@ class Locations:
     """Its location in the metadata file."""
     prefixes: tuple[tuple[str, str], ...]
     """Normal forms of recorded folders, and what replaces each: text that ends with a slash, or nothing for the folder
-    of the table. The first that fits counts."""
+    of the table. The first match counts."""
 
     @property
     def is_moved(self) -> bool:
-        """Return whether the table is at another place than recorded."""
+        """Return whether the table is at another location than recorded."""
         return normal(self.recorded) != normal(self.root)
 
     @property
     def note(self) -> str | None:
-        """Return a sentence about a moved table; None for one at its recorded place."""
+        """Return a sentence about a moved table; None for one at its recorded location."""
         if not self.is_moved:
             return None
         return f"The metadata records the table at {shortened(self.recorded)}; its files are read where it was opened."
@@ -100,7 +100,7 @@ class Locations:
         return None
 
     def _below(self, rest: pa.Array) -> pa.Array:
-        """Return paths below the table's folder. An object store may have keys with two slashes, a disk does not."""
+        """Return paths below the table's folder. Only an object store may have keys with two slashes."""
         if self.root.startswith("/"):
             return pc.utf8_ltrim(rest, "/")
         full = pc.binary_join_element_wise(scalar(self.root + "/", pa.string()), rest, scalar("", pa.string()))
@@ -120,11 +120,11 @@ def locations_of(
     """
     prefixes = [(normal(old) + "/", _target(new, root)) for old, new in (relocate or {}).items()]
     prefixes.sort(key=lambda pair: -len(pair[0]))
-    here, origin = normal(root), normal(recorded)
+    opened, origin = normal(root), normal(recorded)
     own = [origin] if origin else []
-    if origin != here:
+    if origin != opened:
         own += _earlier(earlier, origin)
-    own.append(here)
+    own.append(opened)
     unique = sorted(dict.fromkeys(own), key=len, reverse=True)
     prefixes += [(item.rstrip("/") + "/", "") for item in unique]
     return Locations(root=root, recorded=recorded, prefixes=tuple(prefixes))
@@ -143,12 +143,12 @@ def _earlier(paths: Iterable[str], recorded: str) -> list[str]:
 
 def _target(new: str, root: str) -> str:
     """Return the replacement of a moved folder: empty for the table's own folder."""
-    plain, here = normal(new), normal(root)
-    if plain == here:
+    target, folder = normal(new), normal(root)
+    if target == folder:
         return ""
-    if plain.startswith(here + "/"):
-        return plain[len(here) + 1 :] + "/"
-    return ("file://" if plain.startswith("/") else "") + plain + "/"
+    if target.startswith(folder + "/"):
+        return target[len(folder) + 1 :] + "/"
+    return ("file://" if target.startswith("/") else "") + target + "/"
 
 
 def normal(path: str) -> str:

@@ -106,8 +106,8 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
         raise encrypted(result.column("path").filter(is_encrypted)[0].as_py())
     if len(parts) > 1 and len(snapshots) > 1:
         order = {item.id: index for index, item in enumerate(snapshots)}
-        places_of = np.array([order[item] for item in result.column("snapshot_id").to_pylist()], np.int64)
-        result = result.take(pa.array(np.argsort(places_of, kind="stable")))
+        positions = np.array([order[item] for item in result.column("snapshot_id").to_pylist()], np.int64)
+        result = result.take(pa.array(np.argsort(positions, kind="stable")))
     return result
 
 

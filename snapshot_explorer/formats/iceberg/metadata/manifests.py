@@ -26,7 +26,7 @@ ENTRIES = pa.schema(
         *(field.with_nullable(field.nullable or field.name == "sequence_number") for field in LIVE),
     ]
 )
-"""A row is an entry: LIVE, its status, and the place of its manifest among those that were read.
+"""A row is an entry: LIVE, its status, and the index of its manifest among those that were read.
 
 The sequence number of a deleted entry is null where its writer left it out, as Iceberg before 1.1 did.
 """

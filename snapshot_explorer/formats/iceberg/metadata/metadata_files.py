@@ -1,7 +1,7 @@
 """Which metadata file of a table is the current one, without a catalog.
 
 Tables of file systems number their metadata files and have a hint. Tables of a catalog have numbered files too, but
-only the catalog has the current one: it is chosen by rule, with a note.
+only the catalog records the current one: here it is chosen by rule, with a note.
 """
 
 import re
@@ -55,10 +55,10 @@ def has_metadata(storage: Storage) -> bool:
 
 
 class MetadataFiles:
-    """Finds the current metadata file, and keeps what it read last. Safe to use from several threads."""
+    """Finds the current metadata file, and caches what it read last. Safe to use from several threads."""
 
     def __init__(self, storage: Storage, file: str | None = None) -> None:
-        """Bind to a table; with `file`, to this metadata file alone. Reads nothing."""
+        """Bind to a table; with `file`, only to this metadata file. Reads nothing."""
         self._storage = storage
         self.file = file
         self._lock = threading.Lock()
@@ -159,7 +159,7 @@ class MetadataFiles:
         name = text if is_metadata_file(text) else f"{text}.metadata.json"
         if not is_metadata_file(name):
             raise CorruptTableError(
-                f"{HINT} holds {shortened(repr(text))}, which is neither a number nor the name of a "
+                f"{HINT} contains {shortened(repr(text))}, which is neither a number nor the name of a "
                 "metadata file. Open one of the metadata files by its own path."
             )
         path = f"{FOLDER}/{name}"
@@ -252,8 +252,8 @@ class MetadataFiles:
         return StorageError(
             f"{self._storage.root} shows an older metadata file than before: {older.path}, and at "
             f"{since:%Y-%m-%d %H:%M:%S} UTC it showed {newest.path}. The storage may be behind, or files of the table "
-            "were removed. What was read before stays. Try again; if an older state was restored on purpose, open the "
-            "table again."
+            "were removed. What was read before is kept. Try again; if an older state was restored on purpose, open "
+            "the table again."
         )
 
     def _no_hinted_file(self, number: int, listed: set[int]) -> Exception:

@@ -51,14 +51,14 @@ class PartitionTuples:
         known, fields = self._known[spec_id], self._fields[spec_id]
         if not fields:
             return pa.array([{}] * len(known), pa.struct([]))
-        # A tuple that was found before a field was has no value of it.
+        # A tuple that was found before a field has no value of it.
         rows = [key + (None,) * (len(fields) - len(key)) for key in known]
         arrays = [pa.array([_value(row[index]) for row in rows], dtype) for index, dtype in enumerate(fields.values())]
         return pa.StructArray.from_arrays(arrays, names=list(fields))
 
 
 def _codes(rows: pa.StructArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return a code per tuple, equal for tuples that are equal by their bits, and the first place of each code."""
+    """Return a code per tuple, equal for tuples of equal bits, and the index of the first tuple of each code."""
     codes = np.zeros(len(rows), np.int64)
     for column in rows.flatten():
         bits = _bits(column)
@@ -71,7 +71,7 @@ def _codes(rows: pa.StructArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.
 
 
 def _bits(column: pa.Array) -> pa.Array:
-    """Return floats as the integers of their bits: 0.0 and -0.0 are two values, all NaN are one."""
+    """Return floats as the integers of their bits: 0.0 and -0.0 differ, all NaN are equal."""
     if not pa.types.is_float64(column.type):
         return column
     plain = pc.if_else(pc.is_nan(column), pa.scalar(float("nan")), column)
@@ -84,10 +84,12 @@ class _Real(bytes):
 
 def _columns(rows: pa.StructArray, schema: Any) -> Iterator[tuple[str, list[Any]]]:
     """Yield the name and the values of each field, decimals in the fewest bytes."""
-    kinds = {field["name"]: field["type"] for field in schema.get("fields", [])} if isinstance(schema, dict) else {}
+    avro_types = (
+        {field["name"]: field["type"] for field in schema.get("fields", [])} if isinstance(schema, dict) else {}
+    )
     for part, column in zip(rows.type, rows.flatten(), strict=True):
         values: list[Any] = column.to_pylist()
-        if _is_decimal(kinds.get(part.name)):
+        if _is_decimal(avro_types.get(part.name)):
             values = [None if value is None else _fewest(value) for value in values]
         elif pa.types.is_float64(part.type):
             values = [

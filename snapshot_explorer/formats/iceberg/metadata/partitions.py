@@ -37,7 +37,7 @@ _SOURCES: Mapping[str, tuple[str, ...]] = {
     "day": _DATED,
     "hour": _TIMES,
 }
-"""Types that a transform may have as its source."""
+"""Types that the source of a transform may have."""
 _INT, _DATE = IcebergDataType(root="int"), IcebergDataType(root="date")
 _MAX_CODE_POINT, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
 _MAX_YEARS = 200_000

@@ -1,4 +1,4 @@
-"""Checks of manifests against what their manifest list records: is it the file that the list names?"""
+"""Checks of manifests against what their manifest list records: whether each is the file that the list names."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,12 +28,12 @@ def check_manifests(decoded: Sequence[DecodedRows], manifests: pa.Table, sizes: 
     (`rewrite_table_path`) leave the old sizes in manifest lists, and so did iceberg-go before 0.3. A manifest of
     another size is read if its entries name the snapshot and have the counts that the list records.
 
-    A manifest without the header that the specification requires was written again by a tool, such as avro-tools. Its
+    A manifest without the header that the specification requires was rewritten by a tool, such as avro-tools. Its
     ids and counts are checked only if its size differs too.
 
     Args:
         decoded: The manifests, with the fields 0 (status), 1 (snapshot_id) and 2.103 (record_count).
-        manifests: MANIFEST_FILES, in the order that the places in `decoded` refer to.
+        manifests: MANIFEST_FILES, in the order that the indices in `decoded` refer to.
         sizes: The size of each manifest in bytes.
 
     Source: iceberg specification, "Manifest Lists", fields 501 to 514; apache/iceberg issues 13719 and 16905,

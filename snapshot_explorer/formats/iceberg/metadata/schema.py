@@ -24,14 +24,14 @@ class IcebergSchema:
     id: int
     fields: tuple[IcebergField, ...]
     identifier_ids: tuple[int, ...] = ()
-    """Ids of the columns that identify a row, by the writer's word; nothing enforces it."""
+    """Ids of the columns that identify a row, as the writer declares; nothing enforces it."""
 
     def column(self, name: str) -> IcebergField | None:
         """Return the column of that name; None without one."""
         return next((field for field in self.fields if field.name == name), None)
 
     def path(self, number: int) -> tuple[IcebergField, ...]:
-        """Return the field of an id after the structs that contain it, outermost first; empty without one.
+        """Return the structs that contain the field of an id, outermost first, and the field; empty without one.
 
         Fields in lists and maps are not found: no row has one value of them.
         """

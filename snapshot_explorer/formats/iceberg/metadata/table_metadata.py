@@ -52,7 +52,7 @@ class IcebergSnapshot:
 class Snapshots(Mapping[int, IcebergSnapshot]):
     """Snapshots by id, in the order recorded. Immutable.
 
-    There may be a million: fields are kept as columns, and a record is made when it is looked up.
+    There may be a million, so fields are stored as columns, and a record is created when it is looked up.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -106,7 +106,7 @@ class Snapshots(Mapping[int, IcebergSnapshot]):
         return len(self._indices)
 
 
-_FIELDS = tuple(one.name for one in fields(IcebergSnapshot))
+_FIELDS = tuple(field.name for field in fields(IcebergSnapshot))
 
 
 class SnapshotLog(NamedTuple):
@@ -128,7 +128,7 @@ class SnapshotRef:
     is_branch: bool
     """Whether it is a branch, otherwise a tag."""
     min_snapshots_to_keep: int | None
-    """How many snapshots of a branch expiry keeps at least; None for the table's setting."""
+    """The minimum number of snapshots of a branch that expiry keeps; None for the table's setting."""
     max_snapshot_age_ms: int | None
     """The age up to which expiry keeps snapshots of a branch; None for the table's setting."""
     max_ref_age_ms: int | None
@@ -137,7 +137,7 @@ class SnapshotRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMetadata:
-    """A metadata file, checked. Nothing that it names need exist."""
+    """A metadata file, checked. The files that it names may not exist."""
 
     path: str
     """The file, below the table's folder."""
@@ -360,10 +360,10 @@ def _plain_columns(raws: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
 def _plain_integers(raws: Sequence[Any], name: str, *, is_required: bool = True) -> list[int | None] | None:
     """Return a field of JSON objects; None if one is not an integer of 64 bits, or a required one is missing."""
     values = [raw.get(name) for raw in raws]
-    kinds = {int} if is_required else {int, type(None)}
-    if not kinds.issuperset(map(type, values)):
+    types = {int} if is_required else {int, type(None)}
+    if not types.issuperset(map(type, values)):
         return None
-    # The parser returns no integer below the least one of 64 bits, but some that are too large.
+    # The parser returns no integer below the minimum of 64 bits, but some above the maximum.
     some = values if is_required or None not in values else filter(None, values)
     return values if max(some, default=0) < 2**63 else None
 

@@ -111,8 +111,8 @@ def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array]
 def _numbers(cells: Bytes, data_type: IcebergDataType) -> pa.Array:
     if data_type.root == "boolean":
         return pa.array(cells[:, 0] != 0)
-    kinds = {"int": "<i4", "date": "<i4", "float": "<f4", "double": "<f8"}
-    numbers = np.ascontiguousarray(cells).view(kinds.get(data_type.root, "<i8")).ravel()
+    dtypes = {"int": "<i4", "date": "<i4", "float": "<f4", "double": "<f8"}
+    numbers = np.ascontiguousarray(cells).view(dtypes.get(data_type.root, "<i8")).ravel()
     return pa.array(numbers).view(arrow_type(data_type))
 
 

@@ -50,7 +50,7 @@ class IcebergPartitions:
     """Where the partitions of each spec begin among all."""
 
     def indices(self, files: pa.Table) -> npt.NDArray[np.int64]:
-        """Return the place of each file's partition among all."""
+        """Return the index of each file's partition among all."""
         indices = np.asarray(files.column("partition").to_numpy(), np.int64).copy()
         spec_ids = np.asarray(files.column("spec_id").to_numpy(), np.int64)
         for spec_id, start in self.starts.items():

@@ -24,9 +24,10 @@ _UNORDERED = ("uuid", "variant", "unknown")
 
 
 def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:
-    """Return the bounds of columns in data files. Unknown is null.
+    """Return the bounds of columns in data files; null where unknown.
 
-    Bounds of text and binary may be cut: the least is at most the real one, the greatest at least. Deleted rows count.
+    Bounds of text and binary may be truncated: a lower bound is at most the minimum, an upper bound at least the
+    maximum. Deleted rows are included.
 
     Args:
         files: LIVE with STATISTICS.

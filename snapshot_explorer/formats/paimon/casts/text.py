@@ -55,7 +55,7 @@ def decimal_of(text: str, precision: int, scale: int) -> Decimal | None:
         raise UnprovenError
     try:
         rounded = Decimal(text).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
-    except InvalidOperation:  # far more digits than any DECIMAL has
+    except InvalidOperation:  # far more digits than a DECIMAL can have
         return None
     return rounded if abs(rounded) < Decimal(1).scaleb(precision - scale) else None
 

@@ -271,8 +271,8 @@ def _float_to_integer(values: pa.Array, _source: PaimonDataType, target: PaimonD
     dtype = np.int64 if target.root == "BIGINT" else np.int32
     minimum, maximum = np.iinfo(dtype).min, np.iinfo(dtype).max
     inside = np.where((floats > float(minimum)) & (floats < float(maximum)), floats, 0.0).astype(dtype)
-    held = np.where(floats >= float(maximum), maximum, np.where(floats <= float(minimum), minimum, inside))
-    return with_nulls(_integer(held.astype(dtype), target), values, arrow_type(target))
+    clipped = np.where(floats >= float(maximum), maximum, np.where(floats <= float(minimum), minimum, inside))
+    return with_nulls(_integer(clipped.astype(dtype), target), values, arrow_type(target))
 
 
 def _float_to_float(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:

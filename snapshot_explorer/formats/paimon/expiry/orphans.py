@@ -43,7 +43,7 @@ _SHARED = (MANIFESTS, INDEXES, "statistics")
 def named_files(storage: Storage, histories: Mapping[str, PaimonHistory], listed: pa.Array) -> NamedFiles:
     """Return the files among the listed ones that a snapshot, tag or changelog of any branch names.
 
-    Files are recognised by their names, which are unique, as `remove_orphan_files` does: options decide on folders, and
+    Files are matched by their names, which are unique, as `remove_orphan_files` does: folders depend on options, which
     may have changed. Reads every manifest list and every manifest once.
 
     Args:
@@ -85,7 +85,7 @@ class _Names:
         self.unread += [stored.newest_note] if stored.newest_note else []
         read = [number for number in stored.snapshots if number in present]
         gaps = Listing(versions=stored.snapshots, identity=()).gaps(read)
-        # Expiry removes the oldest; the newest one that vanished is a fault.
+        # Expiry removes the oldest snapshots. The newest one never vanishes without a fault.
         if read[-1:] != list(stored.snapshots[-1:]):
             self.unread.append(f"Snapshot {stored.snapshots[-1]} of branch {branch} was listed, but does not exist.")
         self.unread += gaps_note(gaps, f"files that only they name in branch {branch} are unknown")

@@ -19,7 +19,7 @@ from snapshot_explorer.formats.paimon.scan.scans import vectors_in
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
-"""The most snapshots whose manifest lists are in memory at the same time."""
+"""The maximum number of snapshots whose manifest lists are in memory at the same time."""
 _DAMAGE = (CorruptTableError, UnsupportedFeatureError, LimitError)
 
 
@@ -126,13 +126,13 @@ class _MetadataFiles:
 def _read_lists(
     files: Sequence[tuple[int, str, bytes]], storage: Storage
 ) -> tuple[pa.Table, list[int], dict[int, str]]:
-    """Return the LIST rows of manifest lists, the version of each, and what is wrong with lists that cannot be read."""
+    """Return the LIST rows of manifest lists, the version of each, and the problems of lists that cannot be read."""
     try:
         rows, counts = read_lists([(path, content) for _, path, content in files], limits=storage.limits)
     except _DAMAGE as error:
         if len(files) == 1:
             return read_lists([])[0], [], {files[0][0]: str(error)}
-        # Only to name those that are damaged.
+        # Only needed to name the damaged ones.
         parts = [_read_lists([file], storage) for file in files]
         damaged = {version: text for _, _, texts in parts for version, text in texts.items()}
         return (
@@ -147,7 +147,7 @@ def _read_lists(
 def _check_indexes(
     storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]
 ) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
-    """Return for versions what is wrong with the index manifest, with index files, and which were not looked for."""
+    """Return for versions which index manifests and index files are missing or resized, and which were not checked."""
     names = {snapshot.index_manifest or "": snapshot.path for snapshot in snapshots}
     indexes, damage = _read_indexes(storage, names)
     newest = schemas.newest(max(snapshot.schema_id for snapshot in snapshots)) if indexes else None
@@ -176,7 +176,7 @@ def _check_indexes(
 
 
 def _read_indexes(storage: Storage, names: Mapping[str, str]) -> tuple[dict[str, pa.Table], dict[str, str]]:
-    """Return the INDEX_ENTRIES of index manifests by name, and what is wrong with those that cannot be read."""
+    """Return the INDEX_ENTRIES of index manifests by name, and the problems of those that cannot be read."""
     try:
         tables = read_index_manifests(storage, names)
     except _DAMAGE as error:

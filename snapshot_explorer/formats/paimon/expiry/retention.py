@@ -79,17 +79,17 @@ class _Rule:
     """Whether the age of a snapshot is the age of the next one, as in Paimon 2.0, or its own, as in older releases."""
     rules: tuple[tuple[str, str], ...]
 
-    def end(self, held: RetentionState, consumers: Mapping[str, int]) -> int:
+    def end(self, state: RetentionState, consumers: Mapping[str, int]) -> int:
         """Return the version before which all snapshots expire; the earliest if none does.
 
         Source: paimon ExpireSnapshotsImpl.expire.
         """
-        end = min([held.latest - self.retain_min + 1, *consumers.values()])
-        for version in range(max(held.latest - self.retain_max + 1, held.earliest), end):
-            aged = held.snapshots.get(version + 1 if self.by_next else version)
+        end = min([state.latest - self.retain_min + 1, *consumers.values()])
+        for version in range(max(state.latest - self.retain_max + 1, state.earliest), end):
+            aged = state.snapshots.get(version + 1 if self.by_next else version)
             if aged is not None and to_millis(aged.committed_at) >= self.older_than:
-                return max(version, held.earliest)
-        return max(end, held.earliest)
+                return max(version, state.earliest)
+        return max(end, state.earliest)
 
 
 def read_retention_state(
@@ -124,7 +124,7 @@ def read_retention_state(
 def expiry(
     rule: RetentionRule,
     lifetimes: pa.Table,
-    held: RetentionState,
+    state: RetentionState,
     *,
     changelogs: Callable[[Sequence[PaimonSnapshot]], pa.Table],
     branches: Mapping[str, frozenset[str] | str],
@@ -139,61 +139,61 @@ def expiry(
         branches: The paths that every other branch uses, or the reason why they are unknown.
         name: The table's name in SQL.
     """
-    arguments = _rule(rule, held)
-    if not held.snapshots:
+    arguments = _rule(rule, state)
+    if not state.snapshots:
         return Expiry(
-            versions=_versions(held, arguments, 0, rule.now),
+            versions=_versions(state, arguments, 0, rule.now),
             freed=frames.FREED.empty_table(),
             holders=frames.HOLDERS.empty_table(),
             rules=arguments.rules,
             commands=(),
             notes=("The table has no snapshots: nothing expires.",),
         )
-    end = arguments.end(held, held.consumers)
-    _check_whole(held, end)
-    begin, options = held.earliest, held.options
-    mask = _freed(lifetimes, begin, end, held.tags)
-    expired = [item for version, item in held.snapshots.items() if begin <= version < end]
+    end = arguments.end(state, state.consumers)
+    _check_whole(state, end)
+    begin, options = state.earliest, state.options
+    mask = _freed(lifetimes, begin, end, state.tags)
+    expired = [item for version, item in state.snapshots.items() if begin <= version < end]
     with_changelog = [item for item in expired if item.changelog_manifest_list is not None]
     freed = freed_frame(lifetimes, mask)
     if with_changelog:
         freed = pa.concat_tables([freed, _of_changelogs(changelogs(with_changelog))])
-    own_most = _settings(options).required_count(_MAX, _DEFAULTS[_MAX])
+    own_maximum = _settings(options).required_count(_MAX, _DEFAULTS[_MAX])
     return Expiry(
-        versions=_versions(held, arguments, end, rule.now),
+        versions=_versions(state, arguments, end, rule.now),
         freed=freed,
-        holders=_holders(lifetimes, held, arguments, freed, branches),
+        holders=_holders(lifetimes, state, arguments, freed, branches),
         rules=arguments.rules,
         commands=expire_commands(
             name,
-            retain_max=None if arguments.retain_max == own_most else arguments.retain_max,
+            retain_max=None if arguments.retain_max == own_maximum else arguments.retain_max,
             retain_min=arguments.retain_min,
             older_than=from_millis(arguments.older_than),
             max_deletes=max(1, end - begin),
         ),
-        notes=_notes(held, arguments),
+        notes=_notes(state, arguments),
         command_notes=_command_notes(name),
     )
 
 
-def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
-    settings = _settings(held.options)
-    age = rule.keep if rule.keep is not None else _duration(held.options)
+def _rule(rule: RetentionRule, state: RetentionState) -> _Rule:
+    settings = _settings(state.options)
+    age = rule.keep if rule.keep is not None else _duration(state.options)
     minimum = rule.keep_last or settings.required_count(_MIN, _DEFAULTS[_MIN])
-    own_most = settings.required_count(_MAX, _DEFAULTS[_MAX])
-    maximum = max(minimum, own_most)
+    own_maximum = settings.required_count(_MAX, _DEFAULTS[_MAX])
+    maximum = max(minimum, own_maximum)
     older_than = to_millis(check_age(rule.now, age))
-    newest = held.snapshots[held.latest] if held.snapshots else None
-    least_source = settings.source_of(_MIN, is_requested=rule.keep_last is not None)
+    newest = state.snapshots[state.latest] if state.snapshots else None
+    minimum_source = settings.source_of(_MIN, is_requested=rule.keep_last is not None)
     rules = [
         ("keep", f"{format_duration(age)} ({settings.source_of(_AGE, is_requested=rule.keep is not None)})"),
-        ("keep at least", f"{_version_count(minimum)} ({least_source})"),
+        ("keep at least", f"{_version_count(minimum)} ({minimum_source})"),
     ]
     if maximum < _ALL:
         rules.append(
             (
                 "keep at most",
-                f"{_version_count(maximum)} ({settings.source_of(_MAX, is_requested=maximum != own_most)})",
+                f"{_version_count(maximum)} ({settings.source_of(_MAX, is_requested=maximum != own_maximum)})",
             )
         )
     return _Rule(
@@ -224,11 +224,11 @@ def _duration(options: Mapping[str, str]) -> timedelta:
     return span
 
 
-def _check_whole(held: RetentionState, end: int) -> None:
+def _check_whole(state: RetentionState, end: int) -> None:
     """Raise for expiry across a gap: which files Paimon leaves behind then is unknown."""
-    gaps = [version for version in range(held.earliest, end + 1) if version not in held.snapshots]
-    if end > held.earliest and gaps:
-        raise refusal(features.EXPIRY_OVER_GAPS, first=held.earliest, last=end - 1, missing=gaps[0])
+    gaps = [version for version in range(state.earliest, end + 1) if version not in state.snapshots]
+    if end > state.earliest and gaps:
+        raise refusal(features.EXPIRY_OVER_GAPS, first=state.earliest, last=end - 1, missing=gaps[0])
 
 
 def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, PaimonSnapshot]) -> Mask:
@@ -263,21 +263,21 @@ def _of_changelogs(changes: pa.Table) -> pa.Table:
     return frames.table_of(frames.FREED, columns | {"what": "changelog"})
 
 
-def _versions(held: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.Table:
-    otherwise = rule.end(held, {}) if held.snapshots else 0
+def _versions(state: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.Table:
+    otherwise = rule.end(state, {}) if state.snapshots else 0
     tagged: dict[int, list[str]] = {}
-    for name, tag in held.tags.items():
+    for name, tag in state.tags.items():
         tagged.setdefault(tag.id, []).append(name)
     by_tag = {version: f"tag {', '.join(sorted(names))}" for version, names in tagged.items()}
     rows: dict[int, tuple[datetime, str, str]] = {
-        version: (item.committed_at, "gone", "only its changelog is left") for version, item in held.changelogs.items()
+        version: (item.committed_at, "gone", "only its changelog is left") for version, item in state.changelogs.items()
     }
     rows |= {
-        tag.id: (tag.committed_at, "kept", f"{by_tag[tag.id]}; its snapshot has expired") for tag in held.tags.values()
+        tag.id: (tag.committed_at, "kept", f"{by_tag[tag.id]}; its snapshot has expired") for tag in state.tags.values()
     }
-    for version, element in held.snapshots.items():
-        if version >= end or version < held.earliest:
-            rows[version] = (element.committed_at, "kept", _reason(held, rule, version, now, otherwise))
+    for version, element in state.snapshots.items():
+        if version >= end or version < state.earliest:
+            rows[version] = (element.committed_at, "kept", _reason(state, rule, version, now, otherwise))
         elif version in by_tag:
             rows[version] = (element.committed_at, "kept", f"{by_tag[version]}; its snapshot expires")
         else:
@@ -286,18 +286,18 @@ def _versions(held: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.
     return pa.Table.from_pylist([dict(zip(frames.RETAINED.names, row, strict=True)) for row in listed], frames.RETAINED)
 
 
-def _reason(held: RetentionState, rule: _Rule, version: int, now: datetime, otherwise: int) -> str:
+def _reason(state: RetentionState, rule: _Rule, version: int, now: datetime, otherwise: int) -> str:
     """Return why a snapshot is kept. Without consumers, snapshots before `otherwise` would expire."""
-    if version > held.latest - rule.retain_min:
+    if version > state.latest - rule.retain_min:
         return "the newest" if rule.retain_min == 1 else f"one of the newest {rule.retain_min:,}"
-    reading = sorted((number, name) for name, number in held.consumers.items())
+    reading = sorted((number, name) for name, number in state.consumers.items())
     if reading and reading[0][0] <= version < otherwise:
         return f"consumer {reading[0][1]} reads on from version {reading[0][0]}"
-    aged = held.snapshots.get(version + 1 if rule.by_next else version)
+    aged = state.snapshots.get(version + 1 if rule.by_next else version)
     if aged is not None and to_millis(aged.committed_at) >= rule.older_than:
         return f"younger than {format_duration(_since(rule.older_than, now))}"
     return (
-        "follows one that is kept" if version >= held.earliest else "is before the hint EARLIEST, where expiry begins"
+        "follows one that is kept" if version >= state.earliest else "is before the hint EARLIEST, where expiry begins"
     )
 
 
@@ -309,30 +309,30 @@ def _since(millis: int, now: datetime) -> timedelta:
 
 def _holders(
     lifetimes: pa.Table,
-    held: RetentionState,
+    state: RetentionState,
     rule: _Rule,
     freed: pa.Table,
     branches: Mapping[str, frozenset[str] | str],
 ) -> pa.Table:
     """Return the HOLDERS frame: kept versions, tags, consumers, branches."""
-    end, latest = rule.end(held, held.consumers), held.latest
+    end, latest = rule.end(state, state.consumers), state.latest
     first, removed = ranges(lifetimes)
     newest = paths_of(lifetimes, live_at(lifetimes, latest))
     kept = paths_of(lifetimes, (first <= latest) & (removed > end)) - newest
-    of_tags = {name: paths_of(lifetimes, live_at(lifetimes, tag.id)) - newest for name, tag in held.tags.items()}
+    of_tags = {name: paths_of(lifetimes, live_at(lifetimes, tag.id)) - newest for name, tag in state.tags.items()}
     tags_of = Counter(chain.from_iterable(of_tags.values()))
     sizes = sizes_of(lifetimes)
-    rows = [holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept - tags_of.keys())]
+    rows = [holder("kept versions", None, version=None, sizes=sizes, paths=kept, exclusive=kept - tags_of.keys())]
     for name, paths in of_tags.items():
         alone = {path for path in paths - kept if tags_of[path] == 1}
-        rows.append(holder("tag", name, version=held.tags[name].id, sizes=sizes, held=paths, exclusive=alone))
+        rows.append(holder("tag", name, version=state.tags[name].id, sizes=sizes, paths=paths, exclusive=alone))
     now = frozenset(freed.column("path").to_pylist())
-    for name, number in sorted(held.consumers.items()):
-        rest = {other: version for other, version in held.consumers.items() if other != name}
-        further = paths_of(lifetimes, _freed(lifetimes, held.earliest, rule.end(held, rest), held.tags))
+    for name, number in sorted(state.consumers.items()):
+        rest = {other: version for other, version in state.consumers.items() if other != name}
+        further = paths_of(lifetimes, _freed(lifetimes, state.earliest, rule.end(state, rest), state.tags))
         reads = paths_of(lifetimes, (first <= latest) & (removed > number)) - newest
-        row = holder("consumer", name, version=number, sizes=sizes, held=reads, exclusive=further - now)
-        expires = held.options.get("consumer.expiration-time")
+        row = holder("consumer", name, version=number, sizes=sizes, paths=reads, exclusive=further - now)
+        expires = state.options.get("consumer.expiration-time")
         rows.append(row | {"note": f"writers drop it after {expires} without a sign of it" if expires else None})
     rows += [_branch(name, paths, freed) for name, paths in sorted(branches.items())]
     return pa.Table.from_pylist(rows, frames.HOLDERS)
@@ -345,24 +345,24 @@ def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str
         note = f"expiry ignores branches, and the files of this one are unknown: {paths}"
     elif count:
         note = f"expiry ignores branches: it would delete {count:,} files that this one uses"
-    row = holder("branch", name, version=None, sizes={}, held=(), exclusive=())
+    row = holder("branch", name, version=None, sizes={}, paths=(), exclusive=())
     return row | {"note": note}
 
 
-def _notes(held: RetentionState, rule: _Rule) -> tuple[str, ...]:
+def _notes(state: RetentionState, rule: _Rule) -> tuple[str, ...]:
     release, other = ("2.0", "1.x") if rule.by_next else ("1.x", "2.0")
-    ends = [item.end(held, held.consumers) for item in (rule, replace(rule, by_next=not rule.by_next))]
+    ends = [item.end(state, state.consumers) for item in (rule, replace(rule, by_next=not rule.by_next))]
     differs = f" {other} would keep all from version {ends[1]} on." if ends[0] != ends[1] else ""
     notes = [
         "Data files and changelog files are counted, from metadata. Manifests, index files and snapshots are not.",
         f"By the rule of Paimon {release}, which wrote the newest version.{differs}",
     ]
-    if any(name in held.options for name in _LONGER):
+    if any(name in state.options for name in _LONGER):
         notes.append(
             "The table has separate settings for changelogs (changelog.*): writers apply them when they expire "
             "snapshots, the command does not."
         )
-    if flag(held.options, "consumer.changelog-only"):
+    if flag(state.options, "consumer.changelog-only"):
         notes.append("The table has consumer.changelog-only: writers apply it, the command does not.")
     return tuple(notes)
 
@@ -383,7 +383,7 @@ def expire_commands(
         name: The table in SQL.
         retain_max: The maximum number of versions to keep; None for the table's setting.
         older_than: Only older snapshots expire; written in UTC.
-        max_deletes: The most snapshots that expire in one call.
+        max_deletes: The maximum number of snapshots that expire in one call.
     """
     arguments = [] if retain_max is None else [f"retain_max => {retain_max}"]
     arguments += [

@@ -121,7 +121,7 @@ def check_limit(total: int) -> None:
         total: Size of all blob files of the requested columns.
     """
     if total > LIMIT_BYTES:
-        raise refusal(features.BLOBS_OVER_LIMIT, total=total, most=LIMIT_BYTES)
+        raise refusal(features.BLOBS_OVER_LIMIT, total=total, limit=LIMIT_BYTES)
 
 
 def parse(content: bytes, rows: int) -> BlobFile:
@@ -241,13 +241,13 @@ def column(
     for file in files:
         blobs: BlobFile | BlobRanges = read_ranges(storage, file) if described else read(storage, file)
         start = (file.first_row_id or 0) - first_row_id
-        here = missing[start : start + file.rows] & (blobs.lengths != _PLACEHOLDER)
+        is_in_file = missing[start : start + file.rows] & (blobs.lengths != _PLACEHOLDER)
         try:
-            for row in np.flatnonzero(here).tolist():
+            for row in np.flatnonzero(is_in_file).tolist():
                 values[start + row] = blobs.value(row)
         except CorruptBytesError as error:
             raise _broken(file, error) from error
-        missing[start : start + file.rows] &= ~here
+        missing[start : start + file.rows] &= ~is_in_file
     if missing.any():
         raise CorruptTableError(
             f"No blob file contains the value of row {first_row_id + int(np.argmax(missing))}; the newest of these "

@@ -109,7 +109,7 @@ class PaimonColumns:
         """Return a batch with exactly these columns, each in the Arrow type of its Paimon type."""
         if not self.fields:
             return batch
-        # What is read from other formats also depends on what their readers leave undone.
+        # The other formats also need conversions that depend on the file.
         are_exact = file.format == "parquet" and self._are_exact(batch.schema)
         if are_exact:
             return under(self.schema, batch)

@@ -25,7 +25,7 @@ _VERSION = 1
 _MAGIC_32 = bytes.fromhex("5e43f2d0")
 _MAGIC_64 = bytes.fromhex("d1d33964")
 _MAX_ROWS = 1 << 31
-"""The most rows of a file whose vector is decoded: greater positions do not fit the writers' own integers."""
+"""The maximum number of rows of a file whose vector is decoded: writers use 32-bit integers for positions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ def positions(content: bytes, vector: PaimonVector, rows: int) -> Positions:
     Source: paimon BitmapDeletionVector, Bitmap64DeletionVector, DeletionVector.read.
     """
     if rows > _MAX_ROWS:
-        raise refusal(features.LARGE_DELETION_VECTORS, path=vector.path, rows=rows, most=_MAX_ROWS)
+        raise refusal(features.LARGE_DELETION_VECTORS, path=vector.path, rows=rows, limit=_MAX_ROWS)
     if content[:1] != bytes([_VERSION]):
         raise CorruptBytesError(f"the version of the index file is {content[:1].hex() or 'missing'}, not {_VERSION}")
     if vector.offset is None or vector.offset < 1:

@@ -21,7 +21,7 @@ _NESTED = ("ROW", "ARRAY", "MAP", "MULTISET", "VECTOR", "VARIANT", "BLOB")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mapping:
+class ColumnMapping:
     """The mapping from the columns of a file to the columns of the read schema."""
 
     sources: tuple[PaimonField, ...]
@@ -32,7 +32,7 @@ class Mapping:
 
 def mapping(
     fields: Sequence[PaimonField], stored_fields: Sequence[PaimonField], write_columns: Sequence[str] | None = None
-) -> Mapping:
+) -> ColumnMapping:
     """Return the mapping from the columns of a file to requested columns.
 
     Args:
@@ -45,23 +45,23 @@ def mapping(
         if source is not None:
             _check(source.type, target.type, target.name)
     sources = {source.id: source for _, source in targets if source is not None}
-    return Mapping(sources=tuple(sources.values()), targets=targets)
+    return ColumnMapping(sources=tuple(sources.values()), targets=targets)
 
 
-def unchanged(how: Mapping) -> dict[str, str]:
+def unchanged(mapping: ColumnMapping) -> dict[str, str]:
     """Return the columns of the file whose values are those of a requested column, by the requested name."""
     return {
         target.name: source.name
-        for target, source in how.targets
+        for target, source in mapping.targets
         if source is not None and same(source.type, target.type)
     }
 
 
-def is_exact(how: Mapping) -> bool:
+def is_exact(mapping: ColumnMapping) -> bool:
     """Return whether `evolve` returns the file's columns as they are, in their order."""
-    return [source for _, source in how.targets] == list(how.sources) and all(
+    return [source for _, source in mapping.targets] == list(mapping.sources) and all(
         source is not None and same(source.type, target.type) and arrow_type(source.type) == arrow_type(target.type)
-        for target, source in how.targets
+        for target, source in mapping.targets
     )
 
 
@@ -101,14 +101,14 @@ def _check(source: PaimonDataType, target: PaimonDataType, name: str) -> None:
     raise refusal(features.CASTS, column=name, before=type_text(source), after=type_text(target))
 
 
-def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
+def evolve(batch: pa.RecordBatch, mapping: ColumnMapping, path: str) -> pa.RecordBatch:
     """Return the rows of a file as the requested columns.
 
     Args:
-        batch: Rows with the columns of `how.sources`.
+        batch: Rows with the columns of `mapping.sources`.
     """
     columns = []
-    for target, source in how.targets:
+    for target, source in mapping.targets:
         if source is None:
             columns.append(pa.nulls(batch.num_rows, arrow_type(target.type)))
             continue
@@ -116,7 +116,7 @@ def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
             columns.append(_evolved(batch.column(source.name), source.type, target.type))
         except NotCastableError as error:
             raise refusal(features.CASTS_OF_VALUES, column=target.name, path=path, reason=error) from error
-    return pa.RecordBatch.from_arrays(columns, names=[target.name for target, _ in how.targets])
+    return pa.RecordBatch.from_arrays(columns, names=[target.name for target, _ in mapping.targets])
 
 
 def _evolved(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:

@@ -42,7 +42,7 @@ def kind_of(snapshot: PaimonSnapshot) -> Kind:
 
 
 def readable_of(snapshot: PaimonSnapshot, *, known: bool) -> Readable | None:
-    """Return whether a version can be loaded; None if that was not checked, as no data file is looked for.
+    """Return whether a version can be loaded; None if unknown: data files are not checked.
 
     Args:
         known: Whether its delta manifest list (for a changelog, the changelog list) and the manifests in it exist.
@@ -62,8 +62,8 @@ def read_commits(
     """Return the COMMITS frame of snapshots, in their order, without tags; see `commits_frame`.
 
     Reads their delta manifest lists and delta manifests, each kind concurrently; with deletion vectors also their
-    index manifests, see `deleted_rows.read_index_states`; of a snapshot whose delta has vanished meanwhile also what is
-    left of it.
+    index manifests, see `deleted_rows.read_index_states`; of a snapshot whose delta has vanished meanwhile, also its
+    tag or changelog.
 
     Args:
         lists: Delta manifest lists that were read already, by path.
@@ -143,7 +143,7 @@ def commit_details(snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
 
 
 def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]], *, are_all: bool) -> pa.Table:
-    """Return COMMITS with the known tags of each version; null where an unreadable tag may be the only one."""
+    """Return COMMITS with the known tags of each version; null instead of none if some tags are unreadable."""
     index = frames.COMMITS.get_field_index("tags")
     unknown: list[str] | None = [] if are_all else None
     versions = commits.column("version").to_pylist()

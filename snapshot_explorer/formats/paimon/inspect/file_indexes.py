@@ -55,11 +55,11 @@ def parse_container(content: bytes, path: str) -> list[FileIndex]:
 def _head(content: bytes, path: str) -> bytes:
     magic, version, length = _FIXED.unpack_from(content)
     if magic != _MAGIC:
-        raise ValueError("it does not begin as one")
+        raise ValueError("it does not begin like one")
     if version != _VERSION:
         raise refusal(features.OTHER_FILE_INDEXES, path=path, version=version, newest=_VERSION)
     if not _FIXED.size <= length <= len(content):
-        raise ValueError(f"its head would have {length} of {len(content)} bytes")
+        raise ValueError(f"its header would have {length} of {len(content)} bytes")
     return content[:length]
 
 

@@ -165,13 +165,13 @@ def _more(entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, Pa
     }
 
 
-def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schemas: PaimonSchema) -> dict[str, list[str]]:
+def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schema: PaimonSchema) -> dict[str, list[str]]:
     """Return the statistics of files of one schema, under the names and in the types of the version's.
 
     Source: paimon FilesTable, SimpleStatsEvolution.
     """
-    known = with_statistics(entries.select(["file_name"]), entries, file_schemas, {file_schemas.id: file_schemas})
-    indices = {field.id: index for index, field in enumerate(file_schemas.fields)}
+    known = with_statistics(entries.select(["file_name"]), entries, file_schema, {file_schema.id: file_schema})
+    indices = {field.id: index for index, field in enumerate(file_schema.fields)}
     structs = {name: single_chunk(known.column(name)) for name in ("null_count", "lower", "upper")}
     names = [field.name for field in schema.fields]
     counts: list[Sequence[str | None]] = []
@@ -185,7 +185,7 @@ def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schemas: Pai
             nulls = structs["null_count"].field(position).to_pylist()
             counts.append([None if count is None else str(count) for count in nulls])
         for side, into in bounds.items():
-            into.append(_bound(structs[side], position, file_schemas.fields, field))
+            into.append(_bound(structs[side], position, file_schema.fields, field))
     return {
         "null_value_counts": mapped(names, counts, len(entries)),
         "min_value_stats": mapped(names, bounds["lower"], len(entries)),
@@ -194,12 +194,12 @@ def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schemas: Pai
 
 
 def _bound(
-    values: pa.StructArray, index: int | None, file_schemas: Sequence[PaimonField], field: PaimonField
+    values: pa.StructArray, index: int | None, file_fields: Sequence[PaimonField], field: PaimonField
 ) -> list[str | None]:
     """Return the bounds of a column as text, cast if its type has changed."""
     if index is None:
         return [None] * len(values)
-    column, source = values.field(index), file_schemas[index].type
+    column, source = values.field(index), file_fields[index].type
     if column.type == arrow_type(field.type):
         return java_texts(column, field.type)
     if not castable(source, field.type):
@@ -225,13 +225,13 @@ def partitions(state: PaimonState, written: pa.Table, parts: PaimonPartitions, o
     columns = (state.entries.column(name).to_pylist() for name in ("partition", "total_buckets"))
     total = dict(zip(*columns, strict=True))
     deleted = _deleted(state)
-    indices = sums.column("partition").to_pylist()
+    parts_with_files = sums.column("partition").to_pylist()
     rows = {
-        "partition": [texts[part_of[partition]] for partition in indices],
+        "partition": [texts[part_of[partition]] for partition in parts_with_files],
         **_totals(sums),
-        "total_buckets": [total[partition] for partition in indices],
+        "total_buckets": [total[partition] for partition in parts_with_files],
         "done": [False] * len(sums),
-        "deleted_record_count": [deleted.get(partition, 0) for partition in indices],
+        "deleted_record_count": [deleted.get(partition, 0) for partition in parts_with_files],
     }
     empty = {name: [None] * len(sums) for name in ("created_at", "created_by", "updated_by", "options")}
     return _table("partitions", rows | empty).sort_by("partition")

@@ -20,7 +20,7 @@ _WITH_RUNS = 12347
 _WITHOUT_RUNS = 12346
 _OFFSETS_FROM = 4
 """A bitmap with runs and fewer containers has no table of offsets."""
-GREATEST_ARRAY = 4096
+MAX_ARRAY = 4096
 """The maximum number of numbers of an array container. More numbers are stored as bits."""
 _BITMAP_BYTES = 8192
 
@@ -77,7 +77,7 @@ def joined(left: BitmapContainer, right: BitmapContainer) -> BitmapContainer:
     numbers = np.union1d(left.numbers, right.numbers)
     is_run = left.is_run or right.is_run
     other = right if left.is_run else left
-    if is_run and not other.is_run and len(other.numbers) > GREATEST_ARRAY:
+    if is_run and not other.is_run and len(other.numbers) > MAX_ARRAY:
         is_run = False  # runs join a bitmap as bits
     return _efficient(BitmapContainer(numbers=numbers, is_run=is_run))
 
@@ -101,7 +101,7 @@ def optimised(container: BitmapContainer) -> BitmapContainer:
     if container.is_run:
         return _efficient(container)
     count = len(container.numbers)
-    size = _BITMAP_BYTES if count > GREATEST_ARRAY else 2 * count
+    size = _BITMAP_BYTES if count > MAX_ARRAY else 2 * count
     return BitmapContainer(numbers=container.numbers, is_run=2 + 4 * run_count(container.numbers) < size)
 
 
@@ -134,7 +134,7 @@ def body_of(container: BitmapContainer) -> bytes:
         ends = np.append(begins[1:], len(numbers)) - 1
         pairs = np.stack([numbers[begins], numbers[ends] - numbers[begins]], axis=1)
         return len(pairs).to_bytes(2, "little") + pairs.astype("<u2").tobytes()
-    if len(numbers) > GREATEST_ARRAY:
+    if len(numbers) > MAX_ARRAY:
         bits = np.zeros(1 << _CONTAINER_BITS, bool)
         bits[numbers] = True
         return np.packbits(bits, bitorder="little").tobytes()

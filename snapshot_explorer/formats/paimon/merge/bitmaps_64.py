@@ -19,7 +19,7 @@ import numpy as np
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import check_total, container
 from snapshot_explorer.formats.paimon.merge.bitmaps import (
-    GREATEST_ARRAY,
+    MAX_ARRAY,
     BitmapContainer,
     body_of,
     joined,
@@ -227,7 +227,7 @@ def parse(content: bytes) -> Bitmap64:
         slots, last = _slots(content, index)
     except struct.error as error:
         raise CorruptBytesError(f"a bitmap that is cut short at {len(content)} bytes") from error
-    filled = [slot for slot, held in enumerate(slots) if held is not None]
+    filled = [slot for slot, container in enumerate(slots) if container is not None]
     if tag != 1 or keys != len(indices) or sorted(indices.values()) != filled:
         raise CorruptBytesError(
             f"a bitmap {tag} of {keys} keys with {len(indices)} leaves and {len(filled)} containers"
@@ -272,7 +272,7 @@ def _container(content: bytes, index: int) -> tuple[BitmapContainer, int]:
 def _kind(count: int, *, is_run: bool) -> int:
     if is_run:
         return _RUNS
-    return _BITS if count > GREATEST_ARRAY else _ARRAY
+    return _BITS if count > MAX_ARRAY else _ARRAY
 
 
 def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
@@ -293,9 +293,9 @@ def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
             tree = inserted(tree, Leaf(key=key, slot=last))
         elif (older := slots[slot]) is not None and newer is not None:
             slots[slot] = joined(older, newer)
-    check_total(sum(len(held.numbers) for held in slots if held is not None))
+    check_total(sum(len(container.numbers) for container in slots if container is not None))
     # Unlike the 32-bit bitmap, Java discards the optimized form of a run container unless it is a run container
-    best = [held if held is None or held.is_run else optimised(held) for held in slots]
+    best = [container if container is None or container.is_run else optimised(container) for container in slots]
     return Bitmap64(tree=tree, slot_by_key=indices, slots=best, last=last)
 
 
@@ -307,11 +307,11 @@ def serialised(bitmap: Bitmap64) -> bytes:
     if bitmap.tree is None:
         return b"\x00"
     count = len(bitmap.slot_by_key)
-    slots = (b"\x00" if held is None else _written(held) for held in bitmap.slots)
+    slots = (b"\x00" if container is None else _written(container) for container in bitmap.slots)
     start = [_HEAD.pack(1, count), written(bitmap.tree), _SLOTS.pack(1, _NOT_TRIMMED, len(bitmap.slots))]
     return b"".join([*start, *slots, _END.pack(count, 0, bitmap.last)])
 
 
-def _written(held: BitmapContainer) -> bytes:
-    count = len(held.numbers)
-    return _SLOT.pack(1, _kind(count, is_run=held.is_run), count) + body_of(held)
+def _written(container: BitmapContainer) -> bytes:
+    count = len(container.numbers)
+    return _SLOT.pack(1, _kind(count, is_run=container.is_run), count) + body_of(container)

@@ -1,4 +1,4 @@
-"""Integer codes of values: equal for values that are equal in Java, or in Java's order."""
+"""Integer codes of values: equal for values that are equal in Java, or ordered as in Java."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,15 +15,16 @@ _CODE_BITS = 63
 """Bits of a code: it is not negative."""
 _TOO_MANY_BITS = 64
 _WORD, _MAX_WORDS = 8, 8
-"""Bytes that are compared at a time, and the number of times: longer texts are compared in another way."""
+"""The number of bytes that are compared at a time, and the maximum number of such steps: longer texts are numbered by a
+hash table."""
 _KEPT = np.array([2**64 - 2 ** (64 - 8 * count) for count in range(_WORD + 1)], np.uint64)
 """Masks of the first bytes of a word, by their number."""
 _MAX_TEXT_BYTES = 2**31 - 2**20
 """Texts of more bytes do not fit into one array."""
 _SAMPLED = 1000
-"""Pairs of keys that are compared to decide which way is faster."""
+"""The number of pairs of keys that are sampled to decide which method is faster."""
 _FEW = 10
-"""At most one pair in this many may be equal in its first bits."""
+"""At most one pair in this many may agree in its first bits."""
 _MAX_DIGITS = 18
 """Decimals of up to this many digits are 64-bit integers."""
 
@@ -52,11 +53,11 @@ def _bits_are_faster(pairs: Sequence[pa.ChunkedArray]) -> bool:
     """Return whether most keys probably differ in their first bits, so that few need a hash table.
 
     Args:
-        pairs: Keys of neighbours, which are most alike in a sorted file: every even row and the one after it.
+        pairs: Keys of neighbours, which are the most similar ones in a sorted file: every even row and the next one.
     """
     texts = [values for values in pairs if _is_text(values.type)]
     if texts and all(2 * pc.count_distinct(values).as_py() < len(values) for values in texts):
-        return False  # few texts are found fast in a hash table
+        return False  # a hash table is fast for few distinct texts
     codes, are_exact = _first_bits(pairs)
     if are_exact:
         return True
@@ -139,10 +140,10 @@ def _text_bits(texts: pa.Array) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
     end = min(maximum, _WORD * _MAX_WORDS)
     stored_bytes = np.frombuffer(content or b"", np.uint8)
     padded = np.concatenate([stored_bytes, np.zeros(end + _WORD, np.uint8)])
-    words = np.ndarray(len(padded) - _WORD + 1, ">u8", buffer=padded, strides=(1,))  # one begins at each byte
+    words = np.ndarray(len(padded) - _WORD + 1, ">u8", buffer=padded, strides=(1,))  # a word begins at each byte
     for start in range(0, end, _WORD):
         word = words[starts + start].astype(np.uint64)
-        if start + _WORD > minimum:  # what follows a shorter text is another one
+        if start + _WORD > minimum:  # the bytes after a shorter text belong to the next one
             word &= _KEPT[np.clip(lengths - start, 0, _WORD)]
         yield from _varying(word)
     if end < maximum:
@@ -209,7 +210,7 @@ def equality_codes(values: pa.ChunkedArray) -> Codes:
 def order_codes(values: pa.ChunkedArray, *, descending: bool = False) -> Codes:
     """Return a code per value, in Java's order of the values, nulls first.
 
-    Floats are ordered by Float.compare (-0.0 before 0.0, NaN greatest), text and bytes by unsigned bytes.
+    Floats are ordered by Float.compare (-0.0 before 0.0, NaN last), text and bytes by unsigned bytes.
     """
     whole = _whole_numbers(values)
     if whole is None:
@@ -242,7 +243,7 @@ def _integers(values: pa.ChunkedArray) -> Codes:
 
 
 def _float_bits(numbers: npt.NDArray[np.float64]) -> Codes:
-    """Return floats as integers in the order of Double.compare. All NaN are equal and greatest."""
+    """Return floats as integers in the order of Double.compare. All NaN are equal, and the maximum."""
     canonical = np.where(np.isnan(numbers), np.float64(np.nan), numbers)
     bits = canonical.view(np.int64)
     return np.where(bits < 0, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF), bits)

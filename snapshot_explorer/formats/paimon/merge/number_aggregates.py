@@ -62,13 +62,13 @@ def _decimals(values: list[int | None], dtype: pa.DataType) -> pa.Array:
 class _Numbers:
     """The representation of numbers of a type: Python integers (for decimals: unscaled), or NumPy floats."""
 
-    kind: pa.DataType
+    dtype: pa.DataType
     limit: int
     """The smallest integer that overflows the type; 0 for floats."""
 
     @property
     def is_decimal(self) -> bool:
-        return bool(pa.types.is_decimal(self.kind))
+        return bool(pa.types.is_decimal(self.dtype))
 
     def items(self, array: pa.Array) -> list[Any]:
         if self.is_decimal:
@@ -76,7 +76,7 @@ class _Numbers:
         if self.limit:
             result: list[Any] = array.to_pylist()
             return result
-        make = np.float32 if self.kind.bit_width == 32 else np.float64  # noqa: PLR2004 - bits
+        make = np.float32 if self.dtype.bit_width == 32 else np.float64  # noqa: PLR2004 - bits
         return [None if item is None else make(item) for item in array.to_pylist()]
 
     def in_range(self, value: Any) -> Any:
@@ -85,31 +85,31 @@ class _Numbers:
             return value if abs(value) < self.limit else None
         if self.limit and not -self.limit <= value < self.limit:
             raise CorruptBytesError(
-                f"{value}, a sum or product, does not fit its type {self.kind}; releases before 2.0 wrap it around"
+                f"{value}, a sum or product, does not fit its type {self.dtype}; releases before 2.0 wrap it around"
             )
         return value
 
     def sum_in_range(self, value: Any) -> Any:
         """Return a sum in the range of its type. For decimals up to 18 digits Paimon checks a long, not the digits."""
-        if self.is_decimal and self.kind.precision <= _COMPACT and -_LONG <= value < _LONG:
+        if self.is_decimal and self.dtype.precision <= _COMPACT and -_LONG <= value < _LONG:
             return value
         return self.in_range(value)
 
     def result(self, values: Iterable[Any]) -> pa.Array:
         if not self.is_decimal:
             plain = [None if value is None else value if self.limit else value.item() for value in values]
-            return pa.array(plain, self.kind)
+            return pa.array(plain, self.dtype)
         listed = list(values)
         if any(value is not None and abs(value) >= self.limit for value in listed):
-            raise refusal(features.OVERFLOWING_SUMS, type=self.kind)
-        return _decimals(listed, self.kind)
+            raise refusal(features.OVERFLOWING_SUMS, type=self.dtype)
+        return _decimals(listed, self.dtype)
 
 
 def _numbers(dtype: pa.DataType) -> _Numbers:
     if pa.types.is_floating(dtype):
-        return _Numbers(kind=dtype, limit=0)
+        return _Numbers(dtype=dtype, limit=0)
     return _Numbers(
-        kind=dtype, limit=int(10**dtype.precision if pa.types.is_decimal(dtype) else 2 ** (dtype.bit_width - 1))
+        dtype=dtype, limit=int(10**dtype.precision if pa.types.is_decimal(dtype) else 2 ** (dtype.bit_width - 1))
     )
 
 

@@ -235,18 +235,18 @@ def _remove(
         if not key_groups.adds[first]:
             state = [int(rank[first]) for rank in ranks]
         for row in range(first, last + 1):
-            here = [int(rank[row]) for rank in ranks]
-            newer = [own_rank >= now for own_rank, now in zip(here, state, strict=True)]
+            row_ranks = [int(rank[row]) for rank in ranks]
+            newer = [own_rank >= now for own_rank, now in zip(row_ranks, state, strict=True)]
             if deletes[row] and any(
                 group.removes and own_rank >= 0 and new
-                for group, own_rank, new in zip(groups, here, newer, strict=True)
+                for group, own_rank, new in zip(groups, row_ranks, newer, strict=True)
             ):
                 removed[row] = True
-                state = here
+                state = row_ranks
                 continue
-            for age, own_rank, new in zip(ages, here, newer, strict=True):
+            for age, own_rank, new in zip(ages, row_ranks, newer, strict=True):
                 age[row] = _EMPTY if own_rank < 0 else _NEWER if new else _OLDER
             state = [
                 own_rank if new and own_rank >= 0 else now
-                for own_rank, now, new in zip(here, state, newer, strict=True)
+                for own_rank, now, new in zip(row_ranks, state, newer, strict=True)
             ]

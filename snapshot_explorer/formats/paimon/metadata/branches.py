@@ -31,7 +31,7 @@ def branch_names(storage: Storage) -> list[str]:
     return sorted(name.removeprefix("branch-") for name in names if name.startswith("branch-"))
 
 
-def read_branches(storage: Storage, history: PaimonHistory, here: str | None) -> list[Branch]:
+def read_branches(storage: Storage, history: PaimonHistory, own_name: str | None) -> list[Branch]:
     """Return the branches, sorted, with the version that each was created from and its newest version, where known.
 
     One listing; for each branch a listing and a small file, and another file for the same version of `history` unless
@@ -40,7 +40,7 @@ def read_branches(storage: Storage, history: PaimonHistory, here: str | None) ->
 
     Args:
         history: The history to search for the first versions of the branches.
-        here: The branch of `history`, which is not its own origin; None for the main one.
+        own_name: The branch of `history`, which is not its own origin; None for the main one.
 
     Source: paimon docs, "Manage Branches"; paimon FileSystemBranchManager.createBranch copies the tag's snapshot.
     """
@@ -48,7 +48,7 @@ def read_branches(storage: Storage, history: PaimonHistory, here: str | None) ->
     # A folder of that name would be read as the main branch.
     read_names = [name for name in names if name not in ("", MAIN)] if len(names) <= _MAX_BRANCHES else []
     numbers = _readable(partial(_numbers, storage), read_names)
-    begin = {name: min(versions) for name, versions in numbers.items() if versions and name != here}
+    begin = {name: min(versions) for name, versions in numbers.items() if versions and name != own_name}
     first = _readable(partial(_first, storage, begin), list(begin))
     own = _readable(history.present, sorted({snapshot.id for snapshot in first.values()}))
     return [
@@ -65,7 +65,7 @@ def shared_versions(history: PaimonHistory, other: PaimonHistory) -> list[int]:
     """Return the versions that the histories of two branches both have, with the same commits, ascending.
 
     A branch begins with a copy of a snapshot, and a fast-forward copies its snapshots back: what two branches share is
-    older than what they do not. So about log2(n) small files of each are read.
+    older than what they do not. A binary search therefore reads about log2(n) small files of each.
 
     Source: paimon FileSystemBranchManager.createBranch, fastForward.
     """
@@ -141,7 +141,7 @@ def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> 
 
 
 def _same(first: PaimonSnapshot | None, own: Mapping[int, PaimonSnapshot]) -> int | None:
-    """Return the version if it is the same commit, else None: branches may use the same number for other commits."""
+    """Return the version if both are the same commit, otherwise None: branches may use a number twice."""
     same_id = own.get(first.id) if first is not None else None
     return same_id.id if first is not None and same_id is not None and _commit(first) == _commit(same_id) else None
 

@@ -326,7 +326,7 @@ def read_index_manifests(storage: Storage, names: Mapping[str, str]) -> dict[str
     """
     paths = [manifest_path(name, named_by) for name, named_by in names.items()]
     contents = _read_present(storage, paths)
-    # An empty file exists: parsing it raises CorruptTableError.
+    # An empty file is not a missing one: parsing it raises CorruptTableError.
     present = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]
     rows, counts = read_indexes(present, limits=storage.limits)
     result: dict[str, pa.Table | None] = dict.fromkeys(names)

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.formats.absent_versions import absent_version_error
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, digest_of, read_snapshots, reparse
 from snapshot_explorer.formats.shortfall import (
@@ -86,14 +87,14 @@ class PaimonHistory:
 
     @property
     def rewrites(self) -> int:
-        """The number of rewrites of history detected so far. Values cached by version are invalid after each."""
+        """The number of rewrites of history detected so far. Each invalidates values that are cached by version."""
         return self._rewrites
 
     def newest(self) -> Listing:
         """Return a listing of only the newest version, by the hint where it is valid.
 
-        Three requests, and one more listing where the hint is missing or wrong. All at once where the version that was
-        the newest before still is.
+        Three requests, and one more listing where the hint is missing or wrong. All at once if the newest version is
+        still the same.
 
         Source: paimon SnapshotManager.latestSnapshotId, HintFileUtils; in addition, the hinted file must exist.
         """
@@ -293,7 +294,7 @@ class PaimonHistory:
         return [] if hint == newest else [f"The hint {name} contains {hint}, but the newest snapshot is {newest}."]
 
     def read_newest(self, count: int) -> list[PaimonSnapshot]:
-        """Read and cache the newest versions, if their numbers are contiguous; return those that exist. Not many."""
+        """Read and cache the newest versions, if their numbers are contiguous; return those that exist."""
         with self._lock:
             newest, rewrites = 0 if self._newest is None else self._newest.id, self._rewrites
             versions = range(max(newest - min(count, _MAX_AHEAD), 0) + 1, newest + 1)
@@ -314,7 +315,7 @@ class PaimonHistory:
         return [present[version] for version in versions]
 
     def present(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
-        """Return the existing ones of these versions. Reads a small file for each that is not cached."""
+        """Return the snapshots that exist among these versions. Reads a small file for each that is not cached."""
         with self._lock:
             result = {version: self._known[version] for version in versions if version in self._known}
             rewrites = self._rewrites
@@ -330,7 +331,7 @@ class PaimonHistory:
         return result
 
     def read_again(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
-        """Return the existing ones of these versions, read again. The others are removed from the cache."""
+        """Return the snapshots that exist among these versions, read again. The others are removed from the cache."""
         with self._lock:
             for version in versions:
                 self._known.pop(version, None)
@@ -347,7 +348,7 @@ class PaimonHistory:
     def _read_tags(
         self, files: Sequence[str], read: Mapping[str, bytes | None] = MappingProxyType({})
     ) -> tuple[dict[str, PaimonSnapshot], list[CorruptTableError]]:
-        """Return the tags in files by name, and what is wrong with others. Some may have been read, by name."""
+        """Return the readable tags by name, and the problems of the others; `read` contains files read before."""
         names = self._tag_names(files)
         rest = [name for name in names if read.get(name) is None]
         contents = dict(read)
@@ -377,7 +378,7 @@ class PaimonHistory:
         return tagged, not damaged
 
     def _newest_tags(self) -> tuple[dict[str, PaimonSnapshot], list[CorruptTableError]]:
-        """Return `_read_tags` of a new listing. Those that were there before are read beside it."""
+        """Return `_read_tags` of a new listing. The known ones are read at the same time."""
         known = self._tags_seen
         contents, entries = self._storage.together(
             partial(self._storage.read_present, [self._layout.tag(name) for name in known]),
@@ -404,17 +405,8 @@ class PaimonHistory:
 
     def _not_found_error(self, version: int) -> SnapshotNotFoundError:
         listing = self.all_from(0)
-        versions = listing.versions
-        if not versions:
-            return SnapshotNotFoundError(f"Version {version} does not exist. {self._storage.root} has no versions yet.")
-        first, last = versions[0], versions[-1]
-        gaps = ", with gaps" if len(versions) < last - first + 1 else ""
-        available = f"{first} to {last}{gaps}" if first != last else f"{first}"
-        state = listing.absence(version) if version else "does not exist"
-        nearest = min(versions, key=lambda number: abs(number - version))
-        return SnapshotNotFoundError(
-            f"Version {version} {state}. Available versions: {available}. Try {nearest}, latest or @2h."
-        )
+        state = listing.absence(version) if version and listing.versions else "does not exist"
+        return absent_version_error(self._storage.root, version, listing.versions, state)
 
     def _unstable_error(self) -> CorruptTableError:
         return CorruptTableError(
@@ -491,7 +483,7 @@ class PaimonHistory:
                 )
             self._newest, self._seen_at = newest, now()
             if versions:
-                # Expired: a table that is followed for long would keep each snapshot that it ever had.
+                # Expired snapshots: otherwise a table that is followed for long would keep every snapshot in memory.
                 for version in [
                     item.id for item in self._known.values() if item.file_kind == "snapshot" and item.id < versions[0]
                 ]:

@@ -67,7 +67,8 @@ writer's local clock. `source` is 0 for appended, 1 for compacted files."""
 
 IDENTITY = ("partition", "bucket", "level", "file_name", "embedded_index", "external_path", "extra_files")
 FILE_COLUMNS = ("kind", *IDENTITY, "size_bytes", "rows", "schema_id", "deleted_rows", "source")
-"""The columns of ENTRIES needed for FILES and CHANGES. Keys and statistics, most of the bytes, are not among them."""
+"""The columns of ENTRIES needed for FILES and CHANGES. Keys and statistics, which are most of the bytes, are not among
+them."""
 _VALUES = ("value_min", "value_max", "value_null_counts", "value_stats_columns", "first_row_id", "write_columns")
 STATISTICS_COLUMNS = (*FILE_COLUMNS, *_VALUES)
 """The columns of ENTRIES needed for FILES with statistics of columns, without the ranges of keys."""

@@ -262,7 +262,7 @@ class Schemas:
         return result
 
     def common_with(self, other: "Schemas") -> PaimonSchema | None:
-        """Return the newest schema that another branch has too, or None. Two listings, small files.
+        """Return the newest schema that another branch also has, or None. Two listings, small files.
 
         A new branch gets copies of the schemas that exist then.
 

@@ -75,13 +75,13 @@ def _deleted(file: PaimonDataFile) -> int:
 def _names(plan: PaimonPlan, file: PaimonDataFile) -> Mapping[str, str | None] | None:
     """Return the name of each column in a file; None if a column needs a cast that other readers do not do."""
     fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_keys]
-    how = evolution.mapping(fields, plan.file_schemas[file.schema_id].fields, file.write_columns)
-    for target, source in how.targets:
+    mapping = evolution.mapping(fields, plan.file_schemas[file.schema_id].fields, file.write_columns)
+    for target, source in mapping.targets:
         if source is not None and (
             differs_in_other_readers(source.type, file.format) or not _kept(source.type, target.type)
         ):
             return None
-    return {target.name: None if source is None else source.name for target, source in how.targets}
+    return {target.name: None if source is None else source.name for target, source in mapping.targets}
 
 
 def _kept(source: PaimonDataType, target: PaimonDataType) -> bool:

@@ -38,7 +38,7 @@ from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
 _BATCH_ROWS = 65_536
-_GREATEST_KIND = 3
+_MAX_KIND = 3
 _SEQUENCE = replace(SEQUENCE_NUMBER, type=PaimonDataType(root="BIGINT", nullable=False))
 _KIND = PaimonField(id=2_147_483_645, name="_VALUE_KIND", type=PaimonDataType(root="TINYINT", nullable=False))
 
@@ -119,13 +119,13 @@ class _Target:
         key = file.schema_id, file.write_columns
         result = self._known_sources.get(key)
         if result is None:
-            how = evolution.mapping(self.stored, self.plan.file_schemas[file.schema_id].fields, file.write_columns)
-            physical = [*how.sources, *self._system, *metadata_columns.stored(self.fields, file)]
-            is_exact = evolution.is_exact(how)
+            mapping = evolution.mapping(self.stored, self.plan.file_schemas[file.schema_id].fields, file.write_columns)
+            physical = [*mapping.sources, *self._system, *metadata_columns.stored(self.fields, file)]
+            is_exact = evolution.is_exact(mapping)
             are_requested = is_exact and not self._system and len(self.stored) == len(self.fields)
             result = self._known_sources[key] = _Sources(
-                how=how,
-                unchanged=evolution.unchanged(how),
+                mapping=mapping,
+                unchanged=evolution.unchanged(mapping),
                 columns=data_files.PaimonColumns(physical, self.schema if are_requested else None),
                 is_exact=is_exact,
                 are_requested=are_requested,
@@ -137,7 +137,7 @@ class _Target:
 class _Sources:
     """Where the requested columns are in files of one schema that contain the same columns of it."""
 
-    how: evolution.Mapping
+    mapping: evolution.ColumnMapping
     """The mapping of the columns that come from files."""
     unchanged: Mapping[str, str]
     """The names in the file of the columns whose values are those in the file."""
@@ -235,7 +235,7 @@ def _evolved(
 ) -> Iterator[tuple[int, pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of a file: the position of the first one, columns of the read schema, and system columns."""
     plan, sources = target.plan, target.sources(file)
-    if target.stored and not sources.how.sources:
+    if target.stored and not sources.mapping.sources:
         # The requested columns were added later, if the file has the columns of its schema.
         data_files.check_schema(storage, file, plan.file_schemas[file.schema_id].fields)
     chosen = None
@@ -253,7 +253,7 @@ def _evolved(
 
 def _requested(batch: pa.RecordBatch, file: PaimonDataFile, target: _Target, start: int) -> pa.RecordBatch:
     sources = target.sources(file)
-    stored = iter((batch if sources.is_exact else evolution.evolve(batch, sources.how, file.path)).columns)
+    stored = iter((batch if sources.is_exact else evolution.evolve(batch, sources.mapping, file.path)).columns)
     arrays = [
         metadata_columns.values(field, batch, file, start)
         if field.name in target.hidden
@@ -282,7 +282,7 @@ def _merged(
 
     Sequence numbers are read only if those of the files do not determine the newest row of each key.
     """
-    names = [field.name for field in fields] or list(rules.keys[:1])  # rows are counted through a column
+    names = [field.name for field in fields] or list(rules.keys[:1])  # counts rows without columns
     by_files = takes_newest(rules) and _have_ages(plan.files)
     system = (_KIND,) if by_files else (_SEQUENCE, _KIND)
     rows = _read_rows(storage, plan, columns_needed(rules, names), system, deleted_positions)
@@ -407,7 +407,7 @@ def _check_system(own: pa.RecordBatch, file: PaimonDataFile) -> None:
     is_known = not any(column.null_count for column in own.columns)
     if is_known and own.num_rows and _KIND.name in own.schema.names:
         minimum, maximum = pc.min_max(own.column(_KIND.name)).values()
-        is_known = minimum.as_py() >= 0 and maximum.as_py() <= _GREATEST_KIND
+        is_known = minimum.as_py() >= 0 and maximum.as_py() <= _MAX_KIND
     if not is_known:
         raise CorruptTableError(
             f"The data file {file.path} has rows without a sequence number or with an unknown kind. "

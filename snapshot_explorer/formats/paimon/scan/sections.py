@@ -35,10 +35,10 @@ def sections(
     bounds = _bounds(entries, schema, file_schemas)
     if bounds is None:
         return np.arange(len(entries)), np.array([len(entries)])
-    minimum, most = bounds
-    order = np.lexsort((most, minimum))
-    maximum = np.maximum.accumulate(most[order])
-    return order, np.append(np.flatnonzero(minimum[order][1:] > maximum[:-1]) + 1, len(order))
+    minimum, maximum = bounds
+    order = np.lexsort((maximum, minimum))
+    maximum_so_far = np.maximum.accumulate(maximum[order])
+    return order, np.append(np.flatnonzero(minimum[order][1:] > maximum_so_far[:-1]) + 1, len(order))
 
 
 def _bounds(

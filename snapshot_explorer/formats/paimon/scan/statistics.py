@@ -149,7 +149,7 @@ def _table(
 def _values(
     entries: pa.Table, value_fields: Sequence[PaimonField], file_schemas: Mapping[int, PaimonSchema]
 ) -> tuple[list[list[ColumnPart]], list[list[ColumnPart]], list[list[ColumnPart]]]:
-    """Return for each wanted column the parts of its lower bounds, upper bounds and null counts."""
+    """Return for each requested column the parts of its lower bounds, upper bounds and null counts."""
     lower: list[list[ColumnPart]] = [[] for _ in value_fields]
     upper: list[list[ColumnPart]] = [[] for _ in value_fields]
     nulls: list[list[ColumnPart]] = [[] for _ in value_fields]
