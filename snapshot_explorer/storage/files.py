@@ -90,8 +90,8 @@ class Files(Protocol):
         """Return the entries of a folder, in any order. Raises NotADirectoryError for a file."""
         ...
 
-    def folders(self, address: str) -> builtins.list[str]:
-        """Return the names of the subfolders, in any order. Raises NotADirectoryError for a file."""
+    def names(self, address: str) -> builtins.list[Entry]:
+        """Return what `list` returns; without sizes and times where these cost more."""
         ...
 
     def tree(self, address: str) -> dict[str, int | None] | None:
@@ -135,9 +135,9 @@ class LocalFiles:
         entries = self._listed(address, _local_entry)
         return [entry for entry in entries if entry is not None]
 
-    def folders(self, address: str) -> builtins.list[str]:
-        """Return the names of the subfolders, links followed. Only links cost a stat call."""
-        return [name for name, is_folder in self._listed(address, lambda item: (item.name, item.is_dir())) if is_folder]
+    def names(self, address: str) -> builtins.list[Entry]:
+        """Return the entries of a folder without sizes and times, links followed. Only links cost a stat call."""
+        return self._listed(address, lambda item: Entry._make((item.name, item.is_dir(), None, None)))
 
     def _listed(self, address: str, convert: Callable[[os.DirEntry[str]], A]) -> builtins.list[A]:
         try:
@@ -367,9 +367,9 @@ class RemoteFiles(RangedFiles):
             raise NotADirectoryError(f"{address} is a file, not a folder")
         return [self._entry(item) for item in found if item["name"].strip("/") != own]
 
-    def folders(self, address: str) -> builtins.list[str]:
-        """Return the names of the folders in a folder."""
-        return [entry.name for entry in self.list(address) if entry.is_folder]
+    def names(self, address: str) -> builtins.list[Entry]:
+        """Return the entries of a folder."""
+        return self.list(address)
 
     def tree(self, address: str) -> dict[str, int | None] | None:
         """Return the size of each file below a folder of a store without folders."""

@@ -146,9 +146,9 @@ class ObjectStoreFiles(RangedFiles):
             return self._other.list(address)
         return folders + files
 
-    def folders(self, address: str) -> builtins.list[str]:
-        """Return the names of the folders in a folder."""
-        return [entry.name for entry in self.list(address) if entry.is_folder]
+    def names(self, address: str) -> builtins.list[Entry]:
+        """Return the entries of a folder."""
+        return self.list(address)
 
     def tree(self, address: str) -> dict[str, int | None] | None:
         """Return the size of each file below a folder."""

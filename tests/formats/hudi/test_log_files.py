@@ -145,3 +145,31 @@ def test_types_that_cannot_be_read_without_loss_are_refused_by_name():
         conform(pa.array([1.5]), HudiType(root="string"))
     with pytest.raises(UnsupportedFeatureError, match="values of the type int64 are not read as array<int>"):
         conform(pa.array([1]), HudiType(root="array", element=HudiType(root="int")))
+
+
+def test_integers_that_became_floats_are_rounded_as_java_rounds_them():
+    assert conform(pa.array([2**24 + 1, 2**24 + 3, None]), HudiType(root="float")).to_pylist() == [
+        2**24,
+        2**24 + 4,
+        None,
+    ]
+    assert conform(pa.array([2**53 + 1]), HudiType(root="double")).to_pylist() == [2**53]
+
+
+def test_a_row_that_a_global_index_left_in_its_partition_has_the_value_of_the_path(memory_root):
+    partitioned = {"hoodie.table.partition.fields": "name", "hoodie.table.ordering.fields": "name"}
+    built = HudiTable(*memory_root, properties=PROPERTIES | partitioned)
+    built.number = 1
+    name, content = built.base([(1, "b"), (2, "a")], 1, "data-1")
+    built.write(f"a/{name}", content)
+    built.commit([built.stat("data-1", f"a/{name}", content, [(1, "b"), (2, "a")])], partition="a")
+
+    assert rows(built) == [(1, "a"), (2, "a")]
+    assert open_table(f"memory://{built.root}").current.to_arrow(where="name = 'a'").num_rows == 2
+
+    built.number = 2
+    logged, block_of_log = f"a/.data-1_{text(2)}.log.1_0-0-0", records(2, [(1, "c")])
+    built.write(logged, block_of_log)
+    built.commit([built.stat("data-1", logged, block_of_log, [None])], action="deltacommit", partition="a")
+
+    assert rows(built) == [(1, "a"), (2, "a")]

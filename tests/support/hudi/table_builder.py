@@ -144,10 +144,10 @@ class HudiTable:
             "fileSizeInBytes": len(content),
         }
 
-    def commit(self, stats, replaced=(), operation="INSERT", action="commit"):
+    def commit(self, stats, replaced=(), operation="INSERT", action="commit", *, partition=""):
         """Complete a commit."""
         metadata = {
-            "partitionToWriteStats": {"": list(stats)},
+            "partitionToWriteStats": {partition: list(stats)},
             "operationType": operation,
             "extraMetadata": {"schema": json.dumps(self.schema or SCHEMA)},
         }

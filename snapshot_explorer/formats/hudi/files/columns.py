@@ -96,6 +96,8 @@ def _changed(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.A
         converted = values.view(target) if pa.types.is_integer(stored) else None
     elif data_type.root == "double" and pa.types.is_float32(stored):
         converted = _widened(values)
+    elif data_type.root in ("float", "double") and pa.types.is_integer(stored):
+        converted = values.cast(target, safe=False)  # rounds what has more digits, as Java does
     elif _is_cast(stored, data_type):
         converted = values.cast(target)
     else:
@@ -124,7 +126,7 @@ def _timestamp(values: pa.Array, target: pa.TimestampType) -> pa.Array | None:
 
 
 def _is_cast(stored: pa.DataType, data_type: HudiType) -> bool:
-    if data_type.root in ("int", "long", "float", "double"):
+    if data_type.root in ("int", "long"):
         return bool(pa.types.is_integer(stored))
     if data_type.root == "string":
         return _is_text(stored) or bool(pa.types.is_integer(stored))

@@ -71,6 +71,11 @@ class TableConfig:
         return self.is_on("hoodie.populate.meta.fields", default=True)
 
     @property
+    def drops_partition_columns(self) -> bool:
+        """Whether files lack the partition columns."""
+        return self.is_on("hoodie.datasource.write.drop.partition.columns")
+
+    @property
     def logs_changes(self) -> bool:
         """Whether commits record the changes of rows."""
         return self.is_on("hoodie.table.cdc.enabled", default=False)

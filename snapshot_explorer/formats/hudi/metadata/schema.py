@@ -96,7 +96,7 @@ def _of_file(source: HudiSource, version: int) -> str | None:
 
 def _dropped(config: TableConfig, columns: Sequence[HudiField]) -> tuple[HudiField, ...]:
     """Return the partition columns that the files do not have, as text, like Hudi on Spark."""
-    if not config.is_on("hoodie.datasource.write.drop.partition.columns"):
+    if not config.drops_partition_columns:
         return ()
     names = {field.name for field in columns}
     return tuple(

@@ -17,7 +17,7 @@ from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType, arrow_type
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
-"""The folder of the null value, and of the empty text."""
+"""The folder of the null value, and of the empty text, which is read as null."""
 _OLD_NULL = "default"
 _LAST_WITH_OLD_NULL = 4
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
@@ -83,30 +83,18 @@ def _parsed(text: str, data_type: HudiType) -> object:
 
 
 def partition_values(config: TableConfig, fields: Sequence[HudiField], path: str) -> dict[str, pa.Scalar]:
-    """Return the values of partition columns that are not in the files."""
-    if not config.is_on("hoodie.datasource.write.drop.partition.columns") or not config.partition_fields:
-        return {}
-    columns = typed_columns(config, fields, [partition_texts(config, path)])
-    missing = [name for name in config.partition_fields if name not in columns]
-    if missing:
-        raise refusal(features.DROPPED_PARTITION_COLUMNS, columns=", ".join(missing), path=path)
-    return {name: column[0] for name, column in columns.items()}
+    """Return the values of partition columns in the path of a partition, for those that it contains.
 
-
-def null_texts(config: TableConfig, fields: Sequence[HudiField], path: str) -> tuple[str, ...]:
-    """Return the text columns of a partition whose empty values are null: both are in the folder of null.
+    Files may have others: rows whose partition column changed stay where a global index finds them.
 
     Source: hudi on Spark, whose readers take these columns from the path.
     """
-    texts = partition_texts(config, path)
-    simple = {
-        name for name, how in zip(config.partition_fields, config.partition_types, strict=True) if how == "SIMPLE"
-    }
-    return tuple(
-        field.name
-        for field in fields
-        if field.type.root == "string" and field.name in simple and field.name in texts and texts[field.name] is None
-    )
+    columns = typed_columns(config, fields, [partition_texts(config, path)])
+    if config.drops_partition_columns:
+        missing = [name for name in config.partition_fields if name not in columns]
+        if missing:
+            raise refusal(features.DROPPED_PARTITION_COLUMNS, columns=", ".join(missing), path=path)
+    return {name: column[0] for name, column in columns.items()}
 
 
 def partition_column(config: TableConfig, paths: Sequence[str]) -> pa.Array:

@@ -17,7 +17,7 @@ from snapshot_explorer.formats.hudi.metadata.file_names import LogName, log_name
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.types import HudiField
 from snapshot_explorer.formats.hudi.scan.merge_rules import merge_rules
-from snapshot_explorer.formats.hudi.scan.partitions import null_texts, partition_texts, partition_values, typed_columns
+from snapshot_explorer.formats.hudi.scan.partitions import partition_texts, partition_values, typed_columns
 from snapshot_explorer.formats.hudi.scan.plans import HudiPlan, LogMerge
 from snapshot_explorer.formats.hudi.scan.record_keys import record_keys
 from snapshot_explorer.formats.skipped import skipped_frame
@@ -172,14 +172,12 @@ class _Partition:
 
     texts: Mapping[str, str | None]
     constants: tuple[tuple[str, pa.Scalar], ...]
-    null_texts: tuple[str, ...]
 
 
 def _partition(source: VersionFiles, path: str) -> _Partition:
     return _Partition(
         texts=partition_texts(source.config, path),
         constants=tuple(partition_values(source.config, source.fields, path).items()),
-        null_texts=null_texts(source.config, source.fields, path),
     )
 
 
@@ -203,7 +201,7 @@ def _split(
     rows = sum(known) if len(known) == len(counts) else None
     return Split(
         files=tuple(file.path for file in files),
-        raw=not logs and not partition.null_texts and source.has_one_type_per_column,
+        raw=not logs and source.has_one_type_per_column,
         partition=partition.texts,
         bucket=None,
         rows=rows,
@@ -214,12 +212,17 @@ def _split(
             merge=_merge(source, logs) if logs else None,
             fields=source.fields,
             partition=partition.constants,
-            null_texts=partition.null_texts,
         ),
     )
 
 
 def _merge(source: VersionFiles, logs: Sequence[StoredFile]) -> LogMerge:
+    rules, keys = merge_rules(source.config), record_keys(source.config, source.fields)
+    if source.config.drops_partition_columns:
+        needed = {*rules.ordering_fields, *(field.name for field in keys.columns)}
+        missing = needed.intersection(source.config.partition_fields)
+        if missing:
+            raise refusal(features.DROPPED_PARTITION_COLUMNS, columns=", ".join(sorted(missing)), path=logs[0].path)
     return LogMerge(
         logs=tuple(
             HudiLogFile(
@@ -232,6 +235,6 @@ def _merge(source: VersionFiles, logs: Sequence[StoredFile]) -> LogMerge:
             )
             for file in logs
         ),
-        rules=merge_rules(source.config),
-        keys=record_keys(source.config, source.fields),
+        rules=rules,
+        keys=keys,
     )

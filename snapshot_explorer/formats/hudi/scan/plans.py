@@ -34,14 +34,12 @@ class HudiPlan:
     fields: tuple[HudiField, ...]
     """The version's columns."""
     partition: tuple[tuple[str, pa.Scalar], ...]
-    """The values of partition columns that files lack."""
-    null_texts: tuple[str, ...]
-    """The columns whose empty text is null."""
+    """The values of partition columns in the path, which files may lack."""
 
     @property
     def identity(self) -> Hashable:
         """Return a value that is equal where the same rows are read; see `Split.identity`."""
-        return self.bases, self.merge, self.fields, self.null_texts
+        return self.bases, self.merge, self.fields
 
     def for_file(self, index: int) -> "HudiPlan":
         """Return the plan of one of the base files."""

@@ -6,7 +6,6 @@ from itertools import chain, islice
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.hudi.files.data_files import read_base
@@ -41,7 +40,7 @@ def read(
         batches = _merged(storage, plan, plan.merge, stored)
     else:
         if predicate is not None:
-            predicate = predicate.on(frozenset(field.name for field in stored) - frozenset(plan.null_texts))
+            predicate = predicate.on(frozenset(field.name for field in stored))
         batches = (batch for file in plan.bases for batch in read_base(storage, file, stored, predicate))
     for batch in batches:
         yield finished(batch, fields, plan)
@@ -61,8 +60,7 @@ def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[
     rules = merge.rules
     names = [*rules.ordering_fields, IS_DELETED, rules.delete_field]
     needed = [*merge.keys.columns, *(by_name[name] for name in names if name in by_name), FIELDS[OPERATION]]
-    constants = dict(plan.partition)
-    every = {field.name: field for field in (*fields, *needed) if field.name not in constants}
+    every = {field.name: field for field in (*fields, *needed)}
     work = SliceMerge(rules, merge.keys, tuple(every.values()), names=[*every][: max(1, len(fields))])
     base = (batch for file in plan.bases for batch in read_base(storage, file, tuple(every.values())))
     logged, first = storage.together(
@@ -73,7 +71,7 @@ def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[
 
 
 def finished(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:
-    """Return columns of files as the version's: with the values of partition columns that files lack."""
+    """Return columns of files as the version's: with the values of partition columns in the path."""
     if not fields:
         return bare(batch.num_rows)
     constants = dict(plan.partition)
@@ -82,8 +80,5 @@ def finished(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan)
         if field.name in constants:
             arrays.append(pa.repeat(constants[field.name], batch.num_rows))
             continue
-        values = batch.column(batch.schema.names.index(field.name))
-        if field.name in plan.null_texts:
-            values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
-        arrays.append(values)
+        arrays.append(batch.column(batch.schema.names.index(field.name)))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([arrow_field(field) for field in fields]))
