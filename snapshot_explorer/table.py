@@ -866,7 +866,8 @@ class Table(Drawable):
     def trace(self, where: str) -> Trace:
         """Return where rows of a condition still are: in versions, data files, changelogs and statistics.
 
-        Covers every version of every branch, and rows that are deleted but still stored in a data file. A data file is
+        Covers every version of every branch, versions that no branch leads to any more (Iceberg, after a rollback), and
+        rows that are deleted but still stored in a data file. A data file is
         opened only if metadata does not rule out that it has a matching row, and its rows are read once for each set of
         deletes. Every changelog file is read, and every metadata file that records statistics of the columns.
         `Trace.verdict` never claims that rows are gone where something could not be read. Rows that the merge
@@ -879,7 +880,8 @@ class Table(Drawable):
             where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
         """
         own = None if self.bound.main_branch is None else branch_name(self)
-        others = {name: partial(self._source_on, name) for name in self.branch_names() if name != own}
+        names = [*self.branch_names(), *self.bound.detached_heads()]
+        others = {name: partial(self._source_on, name) for name in names if name != own}
         return trace(self._source(), where, own_branch=own, branches=others, retention=self.retention)
 
     def repair(

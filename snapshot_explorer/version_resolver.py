@@ -255,7 +255,7 @@ def format_on_branch(table: BranchTable, name: str) -> TableFormat:
     """Return a table in its format, bound to another branch."""
     _check_has_branches(table)
     names = table.branch_names()
-    if name not in names:
+    if name not in names and name not in table.bound.detached_heads():
         near = difflib.get_close_matches(name, names, 1)
         more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
         raise SnapshotNotFoundError(

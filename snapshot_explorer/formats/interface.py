@@ -283,6 +283,10 @@ class TableFormat(ABC):
         """Return the names of all branches, the main one included, sorted. At most one listing."""
         return ()
 
+    def detached_heads(self) -> Sequence[str]:
+        """Return the newest versions that no branch leads to, as after a rollback, by names for `on_branch`."""
+        return ()
+
     def on_branch(self, name: str) -> Self:
         """Return the same table, bound to another branch that exists."""
         raise TableNotFoundError(f"{self.storage.root} has no branch {name!r}: {self.name} tables have no branches.")

@@ -429,7 +429,9 @@ BLAME = pa.schema(
 
 TRACED_VERSIONS = pa.schema(
     [
-        _column("branch", pa.string(), "the branch in whose history it is; null in a format without branches"),
+        _column(
+            "branch", pa.string(), "the branch, or snapshot, in whose history it is; null in a format without branches"
+        ),
         *(COMMITS.field(name) for name in ("version", "committed_at")),
         _column("rows", pa.int64(), "matching rows that reading the version returns; null if unknown", words="checked"),
         _column(

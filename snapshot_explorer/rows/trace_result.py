@@ -161,7 +161,7 @@ class Trace(Drawable):
         return f"The next clean-up by the table's own settings removes {removed}.{stays}"
 
     def _of(self, branch: str | None) -> str:
-        return f" of branch {branch}" if branch and len(self._histories) > 1 else ""
+        return f" of {_named(branch, self._source)}" if branch and len(self._histories) > 1 else ""
 
     def _because(self, branch: str | None, number: int) -> str:
         row = self._outcomes.get((branch, number))
@@ -381,7 +381,7 @@ def trace(
     Args:
         source: The table, or its branch that is open.
         own_branch: The name of that branch; None in a format without branches.
-        branches: The other branches, by name.
+        branches: The other branches, and versions that no branch leads to, by name.
         retention: Returns what the table's own settings would remove.
     """
     examined_at = datetime.now(UTC)
@@ -392,13 +392,14 @@ def trace(
         try:
             histories[name] = trace_history(branch := branch_source(), where)
         except SnapshotExplorerError as error:
-            notes.append(f"The branch {name} could not be examined: {str(error).rstrip('.')}.")
+            notes.append(f"The {_named(name, source)} could not be examined: {str(error).rstrip('.')}.")
         else:
             sources[name] = branch
     refs, unknown_tags = _refs(sources, histories)
     notes += [
-        f"In {runs_text(runs_of(numbers))}{'' if branch in (None, own_branch) else f' of the branch {branch}'} another "
-        f"column is called {name}; it was dropped or renamed, and its values were not examined."
+        f"In {runs_text(runs_of(numbers))}"
+        f"{'' if branch in (None, own_branch) else f' of the {_named(branch, source)}'} "
+        f"another column is called {name}; it was dropped or renamed, and its values were not examined."
         for branch, history in histories.items()
         for name, numbers in history.namesakes.items()
     ]
@@ -441,8 +442,13 @@ def _refs(
                 refs[branch, version].append(f"tag {tag}")
             (known if version in numbers else unknown).add((tag, version))
         if branch is not None and history.versions:
-            refs[branch, history.versions[-1].number].append(f"branch {branch}")
+            refs[branch, history.versions[-1].number].append(_named(branch, sources[branch]))
     return refs, sorted(unknown - known)
+
+
+def _named(branch: str, source: Source) -> str:
+    """Return what a history is called: a branch, or the snapshot that no branch leads to."""
+    return f"{'snapshot' if branch in source.format.detached_heads() else 'branch'} {branch}"
 
 
 def _drawn(rows: pa.Table) -> tuple[str, ...]:

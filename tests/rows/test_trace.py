@@ -201,6 +201,20 @@ def test_branches_and_tags_are_covered():
     assert {f"tag {name}" for name in table.tag_versions()} <= named
 
 
+def test_rows_of_a_snapshot_that_main_left_are_found(memory_root):
+    table = IcebergTable(*memory_root)
+    table.commit([(1, "a")])
+    table.commit([(42, "x")])
+    first = table.metadata["snapshots"][0]["snapshot-id"]
+    table.metadata |= {"current-snapshot-id": first, "refs": {"main": {"snapshot-id": first, "type": "branch"}}}
+    table.write_metadata()
+    trace = open_table(f"memory://{memory_root[1]}").trace("id = 42")
+    left = str(table.metadata["snapshots"][1]["snapshot-id"])
+
+    assert trace.verdict.startswith("Version 2 returns matching rows. They are there since version 2")
+    assert next(row for row in trace.versions.to_arrow().to_pylist() if row["rows"])["refs"] == [f"snapshot {left}"]
+
+
 def test_a_condition_that_does_not_fit_is_refused(table):
     with pytest.raises(InvalidArgumentError, match="Unknown column 'nope'"):
         open_table(table.root).trace("nope = 1")

@@ -35,6 +35,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
 from snapshot_explorer.formats.iceberg.metadata.history import (
     IcebergHistory,
     current_at,
+    detached_heads,
     history_of,
     not_in_history,
     time_of,
@@ -302,6 +303,10 @@ class Iceberg(TableFormat):
     def branch_names(self) -> Sequence[str]:
         _, history, _ = self._read()
         return sorted({MAIN, *(name for name, ref in history.metadata.refs.items() if ref.is_branch)})
+
+    def detached_heads(self) -> Sequence[str]:
+        _, history, _ = self._read()
+        return detached_heads(history.metadata)
 
     def on_branch(self, name: str) -> "Iceberg":
         result = copy(self)

@@ -325,6 +325,17 @@ def _whereabouts(metadata: TableMetadata, snapshot: IcebergSnapshot) -> tuple[st
     return str(snapshot.id), "no branch leads to it"
 
 
+def detached_heads(metadata: TableMetadata) -> list[str]:
+    """Return the ids of the newest snapshots that no branch leads to: rolled back, staged, or of a deleted branch."""
+    heads = [ref.snapshot_id for ref in metadata.refs.values() if ref.is_branch]
+    current = metadata.current_snapshot_id
+    detached = set(metadata.snapshots).difference(
+        _ancestors(metadata, [*heads, *([] if current is None else [current])])
+    )
+    parents = metadata.snapshots.parents
+    return sorted(map(str, detached.difference(parents[item] for item in detached)))
+
+
 def _left_main(metadata: TableMetadata, snapshot: IcebergSnapshot) -> int | None:
     """Return when main was rolled back past a snapshot, in milliseconds; None if the log has no such rollback."""
     builds_on_it = {snapshot.id: True}
