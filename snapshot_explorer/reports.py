@@ -89,8 +89,6 @@ def report_target(path: str | PathLike[str], *, overwrite: bool) -> Path:
     target = Path(output_path(path))
     if target.exists() and not overwrite:
         raise InvalidArgumentError(f"{target} exists. Choose another file, or replace it with overwrite=True.")
-    if not target.parent.is_dir():
-        raise InvalidArgumentError(f"The folder {target.parent} does not exist. Create it first.")
     return target
 
 

@@ -133,9 +133,10 @@ class CheckResult(Drawable):
         A rule that fails is a failure, one that could not be evaluated an error.
         """
         root = ET.Element("testsuites")
-        tables = list(dict.fromkeys(line.table for line in self.lines))
-        for index, table in enumerate(tables):
-            own = [line for line in self.lines if line.table == table]
+        by_table: dict[str, list[CheckLine]] = {}
+        for line in self.lines:
+            by_table.setdefault(line.table, []).append(line)
+        for index, (table, own) in enumerate(by_table.items()):
             suite = ET.SubElement(
                 root,
                 "testsuite",

@@ -62,7 +62,13 @@ def check_settings(
     tables = values.pop("tables", {})
     stated = {"fail-on": fail_on, "since": since, "key": key}
     values |= {name: value for name, value in stated.items() if value is not None}
-    now = datetime.now(UTC) if at is None else _time("at", at, datetime.now(UTC))
+    clock = datetime.now(UTC)
+    now = clock if at is None else _time("at", at, clock)
+    if now > clock:
+        raise InvalidArgumentError(
+            f"at, {now:%Y-%m-%d %H:%M} UTC, is in the future: what is committed until then is not known yet. It is "
+            f"{clock:%Y-%m-%d %H:%M} UTC."
+        )
     default = CheckSettings(rules=parse_rules(DEFAULT_RULES), since=_time("since", _SINCE, now), at=now)
     result = _with(default, values)
     if not isinstance(tables, Mapping) or not all(isinstance(own, Mapping) for own in tables.values()):
@@ -89,7 +95,10 @@ def _with(settings: CheckSettings, values: Mapping[str, Any]) -> CheckSettings:
     if "anomaly" in values:
         settings = replace(settings, anomaly=_thresholds(values["anomaly"], settings.anomaly))
     if settings.since > settings.at:
-        raise InvalidArgumentError("since must not be later than the time of the check.")
+        raise InvalidArgumentError(
+            f"since, {settings.since:%Y-%m-%d %H:%M} UTC, is after the time of the check, "
+            f"{settings.at:%Y-%m-%d %H:%M} UTC."
+        )
     return settings
 
 

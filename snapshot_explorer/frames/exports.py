@@ -109,6 +109,8 @@ def output_path(path: str | PathLike[str]) -> str:
         raise InvalidArgumentError(f"{path} is a URL, but files are written to the local disk. Choose a path there.")
     if target.is_dir():
         raise InvalidArgumentError(f"{target} is a folder. Give the path of a file in it.")
+    if not target.parent.is_dir():
+        raise InvalidArgumentError(f"The folder {target.parent} does not exist. Create it first.")
     for folder in resolved.parents:
         if any(any(folder.glob(pattern)) for pattern in _IN_TABLES):
             raise InvalidArgumentError(

@@ -39,6 +39,8 @@ _EVIDENCE = 4
 _FEWEST_APPENDS = 4
 _EXPLAINED = 50
 """The most tables whose problems are written out below the overview; the frame has all."""
+_MOST_DRAWN = 500
+"""The most tables that are drawn, the most urgent first; the frame has all."""
 _STATES = ("act", "watch", "unknown", "ok")
 _BARS = "▁▂▃▄▅▆▇█"
 _SUMS = ("added_rows", "removed_rows", "added_bytes", "removed_bytes")
@@ -277,7 +279,7 @@ class LakeOverview(Frame):
         urgency = sorted(rows, key=lambda row: (_STATES.index(str(row["state"])), str(row["name"])))
         order = rows if is_sorted else urgency
         table = pa.Table.from_pylist([dict(row) for row in order], schema=frames.LAKE_OVERVIEW)
-        super().__init__(table, title=f"Lake {name}", noun="tables", limit=len(order))
+        super().__init__(table, title=f"Lake {name}", noun="tables", limit=min(len(order), _MOST_DRAWN))
         self.name = name
         self.request = request
         self.search = search
@@ -295,13 +297,22 @@ class LakeOverview(Frame):
             *([Line(self.search, is_faint=True)] if self.search else []),
         ]
         marked = [(str(row["name"]), sentence) for row in rows if (sentence := what_text(row)) is not None]
-        ending: list[Part] = [Pairs(tuple(marked[:_EXPLAINED]))] if marked else []
+        ending: list[Part] = []
+        if len(rows) > _MOST_DRAWN:
+            ending.append(
+                Line(
+                    f"{len(rows) - _MOST_DRAWN:,} more tables are not drawn. lake.matching('ord*').overview() draws "
+                    "those of a name; lake.overview().to_pandas() has all."
+                )
+            )
+        ending += [Pairs(tuple(marked[:_EXPLAINED]))] if marked else []
         if len(marked) > _EXPLAINED:
             ending.append(Line(f"{len(marked) - _EXPLAINED:,} more tables have a problem, a note or a change."))
         ending.append(Line(f"Rhythm: {RHYTHM_RULE}.", is_faint=True))
         if next_table is not None:
             ending.append(Code(f"snapshot_explorer.explore(lake[{next_table!r}])"))
-        return Drawing(title=self.title, parts=(*notes, Grid(_drawn(rows), noun="tables", limit=self.limit), *ending))
+        grid = Grid(_drawn(rows[: self.limit]), total=len(rows), noun="tables", limit=self.limit)
+        return Drawing(title=self.title, parts=(*notes, grid, *ending))
 
 
 def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

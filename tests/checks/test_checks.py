@@ -167,6 +167,10 @@ def test_a_rule_that_does_not_exist_is_an_error(tmp_path, rules, message):
         ('fail_on = "late"', "There is no setting 'fail_on'. Did you mean fail-on?"),
         ("[anomaly]\nfactr = 3", "anomaly has no threshold 'factr'"),
         ('[tables."x"]\nfail-on = "lat"', "There is no rule 'lat'. Did you mean late?"),
+        (
+            'since = "2020-01-01T00:01"\n[tables."x"]\nsince = "2099-01-01"',
+            "since, 2099-01-01 00:00 UTC, is after the time",
+        ),
         ('since = "soon"', "since must be a time such as 1d, yesterday or 2026-11-01, got 'soon'."),
         ("key = 3", "key must be the names of columns"),
     ],
@@ -193,8 +197,11 @@ def test_the_terminal_has_the_exit_status_and_writes_files(tmp_path, capsys):
 
     assert main([*words, "--fail-on", "lat"]) == 2
     assert capsys.readouterr().err.startswith("There is no rule 'lat'. Did you mean late?")
-    assert main([*words, "--junit", str(folder / "c.xml")]) == 2
-    assert "which is only read" in capsys.readouterr().err
+    for file, message in ((folder / "c.xml", "which is only read"), (tmp_path / "gone" / "c.xml", "Create it first")):
+        assert main([*words, "--junit", str(file)]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["check", str(folder), "--at", "2099-01-01"]) == 2
+    assert "is in the future" in capsys.readouterr().err
 
     assert main(["check", str(folder), "--format", "iceberg"]) == 2
     assert "iceberg table but a" in capsys.readouterr().err

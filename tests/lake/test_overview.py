@@ -4,7 +4,7 @@ import pytest
 
 from snapshot_explorer import errors, open_lake
 from snapshot_explorer.lake import processes
-from snapshot_explorer.lake.overview import sparkline
+from snapshot_explorer.lake.overview import LakeOverview, sparkline
 from tests.support import lakes
 
 
@@ -42,6 +42,18 @@ def test_the_most_urgent_tables_come_first_and_a_broken_one_is_a_row_with_its_er
     assert states == sorted(states, key=("act", "watch", "unknown", "ok").index)
     assert {row["format"] for row in broken} == {"delta", "iceberg", "paimon"}
     assert all(row["problem"] and row["state"] == "act" for row in broken)
+
+
+def test_of_very_many_tables_the_most_urgent_are_drawn(overview):
+    rows = [row | {"name": f"table {number}"} for number, row in enumerate(overview.to_dict() * 100)]
+
+    many = LakeOverview(rows, name="many", request=overview.request, search="")
+
+    page = many._repr_mimebundle_()["text/html"]
+    assert page.count(" ago</td>") <= 500
+    assert f"500 of {len(rows):,} tables" in page
+    assert f"{len(rows) - 500:,} more tables are not drawn. lake.matching" in page
+    assert many.num_rows == len(rows)
 
 
 def test_what_was_not_checked_is_null_and_drawn_so(overview):
