@@ -73,3 +73,33 @@ def check_size(path: str, size_bytes: int, recorded: int | None, *, by: str) -> 
             f"{path} has {size_bytes} bytes, but {by} records {recorded}: it was cut short or replaced. Compare it "
             "with a copy of the table, or choose another version."
         )
+
+
+def check_rows(name: str, rows: int, recorded: int, *, by: str) -> None:
+    """Check the number of rows of a file that is read against the number that the metadata records."""
+    if rows != recorded:
+        raise CorruptTableError(
+            f"{name} has {rows} rows, but {by} records {recorded}. It may have been overwritten; compare it with a "
+            "copy of the table."
+        )
+
+
+def absent_file_error(name: str, error: Exception | None = None) -> CorruptTableError:
+    """Return the error for a file that does not exist, although the metadata that was read names it.
+
+    Args:
+        error: The error of the storage, if the name does not include the path.
+    """
+    detail = f" ({str(error).rstrip('.')})" if error else ""
+    return CorruptTableError(
+        f"{name} does not exist{detail}. The version may have expired while it was read, or the file was removed by "
+        f"hand. {LOADABLE}."
+    )
+
+
+def unreadable_error(name: str, error: Exception) -> CorruptTableError:
+    """Return the error for a file, or a part of one, that cannot be decoded."""
+    return CorruptTableError(
+        f"{name} cannot be read: {error}. It may have been cut short or overwritten; compare it with a copy of the "
+        "table."
+    )

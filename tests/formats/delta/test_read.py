@@ -264,7 +264,7 @@ def test_another_number_of_rows_than_the_log_says_is_damage():
     table.commit(put(table, "f", pa.table({"id": [1]}), count=2))
 
     for columns in (None, []):
-        with pytest.raises(CorruptTableError, match="The data file f has 1 rows, but 2 by its statistics in the log"):
+        with pytest.raises(CorruptTableError, match="The data file f has 1 rows, but its action in the log records 2"):
             rows_of(table, columns=columns)
 
 

@@ -285,7 +285,7 @@ def test_a_row_count_that_contradicts_the_manifest_is_refused(tmp_path):
     version = Version(tmp_path, ID)
     version.data("a.parquet", {"id": [1]}, record_count=2)
 
-    with pytest.raises(CorruptTableError, match="a.parquet has 1 rows, but 2 by its manifest"):
+    with pytest.raises(CorruptTableError, match="a.parquet has 1 rows, but its manifest records 2"):
         version.rows()
 
 

@@ -205,7 +205,7 @@ def test_a_damaged_vector_names_data_file_and_index_file():
 
 
 def test_a_missing_index_file_is_named(tmp_path):
-    with pytest.raises(CorruptTableError, match=r"is gone \(index/index-1 does not exist") as raised:
+    with pytest.raises(CorruptTableError, match=r"does not exist \(index/index-1 does not exist") as raised:
         deleted(Storage(tmp_path), [("a.parquet", at(1), 10)])
 
     assert isinstance(raised.value.__cause__, MissingFileError)

@@ -117,5 +117,5 @@ def test_an_index_file_that_is_gone_is_named(tmp_path):
     file = next((tmp_path / "t").rglob("*.index"))
     file.unlink()
 
-    with pytest.raises(errors.CorruptTableError, match=f"An index file is gone .*{file.name}"):
+    with pytest.raises(errors.CorruptTableError, match=f"An index file does not exist .*{file.name}"):
         open_table(str(tmp_path / "t")).inspect("file_indexes")

@@ -14,7 +14,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import row_groups
-from snapshot_explorer.formats.corrupt_files import check_size, named_in_errors
+from snapshot_explorer.formats.corrupt_files import check_rows, check_size, named_in_errors
 from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, is_exact, stored_fields
@@ -75,11 +75,8 @@ def opened(
         parquet = columns.opener.opened(source, coerced_key=_SPARK)
         metadata = parquet.reader.metadata
         rows = int(metadata.num_rows)
-        if file.rows is not None and rows != file.rows:
-            raise CorruptTableError(
-                f"The data file {file.path} has {rows} rows, but {file.rows} by its statistics in the log. It may "
-                "have been overwritten; compare it with a copy of the table."
-            )
+        if file.rows is not None:
+            check_rows(f"The data file {file.path}", rows, file.rows, by="its action in the log")
         origin = Origin(path=file.path, mode=mode, calendar=calendar_of(metadata.metadata or {}))
         yield DeltaOpenFile(file=file, parquet=parquet, schema=parquet.reader.schema_arrow, rows=rows, origin=origin)
 

@@ -19,6 +19,7 @@ from snapshot_explorer.errors import (
     MissingFileError,
     SnapshotExplorerError,
 )
+from snapshot_explorer.formats.corrupt_files import unreadable_error
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.metadata.locations import decoded
@@ -161,10 +162,7 @@ def deleted(
     except SnapshotExplorerError:
         raise
     except (CorruptBytesError, OSError, ValueError) as error:
-        raise CorruptTableError(
-            f"The deletion vector of {data_path}, {where}, cannot be read: {error}. It may have been cut short or "
-            "overwritten; compare it with a copy of the table."
-        ) from error
+        raise unreadable_error(f"The deletion vector of {data_path}, {where},", error) from error
 
 
 def _read(storage: Storage, vector: DeltaVector) -> bytes:

@@ -12,7 +12,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
-from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size
+from snapshot_explorer.formats.corrupt_files import absent_file_error, check_size, unreadable_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.storage import Storage
@@ -93,17 +93,12 @@ def deleted(storage: Storage, vector: IcebergVector, data_path: str, rows: int) 
                 _check_footer(bytes(source.read()), vector, data_path)
         return _positions(blob, vector, rows)
     except MissingFileError as error:
-        raise CorruptTableError(
-            f"The deletion vector of {data_path} does not exist ({str(error).rstrip('.')}). The version may have "
-            f"expired while it was read, or the file was removed by hand. {LOADABLE}."
-        ) from error
+        raise absent_file_error(f"The deletion vector of {data_path}", error) from error
     except SnapshotExplorerError:
         raise
     except (CorruptBytesError, OSError, ValueError) as error:
-        raise CorruptTableError(
-            f"The deletion vector of {data_path}, in {vector.location} at {vector.offset}, cannot be read: {error}. It "
-            "may have been cut short or overwritten; compare it with a copy of the table."
-        ) from error
+        name = f"The deletion vector of {data_path}, in {vector.location} at {vector.offset},"
+        raise unreadable_error(name, error) from error
 
 
 def _check_footer(rest: bytes, vector: IcebergVector, data_path: str) -> None:

@@ -16,7 +16,7 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import Container, read_container
-from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, named_in_errors
+from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
 from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import ParquetFile, ParquetOpener
 from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
@@ -139,7 +139,8 @@ def opened(
         dictionary: Columns of a parquet file that are not decoded where they are stored as a dictionary.
     """
     read_head = partial(_head, storage, file, rules, dictionary, layouts or Layouts())
-    with named_in_errors(file.location, file.format, partial(_missing, file)), ExitStack() as stack:
+    missing = partial(absent_file_error, f"The file {file.location}")
+    with named_in_errors(file.location, file.format, missing), ExitStack() as stack:
         source = stack.enter_context(storage.open(file.location, size_bytes=file.size_bytes))
         try:
             result = read_head(source)
@@ -154,19 +155,8 @@ def opened(
             _is_imported(result) or _is_overstated(result, size_bytes)
         ):
             check_recorded_size(file, size_bytes)
-        if result.rows != file.rows:
-            raise CorruptTableError(
-                f"The file {file.location} has {result.rows} rows, but {file.rows} by its manifest. It may have been "
-                "overwritten; compare it with a copy of the table."
-            )
+        check_rows(f"The file {file.location}", result.rows, file.rows, by="its manifest")
         yield result
-
-
-def _missing(file: File) -> CorruptTableError:
-    return CorruptTableError(
-        f"The file {file.location} does not exist. The version may have expired while it was read, or the file was "
-        f"removed by hand. {LOADABLE}; if the table was copied, see that its data files were, too."
-    )
 
 
 def _head(

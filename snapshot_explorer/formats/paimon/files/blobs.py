@@ -14,7 +14,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.varints import LONGEST, unzigzag, varint
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
-from snapshot_explorer.formats.corrupt_files import LOADABLE
+from snapshot_explorer.formats.corrupt_files import absent_file_error, unreadable_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile, opened
@@ -200,19 +200,13 @@ def _translated(file: PaimonDataFile) -> Iterator[None]:
     try:
         yield
     except MissingFileError as error:
-        raise CorruptTableError(
-            f"The blob file {file.path} does not exist. The version may have expired during the read, or the file "
-            f"was removed by hand. {LOADABLE}."
-        ) from error
+        raise absent_file_error(f"The blob file {file.path}") from error
     except CorruptBytesError as error:
         raise _broken(file, error) from error
 
 
 def _broken(file: PaimonDataFile, error: CorruptBytesError) -> CorruptTableError:
-    return CorruptTableError(
-        f"The blob file {file.path} cannot be read: {error}. It may have been cut short or overwritten; compare it "
-        "with a copy of the table."
-    )
+    return unreadable_error(f"The blob file {file.path}", error)
 
 
 def column(

@@ -6,6 +6,7 @@ Whatever the file's physical types, each column has exactly the Arrow type of it
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import read_container
-from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, named_in_errors
+from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
 from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import ParquetOpener
@@ -210,22 +211,11 @@ def opened(storage: Storage, file: PaimonDataFile) -> Iterator[pa.NativeFile]:
 
 
 def _translated(file: PaimonDataFile) -> AbstractContextManager[None]:
-    return named_in_errors(
-        file.path,
-        file.format,
-        lambda: CorruptTableError(
-            f"The data file {file.path} does not exist. The version may have expired during the read, or the file "
-            f"was removed by hand. {LOADABLE}."
-        ),
-    )
+    return named_in_errors(file.path, file.format, partial(absent_file_error, f"The data file {file.path}"))
 
 
 def _check_rows(file: PaimonDataFile, rows: int) -> None:
-    if rows != file.rows:
-        raise CorruptTableError(
-            f"The data file {file.path} has {rows} rows, but its manifest records {file.rows}. "
-            "It may have been overwritten; compare it with a copy of the table."
-        )
+    check_rows(f"The data file {file.path}", rows, file.rows, by="its manifest")
 
 
 def _check_names(file: PaimonDataFile, stored_names: Sequence[str], fields: Sequence[PaimonField]) -> None:

@@ -10,7 +10,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
-from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size
+from snapshot_explorer.formats.corrupt_files import absent_file_error, check_size, unreadable_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import index_path
@@ -96,10 +96,7 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, PaimonVector, int]]) 
     try:
         contents = dict(zip(paths, storage.read_many(paths) if paths else [], strict=True))
     except MissingFileError as error:
-        raise CorruptTableError(
-            f"An index file with deletion vectors is gone ({str(error).rstrip('.')}). The version may have expired "
-            f"during the read, or the file was removed by hand. {LOADABLE}."
-        ) from error
+        raise absent_file_error("An index file with deletion vectors", error) from error
     result = {}
     for path, vector, rows in requested:
         index = f"The index file {vector.path}"
@@ -107,10 +104,8 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, PaimonVector, int]]) 
         try:
             result[path] = positions(contents[vector.path], vector, rows)
         except CorruptBytesError as error:
-            raise CorruptTableError(
-                f"The deletion vector of {path}, in {vector.path} at {vector.offset}, cannot be read: {error}. "
-                "The file may have been cut short or overwritten; compare it with a copy of the table."
-            ) from error
+            name = f"The deletion vector of {path}, in {vector.path} at {vector.offset},"
+            raise unreadable_error(name, error) from error
     return result
 
 

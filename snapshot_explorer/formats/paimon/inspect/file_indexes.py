@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
-from snapshot_explorer.formats.corrupt_files import LOADABLE
+from snapshot_explorer.formats.corrupt_files import absent_file_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
@@ -157,7 +157,4 @@ def _read(storage: Storage, paths: dict[int, str]) -> dict[int, bytes]:
     try:
         return dict(zip(paths, storage.read_many(list(paths.values())), strict=True))
     except MissingFileError as error:
-        raise CorruptTableError(
-            f"An index file is gone ({str(error).rstrip('.')}). The version may have expired during the read, or the "
-            f"file was removed by hand. {LOADABLE}."
-        ) from error
+        raise absent_file_error("An index file", error) from error
