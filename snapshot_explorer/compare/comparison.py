@@ -30,6 +30,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame, non_empty_columns
+from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.model import gaps_note, gaps_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
@@ -58,7 +59,6 @@ _PAGE = 2_000
 """The number of versions whose changes are read at a time."""
 PARTS = ("summary", "commits", "schema", "properties", "partitions", "files", "manifests")
 """The parts of a comparison."""
-_TIMES = ["version", "committed_at"]
 _DRAWN = ("summary", "schema", "properties", "partitions", "files")
 _EMPTY_TEXTS = {
     "commits": "No commits lie between.",
@@ -234,7 +234,7 @@ class Comparison(Drawable):
         """Return a sentence on what metadata proves about the rows. Reads as `files` does, and the commits."""
         if self._is_same:
             return "A version is the same as itself."
-        if "another branch" in self._format.row_modifiers():
+        if self._has_other_rows:
             return "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
         kinds = None if self._gaps or self._parted else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged
@@ -270,7 +270,7 @@ class Comparison(Drawable):
         reads: list[Callable[[], object]] = [lambda: self.schema]
         names = self._shown or _DRAWN
         if {"summary", "commits"}.intersection(names):
-            reads.append(lambda: self._commit_times)
+            reads += [lambda: self._commit_times, lambda: self._has_other_rows]
         if {"summary", "partitions", "files"}.intersection(names):
             reads += [lambda: self._changes, lambda: self._difference]
         self._a.storage.together(*(partial(attempt, read) for read in reads))
@@ -319,14 +319,21 @@ class Comparison(Drawable):
         return f"version {version} of {time}{side}"
 
     @cached_property
+    def _has_other_rows(self) -> bool:
+        """Return whether the table has rows that none of the compared files contains."""
+        return "another branch" in self._format.row_modifiers()
+
+    @cached_property
     def _commit_times(self) -> tuple[datetime | None, datetime | None]:
         """Return when A and B were committed. Reads the commit of each unless it is one of those between."""
         between = self.commits.to_arrow()
+        times = dict(zip(between["version"].to_pylist(), between["committed_at"].to_pylist(), strict=True))
         if self._parted:
-            return _time_in(self._parted.format_a.commits([self.a]), self.a), _time_in(between, self.b)
-        others = self._format.commits(sorted({self.a, self.b}.difference(self._between)))
-        both = pa.concat_tables([between.select(_TIMES), others.select(_TIMES)])
-        return _time_in(both, self.a), _time_in(both, self.b)
+            return time_of(self._parted.format_a, self.a), times[self.b]
+        first, second = (
+            times[version] if version in times else time_of(self._format, version) for version in (self.a, self.b)
+        )
+        return first, second
 
     def _title(self, what: str) -> str:
         if self._parted:
@@ -394,11 +401,6 @@ class Comparison(Drawable):
         """Return whether all of these versions, which were listed, are listed still. One listing."""
         listing = self._format.listing(0)
         return set(listing.versions).difference(listing.stateless).issuperset(versions)
-
-
-def _time_in(commits: pa.Table, version: int) -> datetime | None:
-    time: datetime | None = commits["committed_at"][commits["version"].to_pylist().index(version)].as_py()
-    return time
 
 
 def _number_of(version: TableVersion) -> int:

@@ -63,7 +63,7 @@ from snapshot_explorer.model import (
     Split,
     TableSchema,
 )
-from snapshot_explorer.single_flight import cached_property
+from snapshot_explorer.single_flight import SingleFlight, cached_property
 from snapshot_explorer.storage import Storage
 
 _ORDERED = ("sequence.field", "rowkind.field", "ignore-delete")
@@ -89,6 +89,7 @@ class PaimonVersion(TableVersion):
         self._history = history
         self._schemas = schemas.pinned()
         self._early_lists: ManifestLists | None = None
+        self._reads = SingleFlight()
 
     def __reduce__(self) -> tuple[object, tuple[Storage, PaimonSnapshot | None, str | None, dict[str, PaimonSchema]]]:
         resolved = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
@@ -112,7 +113,9 @@ class PaimonVersion(TableVersion):
         if self._snapshot is None:
             return self._newest_schema
         read = partial(self._schemas.of_version, self._snapshot.schema_id)
-        return read() if self._schemas.is_read(self._snapshot.schema_id) else self._beside_lists(read)
+        if self._schemas.is_read(self._snapshot.schema_id):
+            return read()
+        return self._reads.get("schema", partial(self._beside_lists, read))
 
     def _beside_lists(self, read: Callable[[], PaimonSchema]) -> PaimonSchema:
         """Return a schema. On remote storage the version's lists are read at the same time: rows are mostly next."""
@@ -305,7 +308,8 @@ class PaimonVersion(TableVersion):
         has_predicate = any(predicate is not None for predicate in predicates)
         if None in snapshots or has_predicate or not is_simple:
             return super().plan_pair(other, predicates)
-        return scan_pair(self._storage, self._schemas, [snapshot for snapshot in snapshots if snapshot is not None])
+        existing_snapshots = [snapshot for snapshot in snapshots if snapshot is not None]
+        return scan_pair(self._storage, self._schemas, existing_snapshots, [self._lists, other._lists])  # noqa: SLF001
 
     def changelog(self) -> RowChanges:
         """Return the row changes in the version's changelog, also in a long-lived one.

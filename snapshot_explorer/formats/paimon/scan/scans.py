@@ -102,9 +102,19 @@ def scan(
     return ReadPlan(splits=tuple(splits), skipped=skipped)
 
 
-def scan_pair(storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> PlannedPair:
-    """Return the splits of two versions of a branch, without groups of equal files."""
-    first, last = storage.together(*(partial(_scanned, storage, schemas, snapshot, None) for snapshot in snapshots))
+def scan_pair(
+    storage: Storage,
+    schemas: Schemas,
+    snapshots: Sequence[PaimonSnapshot],
+    lists: Sequence[Callable[[], ManifestLists]],
+) -> PlannedPair:
+    """Return the splits of two versions of a branch, without groups of equal files; `lists` as in `scan`, of each."""
+    first, last = storage.together(
+        *(
+            partial(_scanned, storage, schemas, snapshot, None, lists=read)
+            for snapshot, read in zip(snapshots, lists, strict=True)
+        )
+    )
     shared = _shared_groups(first.files, first.state.indexes, last.files, last.state.indexes)
     splits = []
     for scanned, is_shared, snapshot in zip((first, last), shared, snapshots, strict=True):
