@@ -247,18 +247,23 @@ KINDS = {
     "iceberg/registered_again": 4,
     "hudi/v9_mor_basic": 3,
     "hudi/v6_cow_archived": 3,
+    "hudi/v6_mor_compaction_pending": 3,
     "hudi/v9_cow_archived": 4,  # its archive is a tree: the list of its files, their manifest and the files
     "paimon/aggregates": 2,
     "paimon/dv_append": 2,
     "paimon/data_evolution": 2,
     "paimon/empty": 4,
     "paimon/expired": 2,
+    "paimon/fallback_branch": 2,
+    "paimon/primary_branch": 2,
 }
 """The most rounds in which a kind of table opens."""
 OPEN, HISTORY, PREVIEW = 4, 5, 7
 """The most rounds of any kind of table: to open it, and then to show 20 commits, or 200 rows."""
 HISTORIES = {"paimon/expired": 7}
 """Where it is more: of expired versions only changelogs are left, which a listing names, as they do their manifests."""
+PREVIEWS = {"paimon/fallback_branch": 8, "paimon/primary_branch": 9}
+"""Where it is more: the options name the other branch, and its newest snapshot its version."""
 HINTS = {
     "delta/checkpoint_parts": ("_delta_log/_last_checkpoint", (b'{"version":1,"size":1}', b'{"version":999,"size":1}')),
     "paimon/aggregates": ("snapshot/LATEST", (b"1", b"999")),
@@ -284,11 +289,26 @@ def test_a_table_opens_and_is_shown_in_a_few_rounds_also_without_a_right_hint(re
     history = HISTORIES.get(name, HISTORY)
     assert rounds(KINDS[name]) <= KINDS[name] <= OPEN
     assert rounds(history, lambda table: table.history(limit=20)) <= history
-    assert rounds(PREVIEW, lambda table: table.current.to_arrow(limit=200)) <= PREVIEW
+    preview = PREVIEWS.get(name, PREVIEW)
+    assert rounds(preview, lambda table: table.current.to_arrow(limit=200)) <= preview
     path, hints = HINTS.get(name, ("", ()))
     for hint in hints:
         filesystem.pipe_file(f"{root}/{path}", hint)
         assert rounds(OPEN) <= OPEN
+
+
+def test_an_iceberg_table_is_shown_from_its_metadata_file_in_two_rounds(tables, register):
+    counted, root = tables
+    register(counted)
+    counted.requests.clear()
+    counted.rounds = 0
+
+    table = open_table(f"{root}/iceberg/metadata/v{FILES}.metadata.json")
+
+    assert len(table.history(limit=20)) == FILES
+    assert counted.rounds == len(counted.requests) == 2  # the metadata file and the newest manifest list
+    assert table.current.to_arrow(limit=200).num_rows == 200
+    assert counted.rounds <= 5
 
 
 def one_file_of(name, memory_root, rows):

@@ -81,19 +81,24 @@ def plan(
     link = fallback_link(reader, snapshot.schema_id)
     if link is None:
         return plan_branch(reader.schemas, snapshot)
-    other_branch = _open_branch(storage, link, snapshot.id)
-    version = fallback_version(storage, snapshot, reader.history, other_branch.history, link)
+    other_branch = _branch(storage, link)
+    _, version = storage.together(
+        partial(_check_exists, storage, link, snapshot.id),
+        partial(fallback_version, storage, snapshot, reader.history, other_branch.history, link),
+    )
     if version is None:
         return plan_branch(reader.schemas, snapshot)
     other = other_branch.history.snapshots([version])[0]
-    check_same_columns(reader.schema(snapshot), other_branch.schema(other), snapshot.id, link)
     sides = (
         [(other_branch, other), (reader, snapshot)] if link.is_first else [(reader, snapshot), (other_branch, other)]
     )
     first, its = sides[0]
     plans = [partial(plan_branch, side.schemas, item) for side, item in sides]
-    state, first_plan, second_plan = storage.together(
-        partial(read_state, storage, its, with_indexes=False), plans[0], plans[1]
+    _, state, first_plan, second_plan = storage.together(
+        lambda: check_same_columns(reader.schema(snapshot), other_branch.schema(other), snapshot.id, link),
+        partial(read_state, storage, its, with_indexes=False),
+        plans[0],
+        plans[1],
     )
     claimed = claimed_partitions(state.entries, first.schema(its), first.schemas.newest().options, snapshot.id)
     return joined(first_plan, second_plan, claimed, snapshot.id, link)
@@ -102,11 +107,10 @@ def plan(
 def check_empty(storage: Storage, reader: BranchReader) -> None:
     """Raise if a branch has no versions, but the branch it is combined with has some."""
     link = fallback_link(reader)
-    if (
-        link is not None
-        and _open_branch(storage, link, 0).history.newest().versions
-        and not reader.history.newest().versions
-    ):
+    if link is None:
+        return
+    _check_exists(storage, link, 0)
+    if _branch(storage, link).history.newest().versions and not reader.history.newest().versions:
         raise refusal(features.EMPTY_BRANCH, root=storage.root, branch=link.branch, option=link.option)
 
 
@@ -123,10 +127,13 @@ def fallback_link(reader: BranchReader, existing: int = 0) -> FallbackLink | Non
     return FallbackLink(branch=name, is_first=not fallback)
 
 
-def _open_branch(storage: Storage, link: FallbackLink, version: int) -> BranchReader:
+def _check_exists(storage: Storage, link: FallbackLink, version: int) -> None:
     folders = {entry.name for entry in storage.list("branch") if entry.is_folder}
     if link.branch != MAIN and f"branch-{link.branch}" not in folders:
         raise refusal(features.ABSENT_BRANCH, version=version, branch=link.branch, option=link.option)
+
+
+def _branch(storage: Storage, link: FallbackLink) -> BranchReader:
     layout = Layout(link.branch)
     return BranchReader(branch=layout.branch, history=PaimonHistory(storage, layout), schemas=Schemas(storage, layout))
 

@@ -4,7 +4,7 @@ import gc
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -220,11 +220,11 @@ class HudiSource:
     def read_newest(self, count: int) -> None:
         """Read early what the COMMITS frame of the newest versions needs."""
         newest = list(self.timeline.writes.values())[-min(count, _MAX_EARLY) :]
+        reads: list[Callable[[], object]] = []
+        if self._is_archive_absent:
+            reads = [lambda: self._listed_before(self.versions[0]), lambda: self.pending]
         with suppress(SnapshotExplorerError):  # as above
-            self.storage.together(
-                lambda: self._listed_before(self.versions[0]) if self._is_archive_absent else [],
-                partial(self.read_early, newest),
-            )
+            self.storage.together(*reads, partial(self.read_early, newest))
 
     def _contents(self, instants: Sequence[Instant]) -> list[bytes]:
         early = {item.path: content for item in instants if (content := self.reader.early.pop(item.path, None))}
@@ -306,8 +306,10 @@ class HudiSource:
     def _read_state(self) -> FileStates:
         start = self.versions[0] if self.versions else 0
         is_absent = self._is_archive_absent
-        _, commits = self.storage.together(
-            lambda: self._listed_before(start) if is_absent else [], partial(self.commits, self.versions)
+        _, pending, commits = self.storage.together(
+            lambda: self._listed_before(start) if is_absent else [],
+            lambda: self.pending,
+            partial(self.commits, self.versions),
         )
         self._check_empty(commits)
         is_cut = is_absent or any(
@@ -320,7 +322,7 @@ class HudiSource:
             WriteHistory(
                 commits=commits,
                 completions={version: self.completion(version) for version in self.versions},
-                pending=self.pending,
+                pending=pending,
                 listed=listed,
                 has_completion_times=self.config.has_completion_times,
             )

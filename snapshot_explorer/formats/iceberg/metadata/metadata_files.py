@@ -102,7 +102,9 @@ class MetadataFiles:
 
     def _read_current(self) -> CurrentMetadata:
         if self.file is not None:
-            return CurrentMetadata(metadata=self._parsed(self.file, self._storage.read(self.file)), notes=())
+            # A metadata file does not change, so it is read once.
+            metadata = self._newest or self._parsed(self.file, self._storage.read(self.file))
+            return CurrentMetadata(metadata=metadata, notes=())
         last = self._last_number
         listing, (hint, known) = self._storage.together(
             self._listed_beside_hint, partial(self._read_hint, [] if last is None else [last, last + 1])
