@@ -309,7 +309,7 @@ class PaimonVersion(TableVersion):
         if None in snapshots or has_predicate or not is_simple:
             return super().plan_pair(other, predicates)
         existing_snapshots = [snapshot for snapshot in snapshots if snapshot is not None]
-        return scan_pair(self._storage, self._schemas, existing_snapshots, [self._lists, other._lists])  # noqa: SLF001
+        return scan_pair(self._storage, self._schemas, existing_snapshots, [self._lists, other._lists])
 
     def changelog(self) -> RowChanges:
         """Return the row changes in the version's changelog, also in a long-lived one.
