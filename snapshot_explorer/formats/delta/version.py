@@ -32,6 +32,7 @@ from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
@@ -149,7 +150,7 @@ class DeltaVersion(TableVersion):
         adds = _in_partitions(state, predicate)
         counted = values.rows_of(adds)
         frame = files_frame(adds, partitions=partition_texts(adds, state.metadata), rows=counted)
-        return values.with_statistics(frame, adds, state.metadata) if statistics else frame
+        return with_bounds(frame, values.bounds_of(adds, state.metadata)) if statistics else frame
 
     def maintenance_settings(self) -> MaintenanceSettings:
         return settings_of(self.properties, self._storage.root)

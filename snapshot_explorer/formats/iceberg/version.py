@@ -35,8 +35,9 @@ from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_sch
 from snapshot_explorer.formats.iceberg.scan.native_files import files_by_names, native_files
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, IcebergPlan
 from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
-from snapshot_explorer.formats.iceberg.scan.statistics import with_statistics
+from snapshot_explorer.formats.iceberg.scan.statistics import bounds
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
+from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
@@ -174,7 +175,7 @@ class IcebergVersion(TableVersion):
         if predicate is not None:
             live = in_partitions(self._source.metadata, live, self._schema, predicate)
         frame = files_frame(self._source.metadata, live)
-        return with_statistics(frame, live.data, self._schema.fields) if statistics else frame
+        return with_bounds(frame, bounds(live.data, self._schema.fields)) if statistics else frame
 
     def maintenance_settings(self) -> MaintenanceSettings:
         return settings_of(self.properties, self._source.storage.root)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.formats.delta.metadata.partitions import partitions_of
 from snapshot_explorer.formats.delta.metadata.schema import schema_of
-from snapshot_explorer.formats.delta.scan.statistics import bounds, bounds_of, rows_of, with_statistics
+from snapshot_explorer.formats.delta.scan.statistics import bounds, bounds_of, rows_of
+from snapshot_explorer.formats.statistics import with_bounds
 from tests.support.delta.log_reader import adds_of, metadata
 from tests.support.delta.table_builder import schema_json
 
@@ -259,7 +260,7 @@ def test_the_frame_of_files_gets_structs_with_the_columns_of_the_table():
     table_metadata = metadata(schema_json([("c", "long"), ("where", "geometry(4326)")]))
     adds = adds_of(add_with({"numRecords": 2, "minValues": {"c": 1}, "maxValues": {"c": 3}, "nullCount": {"c": 0}}))
 
-    found = with_statistics(adds.select(["path"]), adds, table_metadata)
+    found = with_bounds(adds.select(["path"]), bounds_of(adds, table_metadata))
 
     assert found.to_pylist() == [{"path": "f", "lower": {"c": 1}, "upper": {"c": 3}, "null_count": {"c": 0}}]
 
@@ -267,9 +268,12 @@ def test_the_frame_of_files_gets_structs_with_the_columns_of_the_table():
 def test_without_columns_or_files_the_frame_is_whole():
     table_metadata = metadata(None)
 
-    assert with_statistics(pa.table({"path": ["f"]}), adds_of(add_with(None)), table_metadata).num_rows == 1
+    assert with_bounds(pa.table({"path": ["f"]}), bounds_of(adds_of(add_with(None)), table_metadata)).num_rows == 1
     assert (
-        with_statistics(pa.table({"path": pa.array([], pa.string())}), adds_of(), metadata(schema_json())).num_rows == 0
+        with_bounds(
+            pa.table({"path": pa.array([], pa.string())}), bounds_of(adds_of(), metadata(schema_json()))
+        ).num_rows
+        == 0
     )
 
 

@@ -25,7 +25,7 @@ from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, arro
 from snapshot_explorer.formats.delta.metadata.partitions import DeltaPartitions, micros, partitions_of
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
-from snapshot_explorer.formats.statistics import bounds_from, table_of, with_bounds
+from snapshot_explorer.formats.statistics import bounds_from, table_of
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.visible import logger_of
 
@@ -212,16 +212,6 @@ def _number(value: object) -> int | None:
     return value if is_count and isinstance(value, int) else None
 
 
-def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.Table:
-    """Return the FILES frame with `lower`, `upper` and `null_count`: structs with a field per column of the table.
-
-    Columns have their logical names. Null is unknown: no statistics, a type without order, a struct. Bounds of text may
-    be truncated: the minimum is then a lower bound, the maximum an upper bound; so are those of files with deleted
-    rows. Partition columns have their only value.
-    """
-    return with_bounds(frame, bounds_of(adds, metadata))
-
-
 def bounds_in(adds: pa.Table, names: Sequence[str], schema: DeltaSchema, written: DeltaSchema) -> Bounds:
     """Return bounds of columns of a schema in files that were added under another schema of the table.
 
@@ -254,9 +244,11 @@ def _is_like(written: str | None, read: str) -> bool:
 
 
 def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:
-    """Return the statistics of columns in files, as described in `with_statistics`.
+    """Return the statistics of columns in files, under their logical names.
 
-    Columns of types that are not read are left out.
+    Null is unknown: no statistics, a type without order, a struct. Bounds of text may be truncated: the minimum is then
+    a lower bound, the maximum an upper bound; so are those of files with deleted rows. Partition columns have their
+    only value. Columns of types that are not read are left out.
     """
     schema = schema_of(metadata)
     fields = [field for field in schema.fields if is_known(field.type)]

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.iceberg.metadata.buckets import bucket
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, arrow_type, is_nested, is_read
-from snapshot_explorer.formats.iceberg.metadata.hashing import bucket
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema
 from snapshot_explorer.formats.iceberg.metadata.values import stored_values
 from snapshot_explorer.model import Bounds, Predicate

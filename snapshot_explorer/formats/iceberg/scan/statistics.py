@@ -16,7 +16,7 @@ from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, 
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import read_manifest_lists
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
-from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, bounds_from, by_path, with_bounds
+from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, bounds_from, by_path
 from snapshot_explorer.model import Bounds
 
 _UNORDERED = ("uuid", "variant", "unknown")
@@ -56,16 +56,6 @@ def _without_nan(values: pa.Array) -> pa.Array:
     if not pa.types.is_floating(values.type):
         return values
     return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-
-
-def with_statistics(frame: pa.Table, files: pa.Table, fields: Sequence[IcebergField]) -> pa.Table:
-    """Return the FILES frame with `lower`, `upper` and `null_count`: structs with a field per column of the table.
-
-    Args:
-        frame: FILES.
-        files: The same files in the same order, LIVE with STATISTICS.
-    """
-    return with_bounds(frame, bounds(files, fields))
 
 
 def statistics_files(
