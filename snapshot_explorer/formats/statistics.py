@@ -42,6 +42,17 @@ def by_path(files: Sequence[StatisticsFile]) -> list[StatisticsFile]:
     return list(result.values())
 
 
+def renamed(known: Bounds, names: Mapping[str, str]) -> Bounds:
+    """Return the bounds of the columns that have another name here, under it."""
+    columns = [name for name in known.lower.column_names if name in names]
+    tables = (
+        table.select(columns).rename_columns([names[name] for name in columns])
+        for table in (known.lower, known.upper, known.null_count)
+    )
+    lower, upper, null_count = tables
+    return Bounds(lower=lower, upper=upper, null_count=null_count, rows=known.rows)
+
+
 def with_bounds(files: pa.Table, known: Bounds) -> pa.Table:
     """Return a table of files with `lower`, `upper` and `null_count`."""
     for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):

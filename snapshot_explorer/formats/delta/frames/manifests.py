@@ -26,9 +26,9 @@ from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogSegment
 from snapshot_explorer.formats.delta.metadata.partitions import partition_texts
 from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
-from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
-from snapshot_explorer.formats.delta.scan.statistics import bounds_in, rows_of
-from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles
+from snapshot_explorer.formats.delta.metadata.schema import schema_of
+from snapshot_explorer.formats.delta.scan.statistics import bounds_of, rows_of
+from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, renamed
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.storage import Storage
 
@@ -164,7 +164,6 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
     Reads the checkpoints without the actions on files.
     """
     listing = log.refresh()
-    schema = schema_of(log.protocol_and_metadata(at)[1])
     files = [("commit", commit.version, commit.path, commit.size_bytes) for commit in listing.commits().values()]
     unread = []
     for checkpoint in listing.checkpoints():
@@ -182,7 +181,7 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
                 what=what,
                 first=version,
                 last=version,
-                read=partial(_recorded_bounds, storage, log, version, path, size_bytes, schema),
+                read=partial(_recorded_bounds, storage, log, version, path, size_bytes, at),
             )
             for what, version, path, size_bytes in files
         ],
@@ -191,15 +190,17 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
 
 
 def _recorded_bounds(
-    storage: Storage, log: DeltaLog, version: int, path: str, size_bytes: int | None, schema: DeltaSchema
+    storage: Storage, log: DeltaLog, version: int, path: str, size_bytes: int | None, at: int
 ) -> Sequence[Bounds]:
     try:
-        written = schema_of(log.protocol_and_metadata(version)[1])
+        metadata = log.protocol_and_metadata(version)[1]
     except SnapshotNotFoundError:
-        written = schema  # of a commit that no checkpoint leads to
-    names = [field.name for field in schema.fields]
+        metadata = log.protocol_and_metadata(at)[1]  # of a commit that no checkpoint leads to
+    written = schema_of(metadata)
+    names = {field.stored: field.name for field in schema_of(log.protocol_and_metadata(at)[1]).fields}
+    names = {field.name: names[field.stored] for field in written.fields if field.stored in names}
     return [
-        bounds_in(action.files, names, schema, written)
+        renamed(bounds_of(action.files, metadata), names)
         for actions in actions_of(storage, path, size_bytes)
         for action in actions
     ]

@@ -49,7 +49,7 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
 from snapshot_explorer.formats.paimon.scan.statistics import bounds, key_bounds, whole_keys
 from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.formats.skipped import Reasons
-from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, by_path, with_bounds
+from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, by_path, renamed, with_bounds
 from snapshot_explorer.model import Bounds, PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
@@ -314,9 +314,17 @@ def _recorded_bounds(
     content = storage.read(path)
     check_size(path, len(content), size_bytes, by=METADATA)
     entries, _ = read_entries([(path, content)], limits=storage.limits)
-    written = file_schemas(schemas, entries)
-    of_keys = (key_bounds(entries, schema, written), whole_keys(entries, schema)) if schema.trimmed_primary_keys else ()
-    return [bounds(entries, schema.fields, written), *of_keys]
+    names = {field.id: field.name for field in schema.fields}
+    result = []
+    for number, written in file_schemas(schemas, entries).items():
+        some = entries.filter(pc.equal(entries.column("schema_id"), number))
+        known = [bounds(some, written.fields, {number: written})]
+        if written.trimmed_primary_keys:
+            known += [key_bounds(some, written, {number: written}), whole_keys(some, written)]
+        # In the types that were written: bounds of types that have changed since are recorded too.
+        new_names = {field.name: names[field.id] for field in written.fields if field.id in names}
+        result += [renamed(item, new_names) for item in known]
+    return result
 
 
 def _changes(
