@@ -14,7 +14,7 @@ from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import parse_location
 
 FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta, Iceberg, Hudi)
-"""The formats, in the order in which they are looked for: Paimon and Delta tables may contain metadata of Iceberg."""
+"""The formats, in the order of detection: Paimon and Delta tables may contain metadata of Iceberg."""
 
 
 def formats_by_name() -> Mapping[str, type[TableFormat]]:
@@ -80,7 +80,7 @@ def split_metadata_path(path: object) -> tuple[str, str] | None:
     if not any(candidate.is_metadata_file(name) for candidate in FORMATS):
         return None
     if "://" not in text:
-        folder = parse_location(folder or ".").address  # `file:/wh` too, as Hadoop writes it; URLs stay as they are
+        folder = parse_location(folder or ".").address  # `file:/wh` too, as Hadoop writes it; URLs are unchanged
     root, slash, inner = folder.rpartition("/")
     return (root or "/", f"{inner}/{name}") if slash and not root.endswith(":/") else None
 

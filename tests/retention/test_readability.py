@@ -59,7 +59,7 @@ def test_a_version_that_lacks_its_manifest_list_cannot_be_loaded(paimon):
     table.lifetimes()
     paimon.remove("manifest/manifest-list-4-0")
 
-    assert readable(table)[4] == ("no", "manifest/manifest-list-4-0 is not there")
+    assert readable(table)[4] == ("no", "manifest/manifest-list-4-0 does not exist")
     assert readable(table)[5] == ("yes", None)
 
 
@@ -247,7 +247,7 @@ def test_schemas_are_looked_for(paimon):
     paimon.write("schema/schema-1", schema.replace(b'"id": 0,', b'"id": 1,', 1))
     paimon.remove("schema/schema-0")
 
-    assert set(readable(table).values()) == {("no", "schema/schema-0 is not there")}
+    assert set(readable(table).values()) == {("no", "schema/schema-0 does not exist")}
 
 
 def copied(name, tmp_path):

@@ -39,7 +39,7 @@ FOREIGN_ERRORS = (
 def records(container: Container) -> Iterator[Mapping[str, Any]]:
     """Return the rows of an Avro file as Python values.
 
-    Raises: one of FOREIGN_ERRORS where the file is damaged; so does each row.
+    Raises: one of FOREIGN_ERRORS if the file is damaged, also when a row is read.
     """
     return _rows(container.blocks, _schema(container.schema_text))
 

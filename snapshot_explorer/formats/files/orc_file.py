@@ -106,7 +106,7 @@ class OrcFile:
         """Return a stripe with timestamps that do not fit pyarrow's nanoseconds, in microseconds.
 
         Raises:
-            pyarrow.ArrowInvalid: The given error, where that is not the reason for it, or another column is.
+            pyarrow.ArrowInvalid: The error, if it has another reason, or another column causes it.
         """
         columns: dict[str, pa.Array] = {}
         for name in names:

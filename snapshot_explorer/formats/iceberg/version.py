@@ -85,7 +85,7 @@ class IcebergVersion(TableVersion):
     def schema(self) -> TableSchema:
         """Return the schema of the snapshot, or the current one where the snapshot has none recorded.
 
-        Partition columns are those that the table's current spec takes as they are.
+        Partition columns are those that the table's current spec contains untransformed.
         """
         fields = self._partition_fields
         return table_schema(

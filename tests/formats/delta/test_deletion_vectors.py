@@ -173,7 +173,7 @@ def beside(storage, content, **changes):
         ({}, WHOLE[:30] + b"\xff" + WHOLE[31:], "CRC checksum verification failed"),
         ({}, WHOLE[:-1] + bytes([WHOLE[-1] ^ 1]), "CRC checksum verification failed"),
         ({"size_bytes": 40}, WHOLE, "Encountered a size mismatch"),
-        ({"cardinality": 3}, WHOLE, "Encountered a cardinality mismatch: 4 rows, but the log says 3"),
+        ({"cardinality": 3}, WHOLE, "Encountered a cardinality mismatch: 4 rows, but the log records 3"),
         ({"offset": 0}, WHOLE, "it begins at 0 of"),
         ({"offset": None}, WHOLE, "it begins at 0 of"),
         ({"offset": -4}, WHOLE, "it begins at -4 of"),

@@ -107,7 +107,7 @@ def test_without_a_hint_the_greatest_number_counts_and_one_warning_says_so(table
     table.commit([(12, "a")])
 
     assert (found.current.version, found.update().version) == (11, 12)
-    asked = [one for one in caplog.messages if "no catalog was asked: the metadata file with the highest number" in one]
+    asked = [one for one in caplog.messages if "no catalog was used: the metadata file with the highest number" in one]
     assert len(asked) == (content is None)
 
 

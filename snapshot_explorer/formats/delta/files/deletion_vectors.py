@@ -182,7 +182,7 @@ def _read(storage: Storage, vector: DeltaVector) -> bytes:
     size = int.from_bytes(record[:_WORD], "big", signed=True)
     if size != vector.size_bytes:
         raise CorruptBytesError(
-            f"Deletion vector integrity check failed. Encountered a size mismatch: {size} bytes, but the log says "
+            f"Deletion vector integrity check failed. Encountered a size mismatch: {size} bytes, but the log records "
             f"{vector.size_bytes}"
         )
     body, check = record[_WORD : _WORD + size], record[_WORD + size :]
@@ -200,7 +200,7 @@ def _positions(body: bytes, vector: DeltaVector, rows: int) -> Positions:
     Source: delta PROTOCOL.md, "Deletion Vector Format"; for the other layout delta RoaringBitmapArray.
     """
     if len(body) != vector.size_bytes:
-        raise CorruptBytesError(f"it has {len(body)} bytes, but the log says {vector.size_bytes}")
+        raise CorruptBytesError(f"it has {len(body)} bytes, but the log records {vector.size_bytes}")
     magic = int.from_bytes(body[:_WORD], "little")
     if magic == _PORTABLE:
         result, end = roaring.decode_64(body, _WORD, rows)
@@ -213,7 +213,7 @@ def _positions(body: bytes, vector: DeltaVector, rows: int) -> Positions:
     if len(result) != vector.cardinality:
         raise CorruptBytesError(
             f"Deletion vector integrity check failed. Encountered a cardinality mismatch: {len(result)} rows, but the "
-            f"log says {vector.cardinality}"
+            f"log records {vector.cardinality}"
         )
     return result
 

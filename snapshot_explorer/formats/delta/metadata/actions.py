@@ -192,7 +192,7 @@ def _parsed(lines: list[bytes]) -> list[Any]:
     try:
         return list(map(orjson.loads, filter(None, lines)))
     except orjson.JSONDecodeError:
-        # A check of each line for blanks takes longer than handling the failure.
+        # Checking each line for blanks is slower than handling the failure.
         return list(map(orjson.loads, filter(bytes.strip, lines)))
 
 

@@ -274,8 +274,8 @@ def has(data_type: DeltaDataType, root: str) -> bool:
 def arrow_type(data_type: DeltaDataType) -> pa.DataType:
     """Return the Arrow type of a type.
 
-    A timestamp is one of microseconds in UTC, a timestamp_ntz the same without a zone; texts are plain strings; a
-    variant is a struct of value and metadata, both binary.
+    A timestamp has microseconds in UTC, a timestamp_ntz microseconds without a zone. Texts are plain strings. A variant
+    is a struct of value and metadata, both binary.
     """
     if data_type.root in _ARROW:
         return _ARROW[data_type.root]

@@ -1,7 +1,7 @@
 """The partitions of files: texts of the log as typed values, parsed once per distinct partition.
 
 Source: delta PROTOCOL.md, "Partition Value Serialization". The empty text is null, except in columns of strings and
-binary: there Delta's readers return an empty value, which the library deltalake writes, whatever the protocol says.
+binary: there Delta's readers return an empty value, which the library deltalake writes, contrary to the protocol.
 """
 
 import re

@@ -76,7 +76,7 @@ def clock_of(metadata: Metadata) -> Clock:
         return Clock(first=int(first or ""), begins=int(begins or ""))
     except ValueError as error:
         raise CorruptTableError(
-            f"The table's properties say {_FROM_VERSION}={first} and {_FROM_TIME}={begins}: both must be whole "
+            f"The table has the properties {_FROM_VERSION}={first} and {_FROM_TIME}={begins}: both must be whole "
             "numbers. The commit times are unknown; use version numbers instead."
         ) from error
 

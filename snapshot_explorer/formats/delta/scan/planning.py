@@ -132,8 +132,8 @@ def file_splits(
 
     Files of one partition are packed together up to 128 MB (a file counts as at least 4 MB), in order, raw ones
     separate from others. A split is raw if no file has a deletion vector and every column is stored under its own name,
-    never had another type and is not a char(n). Its files may lack columns that were added later, and hold no partition
-    columns: `Split.detail` has both.
+    never had another type and is not a char(n). Its files may lack columns that were added later, and contain no
+    partition columns: `Split.detail` has both.
 
     Args:
         storage: The table's storage, which resolves files at full locations. Nothing is read.

@@ -36,8 +36,8 @@ def read(
 
     Args:
         split: A split from `planning`, maybe from another machine.
-        columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
-            them the batches hold rows without columns.
+        columns: Names of the version's columns, and of hidden ones where the table tracks its rows; without any, the
+            batches contain rows without columns.
         predicate: Row groups in which no row matches it may be left out.
         removals: For the error if a file does not exist.
     """

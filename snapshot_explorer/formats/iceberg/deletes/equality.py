@@ -218,7 +218,7 @@ class _IntegerRange:
         numbers = np.sort(np.asarray(values.drop_null().to_numpy(zero_copy_only=False), np.int64))
         if not len(numbers) or int(numbers[-1]) - int(numbers[0]) >= _MAX_DENSE:
             return None
-        keys = numbers[np.diff(numbers, prepend=numbers[:1] - 1) != 0]  # np.unique hashes, which takes longer
+        keys = numbers[np.diff(numbers, prepend=numbers[:1] - 1) != 0]  # np.unique is slower, because it hashes
         return cls(keys, has_null=values.null_count > 0)
 
     def codes(self, values: pa.Array) -> Codes:

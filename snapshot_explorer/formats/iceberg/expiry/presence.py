@@ -41,7 +41,7 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
 
 
 def _check_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> tuple[dict[int, str], dict[int, str]]:
-    """Return for versions how many of their delete files are missing or resized, and how many were not looked for.
+    """Return for versions how many of their delete files are missing or resized, and how many were not checked.
 
     Reads each manifest of delete files once.
     """

@@ -1,4 +1,4 @@
-"""The columns of a data file with their field ids: stored in the file, or given by name mapping.
+"""The columns of a data file with their field ids: stored in the file, or assigned by name mapping.
 
 Source: iceberg specification, "Column Projection"; "Parquet", "ORC", "Avro" (Appendix A); `NameMapping`.
 """
@@ -91,11 +91,11 @@ def _mapped(raw: Any, depth: int) -> tuple[MappedField, ...]:
 def file_fields(schema: pa.Schema, rules: IdRules, path: str, *, by_position: bool) -> tuple[FileField, ...]:
     """Return the columns of a data file with their ids.
 
-    A file that stores any id is read by its own ids alone. Otherwise the table's name mapping gives the ids. Without
+    A file that stores any id is read by its own ids alone. Otherwise the table's name mapping assigns the ids. Without
     one, the columns of a table whose schema was never changed are found by position (in parquet) and name.
 
     Args:
-        schema: The file's schema, whose fields hold the ids as metadata.
+        schema: The file's schema, whose fields have the ids as metadata.
         rules: How columns get ids in files without any.
         by_position: Whether Iceberg finds columns without ids by their position.
     """

@@ -66,7 +66,7 @@ class PartitionField:
     id: int
     name: str
     source_ids: tuple[int, ...]
-    """Ids of the source columns: one, but for transforms of several."""
+    """Ids of the source columns: one, or several for transforms of several columns."""
     transform: Transform
 
 

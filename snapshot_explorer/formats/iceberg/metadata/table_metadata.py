@@ -146,7 +146,7 @@ class TableMetadata:
     location: str
     """The table's folder as recorded, which may be another than the one it was opened at."""
     last_sequence_number: int
-    """The highest sequence number given out; 0 in format 1."""
+    """The highest assigned sequence number; 0 in format 1."""
     last_updated_ms: int
     """When the file was written, by the writer's clock."""
     schemas: Mapping[int, Mapping[str, Any]]

@@ -29,7 +29,7 @@ class Context:
     names_are_stored: bool
     """Whether files have the version's columns under the version's names, in its types, if they have them."""
     names_are_mapped: bool
-    """Whether the same holds for files without ids: the table's name mapping has the version's names for its ids."""
+    """Whether this is also true for files without ids: the table's name mapping has the version's names for its ids."""
     key: str
     """A text that is equal for equal schemas and rules."""
 

@@ -51,7 +51,7 @@ class RowReader:
 
         Args:
             split: A split of the table, maybe planned on another machine.
-            columns: Names of columns of the version and of metadata columns; with none of them the batches hold rows
+            columns: Names of columns of the version and of metadata columns; without any, the batches contain rows
                 without columns.
             predicate: Row groups in which no row matches it may be left out.
         """

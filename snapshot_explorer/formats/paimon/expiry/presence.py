@@ -89,7 +89,7 @@ class _MetadataFiles:
         for path, size in files:
             if path not in self._sizes:
                 self._lost.add(path)
-                return f"{path} is not there"
+                return f"{path} does not exist"
             if size is not None and self._sizes[path] not in (None, size):
                 return f"{path} has another size than recorded"
         return None
@@ -102,7 +102,7 @@ class _MetadataFiles:
             lists, self._storage.read_present([path for _, path in lists]), strict=True
         ):
             if content is None:
-                problems[version] = f"{path} is not there"
+                problems[version] = f"{path} does not exist"
             else:
                 files.append((version, path, content))
         rows, owners, damaged = _read_lists(files, self._storage)
@@ -115,7 +115,7 @@ class _MetadataFiles:
             if is_gone:
                 self._lost.add(path)
             problems.setdefault(
-                owners[row], f"{path} {'is not there' if is_gone else 'has another size than recorded'}"
+                owners[row], f"{path} {'does not exist' if is_gone else 'has another size than recorded'}"
             )
         return problems | damaged
 
@@ -187,5 +187,5 @@ def _read_indexes(storage: Storage, names: Mapping[str, str]) -> tuple[dict[str,
             {name: rows for tables, _ in parts for name, rows in tables.items()},
             {name: text for _, damage in parts for name, text in damage.items()},
         )
-    missing = {name: f"{manifest_path(name, '')} is not there" for name, rows in tables.items() if rows is None}
+    missing = {name: f"{manifest_path(name, '')} does not exist" for name, rows in tables.items() if rows is None}
     return {name: INDEX_ENTRIES.empty_table() if rows is None else rows for name, rows in tables.items()}, missing

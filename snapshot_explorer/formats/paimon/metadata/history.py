@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVersions:
-    """The versions of a branch by the kind of file that holds them. From one listing of each folder."""
+    """The versions of a branch by the kind of file that contains them. From one listing of each folder."""
 
     snapshots: tuple[int, ...]
     """Versions with a snapshot file, ascending."""
@@ -462,7 +462,7 @@ class PaimonHistory:
                 shown = versions or (newest.id,)
                 raise _ShortfallError(missing_versions_error(self._storage.root, lost, shown, self._seen_at))
             if self._newest is not before and self._newest is not None and newest.id < self._newest.id:
-                return  # another thread has read a newer one meanwhile
+                return  # another thread has read a newer one
             same = self._known.get(newest.id)
             changed = same is not None and same.digest != newest.digest
             shorter = any(version > newest.id for version in self._known)
