@@ -5,6 +5,7 @@ import codecs
 import inspect
 import logging
 import os
+import re
 import stat
 import time
 from abc import ABC, abstractmethod
@@ -39,6 +40,8 @@ _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 """Names of the last-modified time in file systems. A creation time is not used."""
 _LOGGERS = ("adlfs", "azure", "gcsfs", "google")
 """Loggers of the libraries that log errors which they raise too."""
+_SECRET_OF_URL = re.compile(r"(?<=://)[^/\s]*(?=@)|(?<=\?)\S+")
+"""User and password, and the query, which may be a signature."""
 _HTML_STARTS = frozenset({b"<", b" ", b"\n", b"\r", b"\t", codecs.BOM_UTF8[:1]})
 _HTML_PREFIX = 256
 _SETTLED_NANOS = 10**9
@@ -318,6 +321,7 @@ class RemoteFiles(RangedFiles):
         if root.protocol in gcs.PROTOCOLS:
             kind = gcs.plain_file_system(kind)
         _keep_off_stderr()
+        logging.getLogger("fsspec.http").addFilter(_mask_urls)
         self._protocol = root.protocol
         # As in fsspec's url_to_fs, which would read a `::` in a name as a chain. From an S3 URL, s3fs parses only an
         # object's version, which a folder does not have.
@@ -433,6 +437,16 @@ def _keep_off_stderr() -> None:
         logger = logging.getLogger(name)
         if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):
             logger.addHandler(logging.NullHandler())
+
+
+def _mask_urls(record: logging.LogRecord) -> bool:
+    """Mask the secrets of URLs in a record, and return True: fsspec logs each URL that it requests.
+
+    The traceback of an error, which is raised too, would contain the URL again.
+    """
+    record.msg, record.args = _SECRET_OF_URL.sub("...", record.getMessage()), ()
+    record.exc_info = None
+    return True
 
 
 def _check_not_html(content: bytes) -> None:

@@ -440,9 +440,10 @@ def test_part_of_a_file_is_not_taken_for_it(register, hurried, memory_root):
     ("status", "message"),
     [(403, "403, message='Forbidden', .* Check the keys in storage_options"), (500, "500, message='Internal Server")],
 )
-def test_a_web_server_that_answers_with_an_error_has_no_empty_folder(monkeypatch, status, message):
+def test_a_web_server_that_answers_with_an_error_has_no_empty_folder(monkeypatch, caplog, status, message):
     pytest.importorskip("aiohttp")
     monkeypatch.setattr(retries, "FIRST_WAIT", 0)
+    caplog.set_level("DEBUG", "fsspec.http")
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -456,8 +457,10 @@ def test_a_web_server_that_answers_with_an_error_has_no_empty_folder(monkeypatch
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        storage = Storage(f"http://127.0.0.1:{server.server_port}/t")
+        storage = Storage(f"http://user:canary@127.0.0.1:{server.server_port}/t?sig=canary")
         for ask in (storage.read, storage.exists, storage.list, storage.read_present):
             with pytest.raises(StorageError, match=message):
                 ask(["a"] if ask == storage.read_present else "a")
         server.shutdown()
+    assert "http://...@127.0.0.1" in caplog.text  # fsspec logs each URL
+    assert "canary" not in caplog.text
