@@ -6,6 +6,7 @@ Source: hudi PartitionPathEncodeUtils, KeyGenUtils; hudi HoodieTableConfig.DROP_
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 _OLD_NULL = "default"
 _LAST_WITH_OLD_NULL = 4
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?\d{1,400}(?:\.\d{1,400})?(?:E[+-]?\d{1,3})?", re.ASCII)
+_DECIMAL = re.compile(r"-?(?=\d)0*(\d{0,38})(?:\.(\d{1,38}))?", re.ASCII)
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 
 
@@ -76,6 +79,12 @@ def _parsed(text: str, data_type: HudiType) -> object:
             return None if matched is None else date(*map(int, matched.groups()))
         except ValueError:
             return None
+    if data_type.root in ("float", "double") and _NUMBER.fullmatch(text):
+        return float(text)
+    if data_type.logical == "decimal" and (matched := _DECIMAL.fullmatch(text)) is not None:
+        whole, fraction = matched.groups(default="")
+        fits = len(whole) <= data_type.precision - data_type.scale and len(fraction) <= data_type.scale
+        return Decimal(text) if fits else None
     if data_type.root in ("int", "long") and not data_type.logical and _INTEGER.fullmatch(text):
         bits = 31 if data_type.root == "int" else 63
         return int(text) if -(2**bits) <= int(text) < 2**bits else None
