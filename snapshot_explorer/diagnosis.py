@@ -21,7 +21,7 @@ class Symptom:
     """One sentence of a diagnosis."""
 
     is_problem: bool | None
-    """Whether something should be looked at; None if that was not checked."""
+    """Whether something needs attention; None if that was not checked."""
     sentence: str
     """What was found, or why it was not checked."""
     command: str
@@ -56,7 +56,7 @@ class Diagnosis(Drawable):
 
 
 def symptom_of(read: Callable[[], Symptom], command: str) -> Symptom:
-    """Return what `read` returns, or a symptom that tells why it cannot: one damaged file must not hide the rest."""
+    """Return what `read` returns, or a symptom that states why it cannot: one damaged file must not hide the rest."""
     try:
         return read()
     except (CorruptTableError, MissingFileError) as error:

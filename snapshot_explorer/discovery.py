@@ -221,7 +221,7 @@ def _row(folder: Folder, root: Storage, *, sizes: bool) -> dict[str, object]:
 
 
 def _concurrently(threads: ThreadPoolExecutor, work: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """Return the results in order. After an error or an interrupt, what has not begun is cancelled."""
+    """Return the results in order. After an error or an interrupt, pending tasks are cancelled."""
     futures = [threads.submit(work, item) for item in items]
     try:
         return [future.result() for future in futures]

@@ -22,9 +22,9 @@ OPTIONAL = (
     "adlfs", "botocore", "datasketches", "gcsfs", "ipykernel", "ipython", "jupyterlab", "notebook",
     "obstore", "pyiceberg", "pypaimon-rust", "pyspark", "s3fs", "traitlets",
 )  # fmt: skip
-"""What it uses where it is installed, directly or through its dependencies."""
+"""Optional packages, which it uses directly or through its dependencies."""
 _JAVA_SECONDS = 10
-"""Seconds that `java -version` may take."""
+"""The timeout of `java -version`, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _version(name: str) -> str | None:
 
 
 def _java() -> str | None:
-    """Return the version of the Java that Spark would use; None if Java is missing or does not answer."""
+    """Return the version of Java that Spark would use; None if Java is missing or does not answer."""
     home = os.environ.get("JAVA_HOME")
     command = shutil.which(os.path.join(home, "bin", "java") if home else "java")  # noqa: PTH118 - for `which`
     if command is None:

@@ -49,20 +49,20 @@ class InvalidRefError(InvalidArgumentError):
 class UnknownColumnError(InvalidArgumentError):
     """There is no column of that name."""
 
-    def __init__(self, column: str, *, place: str, hint: str, columns: str) -> None:
+    def __init__(self, column: str, *, where: str, hint: str, columns: str) -> None:
         """Store a message.
 
         Args:
             hint: A sentence on what may be meant; empty without one.
         """
         self.column = column
-        self._place = place
+        self._where = where
         self._columns = columns
         super().__init__(self.with_hint(hint))
 
     def with_hint(self, hint: str) -> str:
         """Return the message with another hint."""
-        return f"Unknown column {self.column!r}{self._place}. {f'{hint} ' if hint else ''}Columns: {self._columns}."
+        return f"Unknown column {self.column!r}{self._where}. {f'{hint} ' if hint else ''}Columns: {self._columns}."
 
     def __reduce__(self) -> tuple[type[InvalidArgumentError], tuple[str]]:
         return InvalidArgumentError, (str(self),)

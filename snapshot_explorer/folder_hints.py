@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _CATALOG_NAME = re.compile(r"\w+(\.\w+){1,2}")
 _SHOWN = 3
-"""Folders that the message of a missing one names, where none is similar."""
+"""The number of folders that the message of a missing one names if none is similar."""
 _MAX_LISTED = 20
-"""Folders of one level that are searched for tables."""
+"""The maximum number of folders of a level that are searched for tables."""
 _LEVELS = 3
-"""Levels of folders that are searched for tables, as many as `find_tables` searches by default."""
+"""The number of levels that are searched for tables, as in `find_tables` by default."""
 _LEVELS_ABOVE = 4
-"""Folders above a path that are checked for a table that it is in, such as `day=1/bucket-0/data.parquet`."""
+"""The number of folders above a path that are checked, to find the table of `day=1/bucket-0/data.parquet`."""
 _READ = f"Formats that are read: {titles()}."
 _PARQUET = (".parquet", ".parq")
 _FILE_TYPES = {
@@ -42,7 +42,7 @@ _FILE_TYPES = {
 
 
 def other_path(storage: Storage, storage_options: Mapping[str, Any] | None) -> str:
-    """Return what is at a path that is not a table, and what to do; empty if nothing is there, or nothing known.
+    """Return what is at a path that is not a table, and what to do; empty if nothing is known about it.
 
     Names tables of formats that are not read, files, folders inside of a table, and folders of parquet files or of
     tables. A few listings of the folder, those above it and those below it.

@@ -105,16 +105,16 @@ def step(what: str, total: int | None = None) -> Iterator[Step]:
         total: The units in all, if known.
     """
     listener = _LISTENER.get()
-    begun = Step(what, total, listener)
+    started = Step(what, total, listener)
     if listener is None:
-        yield begun
+        yield started
         return
     _LISTENER.set(None)
     try:
-        yield begun
+        yield started
     finally:
         _LISTENER.set(listener)
-        begun.end()
+        started.end()
 
 
 def listen(listener: Listener | None) -> None:

@@ -57,7 +57,7 @@ class Section:
     picture: str = ""
     """An SVG picture above it."""
     not_read: str | None = None
-    """What was not looked at, in a sentence."""
+    """What was not read, in a sentence."""
 
 
 def report(path: str | PathLike[str], *results: object, title: str | None = None, overwrite: bool = False) -> Path:
@@ -104,7 +104,7 @@ def write_report(target: Path, sections: Sequence[Section], *, title: str | None
 
 
 def read_section(title: str, read: Callable[[], Section]) -> Section:
-    """Return what `read` returns, or a section that says why it was not read: the rest is worth handing over."""
+    """Return what `read` returns, or a section with the reason why it was not read: the rest is still useful."""
     try:
         return read()
     except SnapshotExplorerError as error:

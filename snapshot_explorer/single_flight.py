@@ -1,7 +1,7 @@
 """A cache that computes each value once: concurrent callers share one computation. And `cached_property`.
 
 Until Python 3.12, `functools.cached_property` holds one lock for all objects of a class while it computes. A property
-that reads storage then lets tables wait for each other, and threads that take turns wait without end.
+that reads storage then lets tables wait for each other, and threads that take turns can deadlock.
 """
 
 import threading
@@ -73,7 +73,7 @@ class SingleFlight:
                 del self._pending[key]
             own.set_result(value)
         except BaseException as error:
-            # An interrupt may come anywhere above: a computation that nobody ends would be waited for without end.
+            # An interrupt may come anywhere above: others would wait forever for a computation that has stopped.
             if own is not None and not own.done():
                 with self._lock:
                     if self._pending.get(key) is own:

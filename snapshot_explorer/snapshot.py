@@ -321,7 +321,7 @@ class Snapshot(Drawable):
         Raises:
             MissingDependencyError: PySpark is not installed, or there is no Java to start a session.
         """
-        from snapshot_explorer.engines.spark import rows  # noqa: PLC0415 - only where Spark is asked for
+        from snapshot_explorer.engines.spark import rows  # noqa: PLC0415 - only for Spark
 
         scan = self._scan(columns, where, limit)
         return rows.to_spark(self.resolved, self.resolved.plan(scan.condition).splits, scan, spark=spark)

@@ -611,7 +611,7 @@ class Table(Drawable):
         Args:
             keep: Keep versions up to this age, such as `7d` or `36h`. For Delta: files removed within this time.
             keep_last: Keep at least this many of the newest versions. For Delta it is converted to hours. For Hudi
-                tables that are cleaned by file versions: so many slices of each file group.
+                tables that are cleaned by file versions: this many slices of each file group.
 
         Raises:
             UnsupportedFeatureError: The result cannot be determined exactly.
@@ -1270,7 +1270,7 @@ def _naming_renamed_columns(source: Source, versions: Sequence[int] | None = Non
 
 
 def _checked_versions(versions: object) -> Sequence[int]:
-    """Return versions as a list. Raises InvalidArgumentError if something else was given."""
+    """Return versions as a list. Raises InvalidArgumentError for anything else."""
     if isinstance(versions, str | bytes) or not isinstance(versions, Iterable):
         raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions}].")
     checked = list(versions)

@@ -45,7 +45,8 @@ class Twins(Drawable):
         sides = [_Side(table) for table in (a, b)]
         self._sides = sides
         self.are_copies = not (sides[0].addresses() & sides[1].addresses())
-        """Whether no file is in both tables, so that files count as the same by path below the folder, and size."""
+        """Whether no file is in both tables, so that files are matched by their path below the folder and their
+        size."""
         prints = [side.prints(by_path=self.are_copies) for side in sides]
         self._pairs = _pairs(prints[0], prints[1])
         newest = [side.files(version, by_path=self.are_copies) for side, version in zip(sides, versions, strict=True)]
@@ -54,7 +55,8 @@ class Twins(Drawable):
         self.shared = len(newest[0] & newest[1])
         """The number of data files that the newest versions of both name."""
         self.deletes = None if self.only_a or self.only_b else self._deletes()
-        """Of equal newest versions: none, the same number in each file, or different; None if not checked."""
+        """How the deletes of equal newest versions compare: none, the same number in each file, or different; None if
+        not checked."""
         self.versions = Frame(
             self._frame(), title=f"Versions of {self._names[0]} and their twins in {self._names[1]}", noun="versions"
         )
@@ -69,7 +71,7 @@ class Twins(Drawable):
 
     @property
     def matched(self) -> tuple[int, int] | None:
-        """The newest version of the one table that names the same files as one of the other; None without one."""
+        """The newest pair of versions that name the same files; None without one."""
         return max(self._pairs, default=None)
 
     @property
@@ -79,7 +81,7 @@ class Twins(Drawable):
 
     @property
     def ahead(self) -> tuple[int, int]:
-        """How many versions each table has after the newest ones that name the same files; all of them without such."""
+        """How many versions each table has after the newest pair that names the same files, or in all without one."""
         after = self.matched
         counts = [
             sum(after is None or version > after[side] for version in self._sides[side].versions) for side in (0, 1)
@@ -88,7 +90,7 @@ class Twins(Drawable):
 
     @property
     def since(self) -> datetime | None:
-        """When the first version was committed that the other table lacks; None if none is, or its time is unknown."""
+        """When the first version that the other table lacks was committed; None if there is none or it is unknown."""
         after = self.matched
         times = [
             side.times[next(version for version in side.versions if after is None or version > after[index])]
@@ -100,7 +102,7 @@ class Twins(Drawable):
 
     @property
     def lag(self) -> timedelta | None:
-        """By how much the table that is behind is older: from its newest twin to the newest commit of the other."""
+        """The lag of the table that is behind: from its newest twin to the newest commit of the other."""
         after = self.matched
         if self.is_in_step or after is None or 0 not in self.ahead:
             return None

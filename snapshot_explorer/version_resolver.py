@@ -33,7 +33,7 @@ from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.snapshot import Snapshot
 
 _SOON = 60
-"""Seconds after the time of a ref within which a commit is mentioned."""
+"""A commit within this many seconds after the time of a ref is mentioned."""
 
 
 class BranchTable(Protocol):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 _MAX = 1_000
-"""More values than this take longer here than pandas takes to import."""
+"""For more values, importing pandas is faster."""
 
 
 def array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
@@ -86,4 +86,4 @@ _MAKERS: Mapping[int, tuple[type, Callable[[Sequence[Any]], list[pa.Buffer]]]] =
     pa.int64().id: (int, _integers),
     pa.bool_().id: (bool, _booleans),
 }
-"""The type of the values in Python, and what makes buffers of them."""
+"""By Arrow type: the Python type of the values, and the function that creates their buffers."""

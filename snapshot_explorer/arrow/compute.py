@@ -16,7 +16,7 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _function(name: str) -> Any:
-    """Return a function. Among the names of the module it would hide Python's own, such as `sum`."""
+    """Return a function. As a name of the module it would shadow Python's own, such as `sum`."""
     function = getattr(pyarrow.compute, name)
     return _exact(name, function) if callable(function) and name.islower() else function
 

@@ -72,7 +72,7 @@ def _lengths(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _list_of(values: pa.Array, items: pa.Array) -> pa.Array:
-    """Return lists of the same lengths and nulls with other items: those of lists that are not null."""
+    """Return lists with the same lengths and nulls, and other items; the items of null lists are left out."""
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(_lengths(values))])
     mask = values.is_null() if values.null_count else None
     return pa.LargeListArray.from_arrays(pa.array(offsets), items, mask=mask)
@@ -94,7 +94,7 @@ def _comparable_map(values: pa.MapArray) -> pa.Array:
 
 
 def _ranks(keys: pa.Array) -> npt.NDArray[np.int64]:
-    """Return a number per key, equal for equal keys; an order of its own for each type."""
+    """Return a number per key, equal for equal keys. Each type has its own order."""
     if pa.types.is_nested(keys.type):
         texts = [repr(key) for key in keys.to_pylist()]
         return (
@@ -104,7 +104,7 @@ def _ranks(keys: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def same(left: pa.Array, right: pa.Array) -> Mask:
-    """Return for each place whether two columns of one type have equal values there."""
+    """Return for each row whether two columns of one type have equal values."""
     return _same(comparable(left), comparable(right))
 
 
@@ -126,7 +126,7 @@ def _same(left: pa.Array, right: pa.Array) -> Mask:
 
 
 def _same_lists(left: pa.Array, right: pa.Array, both: Mask) -> Mask:
-    """Return for each place whether two lists are equal; True where one of them is null."""
+    """Return for each row whether two lists are equal; True where one of them is null."""
     lengths = _lengths(left)
     result = _mask(~both | (lengths == _lengths(right)))
     compared = np.flatnonzero(both & result & (lengths > 0))

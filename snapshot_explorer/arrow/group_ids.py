@@ -15,7 +15,7 @@ _MAX_CODE = 2**62
 
 
 def group_ids(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
-    """Return a number per row, equal where all the columns are."""
+    """Return a number per row; rows that are equal in all columns have equal numbers."""
     codes = np.zeros(len(columns[0]), np.int64)
     distinct = 1
     for column in columns:
@@ -32,7 +32,7 @@ def group_ids(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Codes:
 
 
 def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
-    """Return a number per map from text to text, equal where the maps are."""
+    """Return a number per map from text to text; equal maps have equal numbers."""
     maps = single_chunk(column)
     by_position = _items_by_position(maps)
     if by_position is not None:

@@ -36,7 +36,7 @@ _MAX_DEPTH = 100
 _MIN_FILE_BYTES = 8
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MATCH = 4
-"""The shortest repetition that LZ4 encodes."""
+"""The minimum length of a repetition in LZ4."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,7 @@ def check_range(source: pa.NativeFile, stripe: int, names: Sequence[str] | None)
 
 
 def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArray | None:
-    """Return a timestamp column of a stripe in microseconds; None where the way it is stored is not read."""
+    """Return a timestamp column of a stripe in microseconds; None if its encoding is not supported."""
     streams = column_streams(source, stripe, name)
     if streams.encoding != _DIRECT_V2 or streams.zone not in UTC_NAMES:
         return None

@@ -228,18 +228,18 @@ def _sized(data: bytes, offset: int) -> bytes:
 
 
 _OTHERS: Mapping[int, Callable[[bytes, int], str]] = {
-    0: lambda _data, _place: "null",
-    1: lambda _data, _place: "true",
-    2: lambda _data, _place: "false",
+    0: lambda _data, _offset: "null",
+    1: lambda _data, _offset: "true",
+    2: lambda _data, _offset: "false",
     7: _double,
     11: _date,
-    12: lambda data, place: _timestamp(data, place, per_micro=1, zone="+00:00"),
-    13: lambda data, place: _timestamp(data, place, per_micro=1, zone=""),
+    12: lambda data, offset: _timestamp(data, offset, per_micro=1, zone="+00:00"),
+    13: lambda data, offset: _timestamp(data, offset, per_micro=1, zone=""),
     14: _single,
-    15: lambda data, place: _quoted(base64.b64encode(_sized(data, place)).decode()),
-    16: lambda data, place: _quoted(_sized(data, place).decode()),
+    15: lambda data, offset: _quoted(base64.b64encode(_sized(data, offset)).decode()),
+    16: lambda data, offset: _quoted(_sized(data, offset).decode()),
     17: _time,
-    18: lambda data, place: _timestamp(data, place, per_micro=1000, zone="+00:00"),
-    19: lambda data, place: _timestamp(data, place, per_micro=1000, zone=""),
-    20: lambda data, place: _quoted(str(UUID(bytes=_part(data, place, 16)))),
+    18: lambda data, offset: _timestamp(data, offset, per_micro=1000, zone="+00:00"),
+    19: lambda data, offset: _timestamp(data, offset, per_micro=1000, zone=""),
+    20: lambda data, offset: _quoted(str(UUID(bytes=_part(data, offset, 16)))),
 }

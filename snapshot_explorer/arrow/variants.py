@@ -56,7 +56,7 @@ class _Names:
     begins: Ints
     """Where the ranks of a metadata begin."""
     ranks: Ints
-    """The place of each name in the order of the bytes, for all metadata, one after the other."""
+    """The rank of each name in the order of the bytes, for all metadata, one after the other."""
 
     def numbers(self, name: str, which: Ints) -> Ints:
         """Return the number of a name in the metadata of each row; -1 where it is not there."""
@@ -202,7 +202,7 @@ def _primitives(typed: pa.Array) -> pa.Array:
 
 
 def _integers(values: pa.Array) -> pa.Array:
-    """Return integers in the smallest width: it is no part of the value, and shredding may have changed it."""
+    """Return integers in the smallest width. The width is not part of the value, and shredding may have changed it."""
     numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
     size = (numbers != numbers.astype(np.int8)) + (numbers != numbers.astype(np.int16)).astype(np.int64)
     size += numbers != numbers.astype(np.int32)
@@ -231,7 +231,7 @@ def _texts(values: pa.Array, *, is_text: bool) -> pa.Array:
 
 
 def _little(numbers: Ints) -> Bytes:
-    """Return numbers of at most 32 bits as four bytes each, the least first."""
+    """Return numbers of at most 32 bits as four bytes each, little-endian."""
     return np.ascontiguousarray(numbers.astype("<u4")).view(np.uint8).reshape(-1, 4)
 
 
@@ -356,7 +356,7 @@ def _contiguous(values: pa.Array) -> pa.Array:
 
 
 def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, pa.Array]:
-    """Return the fields of objects: the place of each one's object, the number of its name, and its value."""
+    """Return the fields of objects: the index of its object, the number of its name, and its value."""
     data, offsets = _data(values), _offsets(values)
     begins, ends = offsets[:-1], offsets[1:]
     if not len(values):
@@ -392,7 +392,7 @@ def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, p
 
 
 def _numbers(data: Bytes, offsets: Ints, widths: Ints) -> Ints:
-    """Return unsigned numbers of one to four bytes, the least first. Places beyond the end have any value."""
+    """Return little-endian unsigned numbers of one to four bytes. Positions beyond the end have any value."""
     result = np.zeros(len(offsets), np.int64)
     last = max(len(data) - 1, 0)
     for byte in range(4):

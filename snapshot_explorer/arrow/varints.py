@@ -1,4 +1,4 @@
-"""Integers of variable length: seven bits in each byte, the lowest first; the eighth bit is set if more follow."""
+"""Integers of variable length: seven bits in each byte, lowest first; the eighth bit is set if more bytes follow."""
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 

@@ -63,7 +63,7 @@ def compare_files(a: pa.Table, b: pa.Table) -> FileDifference:
     codes = group_ids([both.column("path")])
     if any(len(np.unique(part)) < len(part) for part in (codes[: len(a)], codes[len(a) :])):
         codes = group_ids(both.columns)
-    of_a, of_b = _places(codes[: len(a)], codes[len(a) :]), _places(codes[len(a) :], codes[: len(a)])
+    of_a, of_b = _indices_in(codes[: len(a)], codes[len(a) :]), _indices_in(codes[len(a) :], codes[: len(a)])
     existing = of_b >= 0
     before, after = a.take(pa.array(of_b[existing])), b.filter(pa.array(existing))
     moved, deleted = np.zeros(len(b), np.bool_), np.zeros(len(b), np.bool_)
@@ -87,9 +87,9 @@ def with_partition_names(files: pa.Table, names: Mapping[str, str]) -> pa.Table:
     return files.set_column(index, files.schema.field(index), renamed)
 
 
-def _places(these: Codes, those: Codes) -> npt.NDArray[np.int64]:
+def _indices_in(codes: Codes, others: Codes) -> npt.NDArray[np.int64]:
     """Return the index of each code among others; -1 if it is not there."""
-    matches = pc.index_in(pa.array(these), pa.array(those))
+    matches = pc.index_in(pa.array(codes), pa.array(others))
     indices: npt.NDArray[np.int64] = pc.fill_null(matches, -1).to_numpy().astype(np.int64)
     return indices
 
@@ -150,7 +150,7 @@ def _reasons(files: pa.Table, changes: pa.Table | None, event: str) -> tuple[pa.
     names = ("path", "level")
     codes = group_ids(pa.concat_tables([events.select(names), files.select(names)]).columns)
     # The last of equal codes is found first.
-    last = _places(codes[len(events) :], codes[: len(events)][::-1])
+    last = _indices_in(codes[len(events) :], codes[: len(events)][::-1])
     indices = pa.array(len(events) - 1 - last, mask=last < 0)
     return single_chunk(events.column("data_change")).take(indices), single_chunk(events.column("version")).take(
         indices

@@ -27,7 +27,7 @@ class Aggregate:
     """The columns that it reads, as the table names them."""
 
     def holds(self, rows: sql.Relation) -> bool:
-        """Return whether it holds; a condition that is null does not. Reads only the columns that it needs."""
+        """Return whether the condition holds; null counts as false. Reads only the columns that it needs."""
         return bool(_evaluated(self.text, rows).column(0)[0].as_py())
 
 
@@ -97,13 +97,13 @@ class PartialCondition:
     def over(
         self, parts: pa.Table, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], count: int
     ) -> list[bool]:
-        """Return whether the condition holds at each of `count` places.
+        """Return whether the condition holds at each of `count` versions.
 
         Args:
             parts: What `of_parts` returned. A part may occur several times.
-            first: For each part, the first place that has its rows.
-            last: For each part, the first place after that without them.
-            count: The number of places.
+            first: For each part, the position of the first version that has its rows.
+            last: For each part, the position of the first version after that without them.
+            count: The number of versions.
         """
         chosen = parts[_PART].to_numpy()
         ranges = parts.append_column("begins", pa.array(first[chosen])).append_column("ends", pa.array(last[chosen]))
@@ -115,13 +115,14 @@ class PartialCondition:
         )
         query = (
             f"WITH runs AS (SELECT begins, ends, {merged} FROM ranges GROUP BY begins, ends), "  # noqa: S608 - likewise
-            f"states AS (SELECT place, {typed} FROM places LEFT JOIN runs ON begins <= place AND place < ends "
-            f"GROUP BY place) SELECT place, coalesce(CAST((\n{self.whole}\n) AS BOOLEAN), false) AS holds FROM states"
+            f"states AS (SELECT position, {typed} FROM positions "
+            "LEFT JOIN runs ON begins <= position AND position < ends GROUP BY position) "
+            f"SELECT position, coalesce(CAST((\n{self.whole}\n) AS BOOLEAN), false) AS holds FROM states"
         )
-        indices = pa.table({"place": pa.array(range(count), pa.int64())})
-        relations = {"ranges": _relation(ranges), "places": _relation(indices)}
+        positions = pa.table({"position": pa.array(range(count), pa.int64())})
+        relations = {"ranges": _relation(ranges), "positions": _relation(positions)}
         results = sql.run(query, relations, self._failure, whole=True)
-        holds: list[bool] = results.sort_by("place")["holds"].to_pylist()
+        holds: list[bool] = results.sort_by("position")["holds"].to_pylist()
         return holds
 
     def _failure(self, sentence: str, _: int | None) -> str:
@@ -145,10 +146,10 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
         return None
     whole, *aggregates = texts
     named = [str(item["function_name"]) for item in calls]
-    kinds_of = ", ".join(f"typeof({aggregate})" for aggregate in aggregates)
-    query = f"SELECT {kinds_of} FROM this"  # noqa: S608 - expressions that were parsed
-    kinds = sql.run(query, {"this": _relation(schema.empty_table())}, lambda result, _: result, whole=True)
-    types = [str(column[0].as_py()) for column in kinds.columns]
+    types_query = ", ".join(f"typeof({aggregate})" for aggregate in aggregates)
+    query = f"SELECT {types_query} FROM this"  # noqa: S608 - expressions that were parsed
+    typed_row = sql.run(query, {"this": _relation(schema.empty_table())}, lambda result, _: result, whole=True)
+    types = [str(column[0].as_py()) for column in typed_row.columns]
     if any(name == "sum" and type_name in _FLOATS for name, type_name in zip(named, types, strict=True)):
         return None
     if _is_aggregate(whole, types):
@@ -185,7 +186,7 @@ def _adds_up(tree: dict[str, Any]) -> bool:
 
 
 def _is_aggregate(whole: str, types: Sequence[str]) -> bool:
-    """Return whether an aggregate is left, such as `string_agg('a', '')`: over no rows it is one value."""
+    """Return whether an aggregate remains, such as `string_agg('a', '')`, which is one value over no rows."""
     columns = ", ".join(f"CAST(NULL AS {type_name}) AS p{index}" for index, type_name in enumerate(types))
     query = f"SELECT {whole} FROM (SELECT {columns}) WHERE false"  # noqa: S608 - expressions that were parsed
     try:

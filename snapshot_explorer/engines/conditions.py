@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Bounds
 
 _COMPARED_NAMES = 2_000
-"""Names that are compared with an unknown one."""
+"""The number of names that are compared with an unknown one."""
 _ROWS = "__snapshot_rows__"
 _PREFIX = "SELECT (\n"
 _BARE_PREFIX = "SELECT\n"
@@ -326,12 +326,12 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
         return None
     if result is None:
         where, is_word = f" in the condition {text!r}", len(names) == 1
-        raise unknown_column(".".join(names), schema.names, place=where, may_be_text=is_word)
+        raise unknown_column(".".join(names), schema.names, where=where, may_be_text=is_word)
     return result
 
 
 def unknown_column(
-    name: str, names: Iterable[str], *, place: str = "", may_be_text: bool = False
+    name: str, names: Iterable[str], *, where: str = "", may_be_text: bool = False
 ) -> UnknownColumnError:
     """Return the error for an unknown column, with similar names and those that exist.
 
@@ -344,7 +344,7 @@ def unknown_column(
     hint = f"Did you mean {' or '.join(near)}?" if near else ""
     hint = f"Text has single quotes: '{name}'." if may_be_text and not near else hint
     shown = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line
-    return UnknownColumnError(name, place=place, hint=hint, columns=shown)
+    return UnknownColumnError(name, where=where, hint=hint, columns=shown)
 
 
 def _conjuncts(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], text: str) -> list[tuple[dict[str, Any], str]]:

@@ -1,9 +1,10 @@
 """Data skipping: decide from the minimum, maximum and null count of columns whether a file may have matching rows.
 
-A parse tree becomes a `Form`: comparisons of a column with constants that bounds can decide, joined by AND, OR and
-NOT; everything else is `Opaque`, which might match any file. A form becomes SQL over bounds that is false only if no
-row of the file matches. A bound has the type of its column, so DuckDB compares it with a constant exactly as the
-condition compares the column. A comparison for which DuckDB would cast the column without keeping its order is Opaque.
+A parse tree becomes a `Form`: comparisons of a column with constants that bounds can decide, joined by AND, OR and NOT;
+everything else is an `UnsupportedForm`, which might match any file. A form becomes SQL over bounds that is false only
+if no row of the file matches. A bound has the type of its column, so DuckDB compares it with a constant exactly as the
+condition compares the column. A comparison for which DuckDB would cast the column without keeping its order is an
+`UnsupportedForm`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Constant:
 
     text: str
     """The constant as SQL, in parentheses."""
-    kind: str
+    type_name: str
     """Its DuckDB type, without precision."""
     is_text: bool
     """Whether it is a string literal, which DuckDB casts to the type it is compared with."""
@@ -207,14 +208,16 @@ def _constants(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]
     if texts is None:
         return None
     try:
-        kinds = cursor.execute(f"SELECT {', '.join(f'typeof({text})' for text in texts)}").fetchall()[0]
+        types = cursor.execute(f"SELECT {', '.join(f'typeof({text})' for text in texts)}").fetchall()[0]
     except duckdb.Error:  # a constant that cannot be cast: evaluating the condition raises
         return None
     return [
         Constant(
-            text=f"({text})", kind=str(type_name).partition("(")[0], is_text=type_name == "VARCHAR" and _is_bare(tree)
+            text=f"({text})",
+            type_name=str(type_name).partition("(")[0],
+            is_text=type_name == "VARCHAR" and _is_bare(tree),
         )
-        for tree, text, type_name in zip(trees, texts, kinds, strict=True)
+        for tree, text, type_name in zip(trees, texts, types, strict=True)
     ]
 
 
@@ -228,9 +231,9 @@ def _keeps_order(column: pa.DataType, values: Sequence[Constant]) -> bool:
     DuckDB casts column and values to one common type. For values of several types, that may be another type than for
     each alone, unless all are integers and decimals, which compare by value.
     """
-    kinds = {value.kind for value in values if not value.is_text}
+    names = {value.type_name for value in values if not value.is_text}
     if pa.types.is_string(column) or pa.types.is_large_string(column):
-        return {value.kind for value in values} == {"VARCHAR"}
+        return {value.type_name for value in values} == {"VARCHAR"}
     if pa.types.is_integer(column) or pa.types.is_decimal(column) or pa.types.is_floating(column):
         known = _NUMBERS
     elif pa.types.is_date(column) or pa.types.is_timestamp(column):
@@ -239,9 +242,9 @@ def _keeps_order(column: pa.DataType, values: Sequence[Constant]) -> bool:
         known = frozenset(("BOOLEAN",))
     else:
         return False
-    is_uniform = len({(value.kind, value.is_text) for value in values}) == 1
-    is_exact = not pa.types.is_floating(column) and kinds <= _EXACT and not any(value.is_text for value in values)
-    return kinds <= known and (is_uniform or is_exact)
+    is_uniform = len({(value.type_name, value.is_text) for value in values}) == 1
+    is_exact = not pa.types.is_floating(column) and names <= _EXACT and not any(value.is_text for value in values)
+    return names <= known and (is_uniform or is_exact)
 
 
 def is_ordered(column: pa.DataType) -> bool:
@@ -254,7 +257,7 @@ def is_ordered(column: pa.DataType) -> bool:
 def is_exact(column: pa.DataType, values: Sequence[Constant]) -> bool:
     """Return whether at most one value of the column is equal to a constant."""
     if pa.types.is_integer(column) or pa.types.is_decimal(column):
-        return all(value.is_text or value.kind in _EXACT for value in values)
+        return all(value.is_text or value.type_name in _EXACT for value in values)
     if pa.types.is_timestamp(column):
         return bool(column.unit != "ns")
     return is_ordered(column) and not pa.types.is_floating(column)

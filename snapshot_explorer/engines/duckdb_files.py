@@ -1,9 +1,8 @@
 """Rows that DuckDB's own parquet reader returns, where footers prove that they are exactly those of the version.
 
 DuckDB skips row groups and pages, and decodes the columns to return only where rows match. It reads only local
-parquet files without deleted rows, whose columns have the very types of the table, and whose pages match the checksums
-that they carry. What is not proven is left to the format's own reader, and so is every file for which DuckDB reports an
-error.
+parquet files without deleted rows, whose columns have exactly the types of the table, and whose pages match their
+checksums. The format's own reader reads all other files, and those for which DuckDB reports an error.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ log = logger_of(__name__)
 _FEW_FILES, _MAX_FILES = 32, 1_000
 """Files whose footers are read, whatever their size, and if they are large."""
 _MIN_BYTES = 2**20
-"""Average size of files from which DuckDB's reader saves more than the second look at the footers costs."""
+"""Average file size from which DuckDB's reader saves more than reading the footers again costs."""
 _MAX_RUNS = 32
-"""Queries that one scan is cut into."""
+"""The maximum number of queries for one scan."""
 _THREADS = 8
 _PLAIN_PATH = re.compile(r"/[\w./=+@,\- %]*", re.ASCII)
-"""Paths in which DuckDB finds no pattern."""
+"""Paths that DuckDB does not read as a pattern."""
 _FLOATS = (pa.float32(), pa.float64())
 _TEXTS = (pa.string(), pa.binary())
 _UTC, _DUCKDB_UTC = pa.timestamp("us", tz="UTC"), pa.timestamp("us", tz="Etc/UTC")
@@ -64,7 +63,7 @@ _TYPES = frozenset(
         _UTC,
     )
 )
-"""Types that DuckDB and Arrow read alike from parquet files, and that survive the way back; and decimals."""
+"""Types that DuckDB and Arrow read alike from parquet files, and that DuckDB returns unchanged; decimals too."""
 _CONSTANTS = "__snapshot_constants__"
 
 
@@ -81,11 +80,11 @@ class File:
     constants: pa.Table | None
     """One row: the value of each partition column to read; None without any."""
     checksums: tuple[tuple[int, int], ...]
-    """The column chunks to read, each a row group and a column, whose pages carry checksums."""
+    """The column chunks to read whose pages have checksums, each a row group and a column."""
 
 
 def select(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Table | None:
-    """Return the rows of splits in the order of the splits; None where DuckDB's reader is not proven to return them.
+    """Return the rows of splits in their order; None where it is not proven that DuckDB returns exactly these.
 
     Reads the footers of the files first. The rows are those of `engines.local.to_arrow`.
     """
@@ -108,7 +107,7 @@ def select(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Tabl
 
 
 def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int | None:
-    """Return the number of rows that match; None where DuckDB's reader is not proven to find it."""
+    """Return the number of rows that match; None where it is not proven that DuckDB counts them as the format does."""
     condition = scan.condition
     if condition is None or not condition.columns:
         return None
@@ -139,7 +138,7 @@ def proven(
 ) -> list[File] | None:
     """Return the files of splits, in order, if DuckDB reads these columns of every one as the format does.
 
-    Rows that do not match the predicate may be read without the checksums of their pages having been verified.
+    Checksums of pages without a matching row may not be verified.
     """
     if not schema.names or not splits or not _is_worth(splits):
         return None
@@ -218,9 +217,9 @@ def _proven_file(
 def _checksums(
     file: Identity, fields: tuple[tuple[str, pa.Field], ...], predicate: Condition | None
 ) -> tuple[tuple[int, int], ...]:
-    """Return the column chunks, each a row group and a column, whose pages carry checksums.
+    """Return the column chunks whose pages have checksums, each a row group and a column.
 
-    Only row groups in which rows might match the predicate count. Files written again are looked at again.
+    Only of row groups in which rows might match the predicate. A file that was rewritten is read again.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
@@ -236,7 +235,7 @@ def _checksums(
 
 
 def _is_intact(file: File) -> bool:
-    """Return whether pages have the checksums that they carry, which DuckDB does not verify."""
+    """Return whether pages match their checksums, which DuckDB does not verify."""
     try:
         return _has_intact(identity(file.path), file.checksums)
     except (CorruptBytesError, pa.ArrowException, OSError):
@@ -245,9 +244,9 @@ def _is_intact(file: File) -> bool:
 
 @lru_cache(maxsize=1_000)
 def _has_intact(file: Identity, chunks: tuple[tuple[int, int], ...]) -> bool:
-    """Return whether the pages of column chunks have the checksums that they carry.
+    """Return whether the pages of column chunks match their checksums.
 
-    Pages that were found intact are not read again, unless the file is written again.
+    Intact pages are not read again unless the file is rewritten.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
@@ -295,7 +294,7 @@ def _without_columns(rows: int) -> pa.Table:
 
 
 def _typed(rows: pa.Table, columns: pa.Schema) -> pa.Table | None:
-    """Return rows under a schema; None if a column has another type than by its name for UTC."""
+    """Return rows under a schema; None if the type of a column differs in more than the name of UTC."""
     typed = [
         values.cast(field.type) if values.type == _DUCKDB_UTC and field.type == _UTC else values
         for values, field in zip(rows.columns, columns, strict=True)
@@ -307,10 +306,10 @@ def _typed(rows: pa.Table, columns: pa.Schema) -> pa.Table | None:
 
 
 def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[File], columns: Mapping[str, str], prefix: str) -> str:
-    """Return a query of DuckDB over all rows of files, in order; conditions on it skip what they may skip.
+    """Return a query of DuckDB over all rows of files, in order. Conditions on it skip row groups.
 
     Args:
-        cursor: Where the partition values are registered that the query refers to.
+        cursor: The connection in which the partition values of the query are registered.
         prefix: The start of the names under which partition values are registered.
     """
     parts = []
@@ -334,7 +333,7 @@ def _value(file: File, name: str, constants: str = _CONSTANTS) -> str:
 
 
 def _guarded(file: File, name: str, constants: str = _CONSTANTS) -> str:
-    """Return a column in a form for which DuckDB uses no statistics where these are not to be trusted.
+    """Return a column in a form for which DuckDB uses no statistics where these are unreliable.
 
     Statistics of parquet leave out NaN, which is greater than any number in DuckDB: `x > 5` would skip files with it.
     Source: parquet-format, "Statistics".

@@ -33,33 +33,33 @@ _MEMORY_SHARE = 0.5 / 0.8
 _INTERRUPTED = "Query interrupted"
 """The text of the RuntimeError that DuckDB raises in the main thread after Ctrl-C."""
 _INTERRUPT_SECONDS = 0.1
-"""How often a query is interrupted that has not ended yet. It may not have begun."""
+"""Seconds between interrupts of a query that has not ended: it may not have begun at the first one."""
 
 _Result = TypeVar("_Result")
 
 
 def check_nanoseconds(columns: Iterable[str], schema: pa.Schema) -> None:
-    """Raise UnsupportedFeatureError if the installed DuckDB cuts values of a column to microseconds."""
+    """Raise UnsupportedFeatureError if the installed DuckDB truncates values of a column to microseconds."""
     if not DUCKDB_NANOSECONDS.applies():
         return
     for name in columns:
-        if schema.names.count(name) == 1 and is_cut(schema.field(name).type):
+        if schema.names.count(name) == 1 and is_truncated(schema.field(name).type):
             raise UnsupportedFeatureError(
                 f"Conditions and SQL do not read the nanoseconds of column {name!r}: {DUCKDB_NANOSECONDS.remedy()}"
             )
 
 
-def is_cut(dtype: pa.DataType) -> bool:
+def is_truncated(dtype: pa.DataType) -> bool:
     """Return whether a type is, or contains, a time or a timestamp with a zone that has nanoseconds."""
     is_zoned = pa.types.is_timestamp(dtype) and dtype.tz is not None
     if is_zoned or pa.types.is_time(dtype):
         return bool(dtype.unit == "ns")
-    return any(is_cut(dtype.field(index).type) for index in range(dtype.num_fields))
+    return any(is_truncated(dtype.field(index).type) for index in range(dtype.num_fields))
 
 
 @contextmanager
 def locked_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a new connection that reaches no file, no network and no Python variable; one thread works for it."""
+    """Yield a new connection that has no access to files, the network or Python variables; it uses one thread."""
     with _closing(_instance(os.getpid(), tuple(_LOCKED.items())).cursor()) as cursor:
         yield cursor
 
@@ -87,7 +87,7 @@ def query_cursor(paths: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnectio
     """Yield a new connection for a query of a user, which can read these local files and nothing else.
 
     What a query registers and creates ends with its connection. The instances for the last sets of files stay open:
-    the first query of an instance takes up to twice as long as the next, whatever it is.
+    the first query of an instance takes up to twice as long as later ones.
     """
     files = tuple(sorted(set(paths)))
     if DUCKDB_LOCAL_ERRORS_AS_JSON.applies():

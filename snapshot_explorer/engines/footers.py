@@ -47,11 +47,11 @@ class Footer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """A local file as it is now. A file that is written again has another one."""
+    """Identifies the content of a local file: it changes when the file is rewritten."""
 
     path: str
     size_bytes: int
-    place: tuple[int, int]
+    inode: tuple[int, int]
     """Its device and inode."""
     changed: tuple[int, int]
     """When its content and its inode were changed, in nanoseconds."""
@@ -63,7 +63,7 @@ def identity(path: str) -> Identity:
     return Identity(
         path=path,
         size_bytes=status.st_size,
-        place=(status.st_dev, status.st_ino),
+        inode=(status.st_dev, status.st_ino),
         changed=(status.st_mtime_ns, status.st_ctime_ns),
     )
 

@@ -231,7 +231,8 @@ def for_each_batch(
     """Call a function with every batch of the splits, in threads and in no order. Nothing is kept.
 
     Args:
-        consume: Called with the place of the split and of the batch in it, and the batch; from several threads at once.
+        consume: Called with the positions of the split and of the batch in it, and the batch; from several threads at
+            once.
     """
     for_each_batch_of([(reader, splits, columns)], lambda _, order, batch: consume(order, batch))
 
@@ -242,8 +243,8 @@ def for_each_batch_of(
 ) -> None:
     """Call a function with every batch of the splits of several versions, which are read side by side.
 
-    Likewise in threads, in no order, with the place of the version as first argument. As large a part of each is read
-    in the same time.
+    Likewise in threads and in no order; the first argument is the position of the version. All versions progress
+    evenly, by the share of their bytes that was read.
     """
     stop = Event()
     is_local = all(reader.storage.is_local for reader, _, _ in sources)
@@ -277,9 +278,9 @@ class _Part:
 
     source: int
     number: int
-    """The place of its split."""
+    """The position of its split."""
     file: int
-    """Its place in the split."""
+    """Its position in the split."""
     split: Split
     begin: float
     """The share of the bytes of its source that is before it."""

@@ -14,7 +14,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import ReadPlan, Split
 
-_GREATEST_LIMIT = 2**63 - 1
+_MAX_LIMIT = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def check_limit(limit: object, what: str) -> None:
     is_valid = isinstance(limit, SupportsIndex) and not isinstance(limit, bool) and operator.index(limit) >= 0
     if limit is not None and not is_valid:
         raise InvalidArgumentError(f"limit must be 0 or more, got {limit!r}. Leave it out for all {what}.")
-    if isinstance(limit, SupportsIndex) and operator.index(limit) > _GREATEST_LIMIT:
+    if isinstance(limit, SupportsIndex) and operator.index(limit) > _MAX_LIMIT:
         raise InvalidArgumentError(f"limit must be below 2**63, got {limit!r}. Leave it out for all {what}.")
 
 

@@ -47,7 +47,7 @@ class Exportable:
     def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
         """Return the rows as JSON text, a list with an object per row; with a path, write it there.
 
-        Times are ISO 8601 in UTC, decimals and binary text, what JSON has no number for null.
+        Times are ISO 8601 in UTC, decimals and binary text, and NaN and infinity are null.
         """
         content = json_text(self.to_arrow())
         if path is None:
@@ -63,7 +63,7 @@ class Exportable:
         """Return the rows as CSV text with a header; with a path, write it there.
 
         Structs become a column per field, such as `before.amount`, lists and maps JSON text, binary hexadecimal text.
-        An empty text stands in quotes, null does not.
+        Empty text is quoted, null is not.
         """
         from pyarrow import csv  # noqa: PLC0415 - loaded where it is used: it takes time
 
@@ -114,7 +114,7 @@ def output_path(path: str | PathLike[str]) -> str:
     for folder in resolved.parents:
         if any(any(folder.glob(pattern)) for pattern in _IN_TABLES):
             raise InvalidArgumentError(
-                f"{path} is in the table {folder}, which is only read. Choose a file outside of it."
+                f"{path} is in the table {folder}, which is read-only. Choose a file outside of it."
             )
     return str(target)
 
@@ -122,7 +122,7 @@ def output_path(path: str | PathLike[str]) -> str:
 def json_text(rows: pa.Table) -> str:
     """Return rows as JSON text, a list with an object per row.
 
-    Times are ISO 8601 in UTC, decimals text, binary hexadecimal text, what JSON has no number for null.
+    Times are ISO 8601 in UTC, decimals text, binary hexadecimal text, and NaN and infinity are null.
     """
     return _dumped(with_dicts(rows, "lossy"))
 

@@ -12,7 +12,7 @@ from snapshot_explorer.render.cells import counted
 Pace = Literal["late", "busy", "on time"]
 
 RHYTHM_COMMITS = 100
-"""The newest commits that say how often a table is written."""
+"""The number of newest commits from which the rhythm is computed."""
 _FEWEST_COMMITS = 6
 _SHORTEST_SPAN = timedelta(minutes=1)
 _LONGEST_FACTOR = 1.5
@@ -38,7 +38,7 @@ class Rhythm:
     pace: Pace | None
     """None if there are too few commits to have a rhythm."""
     commits: int
-    """The number of commits that were looked at."""
+    """The number of commits that it is computed from."""
     age: timedelta | None
     """The time since the newest commit; None without commits."""
     usual_gap: timedelta | None = None

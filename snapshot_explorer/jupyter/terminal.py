@@ -273,7 +273,7 @@ def _frame(result: object) -> Frame | None:
 def _json(result: object) -> str:
     """Return a result as JSON: a list of rows, or an object of its facts, with a list of rows for each frame.
 
-    Times are ISO 8601 in UTC, decimals and binary text, what JSON has no number for null.
+    Times are ISO 8601 in UTC, decimals and binary text, and NaN and infinity are null.
     """
     if isinstance(result, CheckResult):
         return result.to_json()

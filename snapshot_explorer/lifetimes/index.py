@@ -196,11 +196,11 @@ class FileLifetimes(Exportable, Drawable):
         first, last = self._ranges()
         rows = self.intervals.rows
         partition = rows.column("partition").to_numpy().astype(np.int64)
-        ended = np.flatnonzero(last < OPEN)
-        indices = np.concatenate([np.arange(len(rows)), ended])
-        signs = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(ended), np.int64)])
+        removed = np.flatnonzero(last < OPEN)
+        indices = np.concatenate([np.arange(len(rows)), removed])
+        signs = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(removed), np.int64)])
         count = max(1, len(self.versions))
-        keys = partition[indices] * count + np.concatenate([first, last[ended]])
+        keys = partition[indices] * count + np.concatenate([first, last[removed]])
         order = np.argsort(keys, kind="stable")
         keys, indices, signs = keys[order], indices[order], signs[order]
         is_last = np.concatenate([keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_)])
@@ -255,7 +255,7 @@ class FileLifetimes(Exportable, Drawable):
         return int(self.intervals.rows.num_rows)
 
     def tracks(self) -> Tracks:
-        """Return the life of each file as a track; of many files the ones that were added last.
+        """Return the life of each file as a track; the newest files if there are many.
 
         Reads the commits of their versions, up to 1,000.
         """
@@ -350,8 +350,8 @@ def _running_sums(
 ) -> npt.NDArray[np.int64]:
     changes = np.zeros(count, np.int64)
     np.add.at(changes, first, values)
-    ended = last < OPEN
-    np.subtract.at(changes, last[ended], values[ended])
+    removed = last < OPEN
+    np.subtract.at(changes, last[removed], values[removed])
     return np.cumsum(changes)
 
 

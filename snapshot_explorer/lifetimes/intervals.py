@@ -174,15 +174,15 @@ def _apply_events(intervals: Intervals, events: Sequence[_Events]) -> Intervals:
     facts = pa.concat_tables([known.rows.select(FACTS), files.select(FACTS)])
     opens, closes = _transitions(codes[order], adds[order], facts, order)
     ends = _ends(codes[order], when[order], opens, closes)
-    begun = order[opens]
-    is_old = begun < known.count
+    begins_at = order[opens]
+    is_old = begins_at < known.count
     last = intervals.rows.column("last").to_numpy().copy()
-    last[known.indices[begun[is_old]]] = ends[is_old]
-    lasting = ~is_old & (ends > when[begun])
-    chosen = np.flatnonzero(lasting)[np.argsort(begun[lasting], kind="stable")]
+    last[known.indices[begins_at[is_old]]] = ends[is_old]
+    lasting = ~is_old & (ends > when[begins_at])
+    chosen = np.flatnonzero(lasting)[np.argsort(begins_at[lasting], kind="stable")]
     # If there are only adds, they all begin an interval, in order.
-    new = files if len(chosen) == len(files) else files.take(pa.array(begun[chosen] - known.count))
-    return _joined(intervals, last, new, when[begun[chosen]], ends[chosen])
+    new = files if len(chosen) == len(files) else files.take(pa.array(begins_at[chosen] - known.count))
+    return _joined(intervals, last, new, when[begins_at[chosen]], ends[chosen])
 
 
 def _transitions(
@@ -240,8 +240,10 @@ def _joined(
         "last": pa.array(ends),
     }
     new = pa.table([columns[name] for name in INTERVALS.names], schema=INTERVALS)
-    ended = intervals.rows.set_column(INTERVALS.get_field_index("last"), INTERVALS.field("last"), pa.array(last))
-    return Intervals(rows=pa.concat_tables([ended, new]).combine_chunks(), folders=all_folders, partitions=partitions)
+    updated_rows = intervals.rows.set_column(INTERVALS.get_field_index("last"), INTERVALS.field("last"), pa.array(last))
+    return Intervals(
+        rows=pa.concat_tables([updated_rows, new]).combine_chunks(), folders=all_folders, partitions=partitions
+    )
 
 
 def _with_folders(known: pa.Array, more: pa.Array) -> tuple[pa.Array, Codes]:

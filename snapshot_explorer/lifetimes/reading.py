@@ -86,7 +86,7 @@ def read_lifetimes(
 
 
 def despite_expiry(table_format: TableFormat, read: Callable[[Listing], T]) -> T:
-    """Return what is read of the versions of a new listing; read again if versions of the listing expired meanwhile."""
+    """Return what is read of the versions of a new listing. Reads again if versions expired meanwhile."""
     listing = table_format.listing(0)
     left = _TRIES
     while True:

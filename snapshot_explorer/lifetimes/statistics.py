@@ -121,9 +121,9 @@ class _Reader(FileSource):
 
 
 def _indices(bounds: pa.StructType, target: pa.StructType, names: Sequence[str | None]) -> list[int]:
-    """Return where the columns that have these names are among bounds; -1 where one is missing or had another type.
+    """Return the index of each column in the bounds; -1 where it is missing or had another type.
 
-    Where a column had another type, nothing is known of it, not even its nulls: a cast may make more.
+    If a column had another type, not even its null count is known: a cast may produce more nulls.
     """
     if bounds == target and [field.name for field in target] == names:
         return list(range(len(names)))
@@ -135,7 +135,7 @@ def _indices(bounds: pa.StructType, target: pa.StructType, names: Sequence[str |
 
 
 def _of_fields(values: pa.StructArray, target: pa.StructType, indices: Sequence[int]) -> pa.StructArray:
-    """Return the fields of statistics at some places, as a struct of the wanted type; null where the place is -1."""
+    """Return the fields of statistics at these indices, as a struct of the target type; null where the index is -1."""
     if values.type == target and list(indices) == list(range(len(target))):
         return values
     arrays = [
@@ -185,7 +185,7 @@ def _without_deletions(files: pa.Table) -> pa.Table:
 
 
 def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str]) -> list[str | None]:
-    """Return the names of columns of a reference version at another one; None where it lacks them or may do so."""
+    """Return the names of columns of a reference version at another one; None where it lacks them or may lack them."""
     if version.schema.has_ids and not reference.schema.has_ids:
         # Column mapping was removed since: the name of a column has no meaning.
         return [None] * len(columns)

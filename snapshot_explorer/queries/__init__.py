@@ -210,12 +210,12 @@ class _Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Query:
-    """A query whose tables and versions have been found."""
+    """A query with its tables and versions."""
 
     text: str
     tokens: Sequence[Token]
-    places: Sequence[tuple[Reference, int]]
-    """The places of tables, each with the number of its source."""
+    references: Sequence[tuple[Reference, int]]
+    """The references to tables, each with the number of its source."""
     sources: Sequence[_Source]
 
     @classmethod
@@ -224,13 +224,12 @@ class _Query:
             raise InvalidArgumentError(f"A query must be a str, got {type(text).__name__}. Write it in quotes.")
         if not isinstance(tables, Mapping):
             raise InvalidArgumentError(f"tables must be a dict of names and open tables, got {type(tables).__name__}.")
-        cut = tokens(text)
-        references_of_text = references(text, cut, tables, datetime.now(UTC))
+        parsed_tokens = tokens(text)
         sources: list[_Source] = []
         numbers: dict[tuple[int, str | None, int | None], int] = {}
-        indices = []
+        numbered = []
         newest: dict[int, int | None] = {}
-        for reference in references_of_text:
+        for reference in references(text, parsed_tokens, tables, datetime.now(UTC)):
             table = tables[reference.table]
             if not hasattr(table, "at"):
                 what = type(table).__name__
@@ -242,8 +241,8 @@ class _Query:
             if key not in numbers:
                 numbers[key] = len(sources)
                 sources.append(_Source(written=reference.table, snapshot=snapshot))
-            indices.append((reference, numbers[key]))
-        return cls(text=text, tokens=cut, places=indices, sources=sources)
+            numbered.append((reference, numbers[key]))
+        return cls(text=text, tokens=parsed_tokens, references=numbered, sources=sources)
 
     @property
     def written(self) -> Mapping[int, str]:
@@ -254,7 +253,7 @@ class _Query:
         return next(token.keyword for token in self.tokens if token.kind not in ("space", "comment"))
 
     def rewritten(self, dialect: Dialect, named: Callable[[int], str]) -> RewrittenQuery:
-        return rewrite(self.text, self.tokens, [(index, named(number)) for index, number in self.places], dialect)
+        return rewrite(self.text, self.tokens, [(index, named(number)) for index, number in self.references], dialect)
 
     def failure(self, sentence: str, at: int | None) -> str:
         """Return the message of an error, with the user's names and position."""
@@ -263,7 +262,7 @@ class _Query:
         return " ".join([f"The query fails{near(self.text, at)}: {message}", *self._renamed(sentence)])
 
     def _renamed(self, sentence: str) -> list[str]:
-        """Return sentences on what an unknown column that an engine's message names was renamed to."""
+        """Return what the unknown column in an engine's message was renamed to, in sentences."""
         match = _UNKNOWN_COLUMN.search(sentence)
         if match is None:
             return []

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.queries.tokens import Token, at_sign, clause, is_clause, place
+from snapshot_explorer.queries.tokens import Token, at_sign, clause, is_clause, position_of
 from snapshot_explorer.refs import Latest, Ref, parse_ref
 
 _READ_STATEMENTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")
@@ -134,7 +134,7 @@ class _Walk:
 
     def _refuse(self, token: Token, what: str) -> None:
         raise InvalidArgumentError(
-            f"{what}{place(self.query, token.start)} is refused: queries are read-only. Begin with SELECT, WITH, "
+            f"{what}{position_of(self.query, token.start)} is refused: queries are read-only. Begin with SELECT, WITH, "
             "VALUES, FROM, EXPLAIN or DESCRIBE."
         )
 
@@ -151,7 +151,7 @@ class _Walk:
             if self.at < len(self.tokens) and any(other.text != ";" for other in self.tokens[self.at :]):
                 following = next(other for other in self.tokens[self.at :] if other.text != ";")
                 raise InvalidArgumentError(
-                    f"A second statement begins{place(self.query, following.start)}. Write one query at a time."
+                    f"A second statement begins{position_of(self.query, following.start)}. Write one query at a time."
                 )
         else:
             level.expects = level.is_first = False
@@ -246,7 +246,7 @@ class _Walk:
         if token.value.lower() in level.scope:
             if is_clause(following) or self.query[token.end : token.end + 1] == "@":
                 raise InvalidArgumentError(
-                    f"{token.text}{place(self.query, token.start)} is a WITH query, which has no versions. Write "
+                    f"{token.text}{position_of(self.query, token.start)} is a WITH query, which has no versions. Write "
                     "the version after a table name, or rename that query."
                 )
             return
@@ -293,7 +293,7 @@ class _Walk:
         behind = following[2:] if following[0].keyword == "AS" else following[1:]
         if is_clause(behind):
             raise InvalidArgumentError(
-                f"The version follows the alias{place(self.query, behind[0].start)}. Write it after the table's "
+                f"The version follows the alias{position_of(self.query, behind[0].start)}. Write it after the table's "
                 "name: orders version as of 17 as o."
             )
         return True
@@ -310,4 +310,4 @@ class _Walk:
         meant = next((name for name in self.names if near and name.lower() == near[0]), None)
         hint = f"Did you mean {meant}? " if meant else ""
         tables = ", ".join(self.names) or "none"
-        return f"Unknown table {written}{place(self.query, token.start)}. {hint}Tables: {tables}."
+        return f"Unknown table {written}{position_of(self.query, token.start)}. {hint}Tables: {tables}."

@@ -79,12 +79,12 @@ def _tokens(text: str) -> Iterator[Token]:
 def _token(text: str, at: int) -> Token:
     match = _TOKEN.match(text, at)
     if match is None:  # every character is at least a sign
-        raise InvalidArgumentError(f"The query cannot be read{place(text, at)}.")
+        raise InvalidArgumentError(f"The query cannot be read{position_of(text, at)}.")
     group: Kind = next(name for name in ("space", "comment", "text", "name", "number", "word", "sign") if match[name])
     if group == "sign" and match.group() in _OPENERS:
         what = _OPENERS[match.group()]
         raise InvalidArgumentError(
-            f"A {what} is opened{place(text, at)}, but never closed. Close it with {match.group()}; "
+            f"A {what} is opened{position_of(text, at)}, but never closed. Close it with {match.group()}; "
             f"within it, write this sign twice."
         )
     return Token(group, match.group(), at)
@@ -96,10 +96,10 @@ def _end_of_comment(text: str, start: int) -> int:
         depth += 1 if mark.group() == "/*" else -1
         if not depth:
             return start + mark.end()
-    raise InvalidArgumentError(f"A comment is opened{place(text, start)}, but never closed. Close it with */.")
+    raise InvalidArgumentError(f"A comment is opened{position_of(text, start)}, but never closed. Close it with */.")
 
 
-def place(text: str, at: int) -> str:
+def position_of(text: str, at: int) -> str:
     """Return a position in the text as a phrase: line and column."""
     before = text[:at]
     return f" at line {before.count(chr(10)) + 1}, column {at - before.rfind(chr(10))}"
@@ -110,7 +110,7 @@ def near(text: str, at: int | None) -> str:
     if at is None or not 0 <= at <= len(text):
         return ""
     word = re.match(r"[\w$]+|\S", text[at:])
-    return place(text, at) + (f" ({word.group()})" if word else "")
+    return position_of(text, at) + (f" ({word.group()})" if word else "")
 
 
 _BY_VERSION = ("VERSION", "SYSTEM_VERSION")
@@ -151,7 +151,7 @@ def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | No
         at = value.start if value else len(query)
         wants = "a time in quotes, such as '2026-11-01T12:00:00Z' or '2h'" if by_time else "17, 'latest~2' or 'tag:v1'"
         word = following[skipped - 3 if following[skipped - 1].keyword == "OF" else skipped - 4].text
-        raise InvalidArgumentError(f"{word} AS OF needs a version{place(query, at)}. Write {wants} there.")
+        raise InvalidArgumentError(f"{word} AS OF needs a version{position_of(query, at)}. Write {wants} there.")
     if by_time:
         return Clause(ref=_time(value, now), size=skipped + 1)
     quoted_number = value.value.strip() if value.kind == "text" and value.value.strip().isdecimal() else None
@@ -195,7 +195,7 @@ def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
     match = _AT.match(query, name.end + 1)
     if match is None:
         raise InvalidArgumentError(
-            f"{name.text}@ needs a version{place(query, name.end)}. Write {name.text}@17, {name.text}@latest~2, or "
-            f"{name.text} version as of 'tag:v1'."
+            f"{name.text}@ needs a version{position_of(query, name.end)}. Write {name.text}@17, {name.text}@latest~2, "
+            f"or {name.text} version as of 'tag:v1'."
         )
     return parse_ref(match.group(), now=now), match.end()

@@ -114,7 +114,7 @@ class AsOf(_Steps):
 
 Ref = Version | Latest | Earliest | Tag | OfBranch | AsOf
 RefLike = int | str | datetime | Ref
-"""What names a version where a user does: its number, the text of a ref, a time, or a ref."""
+"""What a user can pass for a version: its number, the text of a ref, a time, or a ref."""
 
 
 def split_steps(text: str) -> tuple[str, int]:

@@ -205,23 +205,23 @@ def _constant(constant: forms.Constant, dtype: pa.DataType) -> str | None:
     """Return a constant that compares with a column in Spark as it does in DuckDB; None if that is not certain."""
     if constant.is_text and not (pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
         return _converted(constant, dtype)
-    if constant.kind == "VARCHAR":
+    if constant.type_name == "VARCHAR":
         return text_literal(str(_value(f"CAST({constant.text} AS VARCHAR)")))
-    if constant.kind == "BOOLEAN" and pa.types.is_boolean(dtype):
+    if constant.type_name == "BOOLEAN" and pa.types.is_boolean(dtype):
         return "true" if _value(constant.text) else "false"
-    if constant.kind == "DATE" and pa.types.is_date(dtype):
+    if constant.type_name == "DATE" and pa.types.is_date(dtype):
         return _converted(constant, dtype)
     return _number(constant, dtype)
 
 
 def _number(constant: forms.Constant, dtype: pa.DataType) -> str | None:
-    if constant.kind not in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL", "DOUBLE"):
+    if constant.type_name not in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL", "DOUBLE"):
         return None
     value = _value(constant.text)
     if pa.types.is_float64(dtype):
         return literal(float(str(value)), dtype)
     number = Decimal(str(value))
-    if not number.is_finite() or constant.kind == "DOUBLE" or len(number.as_tuple().digits) > _EXACT_DIGITS:
+    if not number.is_finite() or constant.type_name == "DOUBLE" or len(number.as_tuple().digits) > _EXACT_DIGITS:
         return None
     if pa.types.is_floating(dtype):
         is_exact = number == number.to_integral_value() and abs(number) <= _EXACT_FLOAT

@@ -27,7 +27,7 @@ _LISTED = pa.schema([frames.ORPHANS.field(name) for name in ("path", "size_bytes
 class Orphans(Drawable):
     """The files below a table's folder that no version, tag or branch names. Displays itself. Deletes nothing."""
 
-    def __init__(  # noqa: PLR0913 - what was looked at, each part stated
+    def __init__(  # noqa: PLR0913 - what was searched, each part stated
         self,
         rows: pa.Table,
         *,
@@ -61,7 +61,7 @@ class Orphans(Drawable):
         self.notes = tuple(notes)
         """What was not searched, a sentence each."""
         self.commands = clean_up.commands
-        """For whom, and the engine's own command, which this package never runs."""
+        """Pairs of engine and its own command, which this package never runs."""
         self.files = Frame(
             rows, title=f"Files of {name} that no metadata names", noun="files", drawn=_drawn(rows), limit=None
         )

@@ -58,7 +58,10 @@ class Retention(Drawable):
         """Return FREED: the files that would be deleted."""
         rows = self._expiry.freed
         return Frame(
-            rows, title=f"Files of {self._name} that would go", noun="files", drawn=frames.non_empty_columns(rows)
+            rows,
+            title=f"Files of {self._name} that would be deleted",
+            noun="files",
+            drawn=frames.non_empty_columns(rows),
         )
 
     @cached_property

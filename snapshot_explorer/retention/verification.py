@@ -31,7 +31,7 @@ from snapshot_explorer.storage import Storage
 
 Level = Literal["existence", "footers", "bytes"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-"""What is looked at, each level with those before it."""
+"""What is checked, each level including those before it."""
 VerifiedFiles = dict[tuple[str, int | None], int]
 """By path and recorded size, the index of the level at which a file was in order."""
 THREADS = 8
@@ -58,7 +58,7 @@ class Verification(Drawable):
         self._name = name
         self._notes = tuple(notes)
         self.level: Level = level
-        """What was looked at."""
+        """What was checked."""
         self.verified_at = verified_at
         """When, aware, UTC."""
         self.files = Frame(rows, title=f"Data files of {name}", noun="files")
@@ -67,7 +67,7 @@ class Verification(Drawable):
         self._problems = sum(count for state, count in states.items() if state not in ("ok", None))
         self._unchecked = states[None]
         self.is_ok = is_complete and not self._problems and not self._unchecked
-        """Whether everything was looked at, and nothing differs."""
+        """Whether everything was checked and nothing differs."""
 
     @property
     def verdict(self) -> str:
@@ -122,7 +122,7 @@ def verify(
 
     Args:
         histories: By branch, None in a format without branches.
-        opened: The files that earlier verifications of the table found in order, to which those of this one are added.
+        opened: The files that earlier verifications of the table found intact, to which those of this one are added.
     """
     if level not in LEVELS:
         raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")
@@ -139,11 +139,11 @@ def verify(
         on = f"on branch {branch}, " if is_named else ""
         notes += [f"{capitalized(f'{on}{gap}')}: their files are unknown." for gap in lifetimes.gaps]
         masks = (presence.gone, presence.resized, presence.unknown)
-        found = np.select(masks, [1, 2, 3], 0).tolist()
+        indices = np.select(masks, [1, 2, 3], 0).tolist()
         columns = (rows[column].to_pylist() for column in ("path", "size_bytes", "rows"))
-        for path, size_bytes, count, state in zip(*columns, found, strict=True):
+        for path, size_bytes, count, index in zip(*columns, indices, strict=True):
             files[path] = _DataFile(path=path, size_bytes=size_bytes, rows=count)
-            states[path] = max(states.get(path, _STATES[0]), _STATES[state], key=_STATES.index)
+            states[path] = max(states.get(path, _STATES[0]), _STATES[index], key=_STATES.index)
     left = [file for path, file in files.items() if states[path] == _STATES[0]]
     storage = next((table_format.storage for table_format, _ in histories.values()), None)
     if chosen != "existence" and storage is not None:
@@ -190,7 +190,7 @@ _STATES: tuple[tuple[str | None, str | None], ...] = (
 
 
 def _known(resume: Verification | None) -> VerifiedFiles:
-    """Return the files that an earlier verification found in order, with its level."""
+    """Return the files that an earlier verification found intact, with its level."""
     rows = [] if resume is None else resume.files.to_arrow().to_pylist()
     level = 0 if resume is None else LEVELS.index(resume.level)
     return {(row["path"], row["size_bytes"]): level for row in rows if row["state"] == "ok"}

@@ -32,7 +32,7 @@ class AffectedVersions:
     files: int
     """All data files of all versions."""
     admitted: int
-    """The data files that can have such rows, or decide about them."""
+    """The data files that can have such rows, or affect them."""
     begins_with_first: bool
     """Whether the commit of the first version added all of its files that can have such rows."""
 
@@ -124,6 +124,6 @@ def _added_by_first(lifetimes: FileLifetimes, admits: Mask) -> bool:
     if not lifetimes.versions:
         return False
     rows = lifetimes.intervals.rows.filter(pa.array(admits))
-    begun = rows.filter(pc.equal(rows.column("first"), 0))
-    added = single_chunk(begun.column("added_version"))
+    of_first = rows.filter(pc.equal(rows.column("first"), 0))
+    added = single_chunk(of_first.column("added_version"))
     return bool(pc.all(pc.fill_null(pc.equal(added, lifetimes.versions[0]), False), min_count=0).as_py())  # noqa: FBT003

@@ -53,7 +53,7 @@ class Bisection(FrameResult):
     """The condition as SQL, or the name of the function."""
     version: int | None
     """The first version where the condition holds, of those that can be read; None if it holds at none of the
-    evaluated versions, or already at the one that was given as good."""
+    evaluated versions, or already at the one passed as good."""
     commit: Commit | None
     last_good: int | None
     """The last evaluated version before it, where the condition does not hold, or None."""

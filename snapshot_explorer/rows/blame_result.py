@@ -176,9 +176,9 @@ class Blame(FrameResult):
 
     def _counts(self) -> str:
         """Return how many changes each version made, oldest first, up to a number of versions."""
-        counted = self.lines["version"].value_counts().to_pylist()
-        named = [f"{item['counts']:,} at version {item['values']}" for item in counted[:_NAMED_VERSIONS]]
-        more = len(counted) - len(named)
+        counts = self.lines["version"].value_counts().to_pylist()
+        named = [f"{item['counts']:,} at version {item['values']}" for item in counts[:_NAMED_VERSIONS]]
+        more = len(counts) - len(named)
         return ", ".join(named) + (f", others at {more:,} more" if more else "")
 
     def _read_files(self) -> str:

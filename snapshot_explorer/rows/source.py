@@ -227,7 +227,7 @@ def _name_at(table_format: TableFormat, ids: FieldIds, version: int) -> str | No
 def _ids_at(table_format: TableFormat, probe: int, version: TableVersion, column: str) -> FieldIds | None:
     """Return the field ids of a column at another version; None if it lacks the column.
 
-    Also None if ids were removed between the versions, which rewrote all files with the names that users see.
+    Also None if ids were removed between the versions: all files were then rewritten with logical names.
     """
     other = table_format.version(probe)
     older, newer = (other, version) if probe < (version.number or 0) else (version, other)

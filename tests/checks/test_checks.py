@@ -197,7 +197,7 @@ def test_the_terminal_has_the_exit_status_and_writes_files(tmp_path, capsys):
 
     assert main([*words, "--fail-on", "lat"]) == 2
     assert capsys.readouterr().err.startswith("There is no rule 'lat'. Did you mean late?")
-    for file, message in ((folder / "c.xml", "which is only read"), (tmp_path / "gone" / "c.xml", "Create it first")):
+    for file, message in ((folder / "c.xml", "which is read-only"), (tmp_path / "gone" / "c.xml", "Create it first")):
         assert main([*words, "--junit", str(file)]) == 2
         assert message in capsys.readouterr().err
     assert main(["check", str(folder), "--at", "2099-01-01"]) == 2

@@ -267,7 +267,7 @@ def test_values_come_back_exactly(kind, value):
         "select x from t where true order by y is null desc",
         "select any_value(x) x from t",
     ):
-        if DUCKDB_NANOSECONDS.applies() and duckdb_sessions.is_cut(kind):
+        if DUCKDB_NANOSECONDS.applies() and duckdb_sessions.is_truncated(kind):
             with refused_if(DUCKDB_NANOSECONDS):
                 ran(query, rows)
             continue

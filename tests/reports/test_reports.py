@@ -104,7 +104,7 @@ def test_a_report_replaces_nothing_unasked_and_is_not_written_into_a_table(order
 
     for path, message in (
         (file, "exists. Choose another file, or replace it with overwrite=True."),
-        (f"{orders.path}/r.html", "which is only read"),
+        (f"{orders.path}/r.html", "which is read-only"),
         (tmp_path / "no" / "r.html", "does not exist. Create it first."),
         ("s3://lake/r.html", "is a URL"),
     ):

@@ -91,7 +91,7 @@ def test_no_file_is_written_into_the_folder_of_any_table(name, tmp_path):
 
     for path in (folder / "log.csv", str(folder / "new" / "log.csv"), folder / "metadata" / ".." / "log.csv"):
         for write in (rows.to_csv, rows.to_parquet):
-            with pytest.raises(InvalidArgumentError, match=f"log.csv is in the table {folder}, which is only read"):
+            with pytest.raises(InvalidArgumentError, match=f"log.csv is in the table {folder}, which is read-only"):
                 write(path)
     with pytest.raises(InvalidArgumentError, match="s3://lake/log.csv is a URL, but files are written to the local"):
         rows.to_csv("s3://lake/log.csv")

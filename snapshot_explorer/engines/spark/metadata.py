@@ -259,8 +259,8 @@ def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
     transitions = events.withColumns(neighbors).withColumns({"ends": _end_of(), "begins": _begins()})
     up_to_here = newest.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     # The next end is the earliest of all later ones.
-    ended = transitions.withColumn("removed", f.min("ends").over(up_to_here)).where("begins")
-    lasting = ended.where(f.col("removed").isNull() | (f.col("removed.version") > f.col("version")))
+    with_removals = transitions.withColumn("removed", f.min("ends").over(up_to_here)).where("begins")
+    lasting = with_removals.where(f.col("removed").isNull() | (f.col("removed.version") > f.col("version")))
     return lasting.withColumns(
         {
             "added_at": f.when(f.col("added_version") == f.col("version"), f.col("committed_at")),

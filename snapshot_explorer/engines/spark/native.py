@@ -96,7 +96,7 @@ class _Source:
 
     name: str | None = None
     """The name in the file; None for a constant."""
-    kind: pa.DataType
+    dtype: pa.DataType
     """The type in the file; for a constant, the type in the table."""
     constant: Any = None
     """The constant, as a value for Spark."""
@@ -104,7 +104,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    kind: str
+    file_format: str
     """parquet or orc."""
     sources: tuple[_Source, ...]
     paths: list[str] = field(default_factory=list)
@@ -184,13 +184,13 @@ def native_groups(
             rest.append(verified_file.split)
             continue
         sources = (
-            (item.name, str(item.kind), type(item.constant), repr(item.constant)) for item in verified_file.sources
+            (item.name, str(item.dtype), type(item.constant), repr(item.constant)) for item in verified_file.sources
         )
         key: tuple[object, ...] = (verified_file.file.kind, *sources)
         if len(positions):  # files of equal size go to different groups
             alike[key, verified_file.footer.size_bytes] += 1
             key = (*key, alike[key, verified_file.footer.size_bytes])
-        group = groups.setdefault(key, _Group(kind=verified_file.file.kind, sources=verified_file.sources))
+        group = groups.setdefault(key, _Group(file_format=verified_file.file.kind, sources=verified_file.sources))
         group.paths.append(f"file://{verified_file.file.address}")
         group.splits.append(verified_file.split)
         group.sizes.append(verified_file.footer.size_bytes)
@@ -293,7 +293,7 @@ def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Sour
             values = spark_batch([partition.column(name).combine_chunks()], arrow_schema(own_schema)).column(0)
             dtype = values.type
             is_literal = dtype in (*_INTEGERS, pa.string(), pa.bool_(), pa.date32()) or pa.types.is_decimal(dtype)
-            source = _Source(kind=dtype, constant=values[0].as_py())
+            source = _Source(dtype=dtype, constant=values[0].as_py())
             constants[name] = source if is_literal or not values[0].is_valid else None
     return constants
 
@@ -320,15 +320,15 @@ def _source(
         return None  # there is no way to declare in Spark that this column is never null
     stored = file.names[column.name]
     if stored is None:
-        return _Source(kind=column.type)
+        return _Source(dtype=column.type)
     if stored not in file_footer.columns and stored.lower() not in file_footer.folded:
-        return None if stored in file.present else _Source(kind=column.type)
+        return None if stored in file.present else _Source(dtype=column.type)
     dtype = file_footer.columns.get(stored)
     if file.ids is not None and file_footer.ids.get(stored) != file.ids[stored]:
         return None
     if dtype is None or not _keeps(dtype, column.type) or _has_unsafe_filter_type(dtype):
         return None
-    return _Source(name=stored, kind=dtype)
+    return _Source(name=stored, dtype=dtype)
 
 
 def _has_unsafe_filter_type(dtype: pa.DataType) -> bool:
@@ -356,11 +356,11 @@ def _scanned(
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 
-    stored = {source.name: source.kind for source in group.sources if source.name is not None}
+    stored = {source.name: source.dtype for source in group.sources if source.name is not None}
     reader = spark.read.schema(spark_schema(pa.schema([pa.field(name, field) for name, field in stored.items()])))
     theirs = spark_schema(schema)
     try:
-        rows = reader.options(**_OPTIONS).format(group.kind).load(group.paths)
+        rows = reader.options(**_OPTIONS).format(group.file_format).load(group.paths)
         if any(map(len, group.gone)):
             rows = without_deleted_rows(spark, rows, group.sizes, group.gone)
         columns = [
@@ -384,10 +384,10 @@ def _column(source: _Source, field: Any) -> Column:
 
     if source.name is not None:
         values = f.col(quoted(source.name)).cast(field.dataType)
-        if source.kind not in _UNSAFE_FILTER_TYPES:
+        if source.dtype not in _UNSAFE_FILTER_TYPES:
             return values
         # The same values in an expression for which Spark pushes no filter down.
-        if pa.types.is_timestamp(source.kind):
+        if pa.types.is_timestamp(source.dtype):
             return f.timestamp_micros(f.unix_micros(values))
         return f.nanvl(values, f.lit(math.nan).cast(field.dataType))
     value = f.lit(source.constant).cast(field.dataType)

@@ -59,7 +59,7 @@ def on_executors(
 
 
 _CANCEL_SECONDS = 0.2
-"""How often a job is cancelled that has not begun yet."""
+"""Seconds between cancellations of a job: it may not have begun at the first one."""
 
 
 def collected(spark: SparkSession, rows: DataFrame) -> list[Row]:
@@ -131,7 +131,7 @@ def _weight(split: Split) -> int:
 MESSAGES = pa.schema([pa.field("bucket", pa.int32(), nullable=False), pa.field("payload", pa.binary(), nullable=False)])
 """The output of tasks: bytes, and the bucket that they belong to."""
 PAYLOADS = pa.schema([pa.field("payload", pa.binary(), nullable=False)])
-"""The result if no other columns are given."""
+"""The columns of the result by default."""
 
 
 def exchanged(

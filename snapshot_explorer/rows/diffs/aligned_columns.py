@@ -108,7 +108,7 @@ def checked_names(names: Sequence[str] | str | None, known: Sequence[str], argum
         raise InvalidArgumentError(f"{argument} must be a list of names, got {names!r}.")
     for name in names:
         if name not in known:
-            raise unknown_column(str(name), known, place=f" in {argument}")
+            raise unknown_column(str(name), known, where=f" in {argument}")
     if argument == "columns" and not names:
         raise InvalidArgumentError("columns names no column. Name the columns to compare, or leave it out for all.")
     return tuple(dict.fromkeys(names))

@@ -199,7 +199,7 @@ def _add_examples(examples: list[str], name: str, sides: tuple[pa.Table, pa.Tabl
 
 
 def _shown(rows: pa.Table, name: str, index: int) -> str:
-    # By place: the first two columns are not those of the rows, and may have had a row's name.
+    # By index: the first two columns are not those of the rows, and may have had a row's name.
     return cut(cell(rows.column(rows.schema.names.index(name, 2))[index]).text, _WIDEST_VALUE)
 
 

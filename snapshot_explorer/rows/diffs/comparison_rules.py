@@ -153,7 +153,7 @@ def _by_column(
         return dict.fromkeys(numbers, _checked(tolerance, argument))
     for name in tolerance:
         if name not in schema.names:
-            raise unknown_column(str(name), schema.names, place=f" in {argument}")
+            raise unknown_column(str(name), schema.names, where=f" in {argument}")
         if name not in numbers:
             what = "is part of the key" if name in key else f"is {schema.field(name).type}"
             raise InvalidArgumentError(f"{argument} names the column {name!r}, which {what}. Name columns of numbers.")

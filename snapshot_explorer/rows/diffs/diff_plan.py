@@ -316,8 +316,8 @@ def _check_key(key: Sequence[str], columns: AlignedColumns, a: TableVersion) -> 
     for name in key:
         if name not in columns.names_a:
             raise InvalidArgumentError(
-                f"The key column {name!r} does not exist at version {a.number}, so that its rows cannot be found by "
-                f"it. Columns that both versions have: {listed(list(columns.names_a))}."
+                f"The key column {name!r} does not exist at version {a.number}, so it cannot identify its rows. "
+                f"Columns that both versions have: {listed(list(columns.names_a))}."
             )
 
 

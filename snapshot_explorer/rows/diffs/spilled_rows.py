@@ -176,7 +176,7 @@ _WINDOW_SHARE = 16
 _HELD_SHARE = 2
 """The fraction of the memory limit that rows may need while they wait for equal ones."""
 _SAMPLE = 64
-"""One in so many hashes is looked at before rows are compared; a power of two."""
+"""One in this many hashes is sampled before rows are compared; a power of two."""
 
 
 class EqualRows:
@@ -200,7 +200,7 @@ class EqualRows:
 
     @property
     def dropped(self) -> Hashes:
-        """The hashes of the rows that were dropped, sorted; each stands for a row of either side."""
+        """The hashes of the rows that were dropped, sorted; each represents a row of either side."""
         return np.sort(np.concatenate([np.zeros(0, np.uint64), *self._dropped]))
 
     def add(self, side: int, order: tuple[int, int], batch: pa.RecordBatch, hashes: Hashes) -> None:

@@ -134,7 +134,7 @@ def _checked_renames(
     for names, side, known in ((renames, "A", names_a), (renames.values(), "B", names_b)):
         for name in names:
             if name not in known:
-                raise unknown_column(str(name), known, place=f" of {side} in columns")
+                raise unknown_column(str(name), known, where=f" of {side} in columns")
     again = [name for name in renames.values() if list(renames.values()).count(name) > 1]
     if again:
         raise InvalidArgumentError(f"columns names the column {again[0]!r} of B twice. Pair each column once.")

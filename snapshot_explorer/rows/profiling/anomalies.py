@@ -222,7 +222,7 @@ def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]
 
 
 def _lines(series: _Series, indices: Ints, rule: Sequence[str]) -> pa.Table:
-    """Return the versions after some places, where a measure jumps: ANOMALIES."""
+    """Return the versions after some positions, where a measure jumps: ANOMALIES."""
     source = series.rows["value"] if series.column is None else series.rows[series.measure]
     before, after = (source.take(pa.array(indices + shift)).to_pylist() for shift in (0, 1))
     marked = series.rows.select(["version", "committed_at"]).take(pa.array(indices + 1))
@@ -249,7 +249,7 @@ def _usual_before(sizes: Floats, rules: AnomalyRules) -> Floats:
 
 
 def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
-    """Return for each place of each row how many of the values in the window before it are known, and their median."""
+    """Return for each position in each row how many values in the window before it are known, and their median."""
     padded = np.concatenate([np.full((len(sizes), window), np.nan), sizes], axis=1)[:, :-1]
     windows = np.sort(np.lib.stride_tricks.sliding_window_view(padded, window, axis=1), axis=2)
     known = np.count_nonzero(~np.isnan(windows), axis=2)  # NaN are sorted to the end

@@ -119,19 +119,21 @@ class FileRanges:
     def _order(self) -> tuple[Ints, Ints, Ints, Ints]:
         """The files by the positions where they are added and removed, and how many are by each position."""
         at = np.arange(self.count)
-        begun, ended = (np.argsort(bounds, kind="stable") for bounds in (self.first, self.last))
-        added, removed = (np.searchsorted(bounds, at, side="right") for bounds in (self.first[begun], self.last[ended]))
-        return begun, ended, added, removed
+        by_first, by_last = (np.argsort(bounds, kind="stable") for bounds in (self.first, self.last))
+        added, removed = (
+            np.searchsorted(bounds, at, side="right") for bounds in (self.first[by_first], self.last[by_last])
+        )
+        return by_first, by_last, added, removed
 
     def _running(self, values: Ints | Mask) -> Ints:
         """Return the sum of the values of live files at each version; for a matrix, of each column."""
-        begun, ended, added, removed = self._order
+        by_first, by_last, added, removed = self._order
         nothing = np.zeros((1, *values.shape[1:]), np.int64)
 
         def sums(order: Ints, counts: Ints) -> Ints:
             return np.concatenate([nothing, np.cumsum(values[order], axis=0, dtype=np.int64)])[counts]
 
-        return sums(begun, added) - sums(ended, removed)
+        return sums(by_first, added) - sums(by_last, removed)
 
     def _sums(self, values: Ints, is_unknown: Mask) -> pa.Array:
         """Return the sums of the values of live files at each version; null where one is unknown."""

@@ -288,7 +288,7 @@ _CUT = {
     str(pa.timestamp("us").id): "times may be cut",
     str(pa.decimal128(20, 0).id): "decimals may be rounded",
 }
-"""Types whose minimum and maximum a writer may not have recorded to the last digit."""
+"""Types whose minimum and maximum a writer may have truncated or rounded."""
 
 
 def _of_table(table_format: TableFormat, version: TableVersion) -> str | None:
@@ -326,14 +326,15 @@ def _texts(values: pa.ChunkedArray) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class DoubledKeys:
-    """At which versions several rows have the same key."""
+    """The versions at which several rows have the same key."""
 
     key: tuple[str, ...]
     changes: Frame
-    """The versions where they begin or cease to have: BISECTED, ascending, with the first version that was read."""
+    """The versions where keys begin or cease to be duplicated: BISECTED, ascending, with the first version that was
+    read."""
 
     def marked(self) -> pa.Table:
-        """Return ANOMALIES for the versions where they begin to have, ascending."""
+        """Return ANOMALIES for the versions where keys begin to be duplicated, ascending."""
         names = ", ".join(map(visible, self.key))
         changes = self.changes.to_arrow()
         rule = f"several rows have the same {names}"
