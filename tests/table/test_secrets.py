@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from snapshot_explorer import open_table
+from snapshot_explorer import open_lake, open_table
 from snapshot_explorer.errors import SnapshotExplorerError
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.outputs import Lines, drawn, shown_by
@@ -185,6 +185,28 @@ def test_a_table_that_cannot_be_opened_shows_no_secret(url, monkeypatch):
         assert watch.leaks() == []
         if reached == 0:
             assert any("Could not read" in text for text in watch.texts)
+
+
+@pytest.mark.parametrize("reached", [sys.maxsize, 3])
+def test_no_output_or_file_of_a_lake_holds_a_secret(url, tmp_path, monkeypatch, reached):
+    with Watch() as watch:
+        lake = open_lake(url, storage_options=OPTIONS)
+        monkeypatch.setattr(Vault, "asked", 0)
+        monkeypatch.setattr(Vault, "fails_from", reached)
+        watch.ask(lambda: lake)
+        watch.ask(lambda: lake.changes("2020-01-01"))
+        watch.ask(lambda: lake.diff(lake))
+        watch.ask(lake.at)
+        watch.ask(lambda: lake.at().sql("select * from nothing"))
+        result = lake.check("late,unreadable,rows > 0")
+        watch.texts += [*drawn(result), result.to_json(), result.to_markdown(), result.to_junit()]
+        lake.at().to_json(tmp_path / "night.json")
+        lake.report(tmp_path / "lake.html")
+    watch.texts += [(tmp_path / name).read_text() for name in ("night.json", "lake.html")]
+
+    assert len(result.lines) == 3 * len(lake)
+    assert reached == sys.maxsize or any("Could not read" in line.found for line in result.lines)
+    assert watch.leaks() == []
 
 
 def test_cached_lifetimes_hold_no_secret(url, tmp_path):
