@@ -335,9 +335,7 @@ class Trace(Drawable):
             ),
             (
                 "metadata files with statistics",
-                _counts(
-                    examined, len(metadata) - metadata.null_count, "that name a matching value", metadata.null_count
-                ),
+                _counts(examined, len(metadata) - metadata.null_count, "naming a matching value", metadata.null_count),
             ),
             ("retention", self.holds),
             ("digest", f"sha256:{self.digest}"),
@@ -459,7 +457,7 @@ def _drawn(rows: pa.Table) -> tuple[str, ...]:
 
 def _counts(total: int, chosen: int, which: str, unknown: int) -> str:
     more = f", {unknown:,} could not be examined" if unknown else ""
-    return f"{total:,}, of which {chosen:,} {which}{more}" if total else "none"
+    return f"{total:,}, {chosen or 'none'} {which}{more}" if total else "none"
 
 
 _NUMBERS = ("rows", "stored_rows", "bounds_name_value")
