@@ -259,7 +259,7 @@ def _claims(result, columns):
         rows = getattr(result, name).to_arrow().to_pylist()
         claims[name] = {
             tuple(row[key] for key in keys): tuple(
-                tuple(row[value]) if isinstance(row[value], list) else row[value] for value in values
+                ", ".join(row[value]) if isinstance(row[value], list) else row[value] for value in values
             )
             for row in rows
         }

@@ -161,7 +161,7 @@ def _of_action(body, name):
 
 def _of_manifests(folder, table, name):
     """Return the minima and maxima of a column in each Iceberg manifest of a version of a branch."""
-    branches = [open_table(str(folder), branch=name) for name in table.branch_names()]
+    branches = [open_table(str(folder), branch=name) for name in (*table.branch_names(), *table.bound.detached_heads())]
     paths = {path for branch in branches for version in branch.versions() for path in _manifests(branch, version)}
     number = table.current.schema.columns[table.current.arrow_schema.names.index(name)].id
     bounds = {}
