@@ -1,8 +1,9 @@
 """What an interaction with the explorer costs: kernel time, and bytes that are sent to the browser.
 
-    python tests/benchmarks/explorer.py [COMMITS] [FILES]
+    python tests/benchmarks/explorer.py [COMMITS] [FILES] [ROWS]
 
-A Delta table of 10,000 commits and 100,000 files by default, in memory; a real ipykernel runs the explorer and sends to
+A Delta table of 10,000 commits and 100,000 files by default, in memory, and one of a million rows and 60 columns on
+disk, whose rows are shown, filtered, sorted and scrolled; a real ipykernel runs the explorer and sends to
 this process, over ZeroMQ, what it would send to a browser. `total` ends when all that was asked for is drawn, `cpu` is
 the processor time that the kernel took for it, and bytes are those of all messages about widgets.
 """
@@ -65,6 +66,45 @@ STEPS = (
     ("health", "e.state.tab = 'health'; e.wait(600); None"),
 )
 
+OPEN_WIDE = """
+from tests.support.delta.table_builder import add
+import tempfile, numpy as np, pyarrow as pa, pyarrow.parquet as pq
+from pathlib import Path
+ROWS, random = {rows}, np.random.default_rng(7)
+folder = tempfile.TemporaryDirectory()
+root = Path(folder.name)
+columns = {{f"i{{at}}": random.integers(0, 10 ** (at % 9 + 1), ROWS) for at in range(20)}}
+columns |= {{f"f{{at}}": random.random(ROWS) * 1000 for at in range(20)}}
+words = np.array([f"word {{at}}" for at in range(1000)])
+columns |= {{f"s{{at}}": words[random.integers(0, 1000, ROWS)] for at in range(20)}}
+types = dict(i="long", f="double", s="string")
+fields = [dict(name=name, type=types[name[0]], nullable=True, metadata={{}}) for name in columns]
+schema = {{"type": "struct", "fields": fields}}
+rows = pa.table(columns)
+adds = []
+for at in range(4):
+    part = rows.slice(at * ROWS // 4, ROWS // 4)
+    pq.write_table(part, root / f"part-{{at}}.parquet")
+    adds.append(add(f"part-{{at}}.parquet", size=(root / f"part-{{at}}.parquet").stat().st_size, rows=len(part)))
+(root / "_delta_log").mkdir()
+actions = [protocol(), metadata(orjson.dumps(schema).decode()), *adds]
+(root / commit_name(0)).write_bytes(b"\\n".join(orjson.dumps(one) for one in actions))
+del rows, columns
+wide = sx.open_table(root)
+w = sx.explore(wide)
+display(w)
+w.wait(600)
+None
+"""
+WIDE_STEPS = (
+    ("rows, first page", "w.state.tab = 'data'; w.wait(600); None"),
+    ("rows, a condition on one column", "w.state.where = 'i3 = 77'; w.wait(600); None"),
+    ("rows, a condition on two columns", "w.state.where = 'f2 > 900 and i1 = 9'; w.wait(600); None"),
+    ("rows, a condition that most pass", "w.state.where = 'f2 > 10'; w.wait(600); None"),
+    ("rows, scrolled to the middle", "w.receive({'grid': {'place': 'data', 'need': ROWS // 2}}); w.wait(600); None"),
+    ("rows, sorted", "w.state.where = ''; w.state.sort = 'f3'; w.wait(600); None"),
+)
+
 
 def processor_seconds(client):
     """Return the processor time that the kernel has taken so far."""
@@ -94,7 +134,8 @@ def run(client, code):
 
 
 def main():
-    commits, files = (int(given) for given in (*sys.argv[1:], "10000", "100000")[:2])
+    defaults = ("10000", "100000", "1000000")
+    commits, files, rows = map(int, [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]])
     manager, client = start_new_kernel(env=os.environ | {"PYTHONPATH": str(ROOT)})
     try:
         run(client, OPEN.format(commits=commits, files=files))
@@ -106,6 +147,11 @@ def main():
             if name == CHANGE:
                 work = f"explorer, {commits:,} commits: change to another version"
                 record(work, taken, processor=True, note=f"{size / 1000:.0f} kB are sent to the browser")
+        run(client, OPEN_WIDE.format(rows=rows))
+        print(f"{rows:,} rows of 60 columns")
+        for name, code in WIDE_STEPS:
+            seconds, taken, size = run(client, code)
+            print(f"{name:36}{seconds * 1000:10,.0f}{taken * 1000:10,.0f}{size:12,}")
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

@@ -32,7 +32,7 @@ def test_a_table_is_reported_with_the_incident_the_code_and_what_was_not_read(or
 
     assert references(page) == []
     assert file.stat().st_size < 100_000
-    headings = re.findall(r'aria-level="3">([^<]+)<', page)
+    headings = re.findall(r'aria-level="2">([^<]+)<', page)
     assert headings == [
         "orders",
         "History of orders",

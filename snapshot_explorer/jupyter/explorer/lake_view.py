@@ -154,7 +154,8 @@ class LakeView(anywidget.AnyWidget):
         overview = self.overview
         with self.hold_sync():
             self.names = overview["name"].to_pylist()
-            self.overview_html = html(overview.drawing(), limit=len(self.lake))
+            drawn = html(overview.drawing(), limit=len(self.lake))
+            self.overview_html = drawn.replace(' role="region"', ' role="group"')  # two tables of one name
 
     @observe("follows")
     def _follow(self, change: dict[str, Any]) -> None:
