@@ -235,9 +235,7 @@ def proofs(given, copy):
     found["orphans"] = lambda t: _claims(t.orphans("0d"), {"files": (("path",), ("is_orphan",))})
     found["diff of tables"] = lambda t: snapshot_explorer.diff(copy.at(given.first), t.at(given.versions[-1]))
     found["preview of tables"] = lambda t: snapshot_explorer.diff(copy.current, t.current, preview=True).proof
-    found["twins"] = lambda t: Drawn(repr(snapshot_explorer.twins(copy, t)))
     if given.where:
-        found["repair"] = lambda t: Drawn(repr(t.repair(given.first, given.where)))
         columns = {
             "versions": (("branch", "version"), ("rows", "stored_rows")),
             "files": (("path",), ("evidence", "stored_rows")),
