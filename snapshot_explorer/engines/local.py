@@ -110,7 +110,9 @@ def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int:
     stop = Event()
 
     def rows(split: Split) -> list[_Rows]:
-        return list(_rows(reader.read(split, needed.names, condition), condition=condition, limit=None, stop=stop))
+        parts = _rows(reader.read(split, needed.names, condition), condition=condition, limit=None, stop=stop)
+        # Of those that match, only the number is kept: a split may have more than fit into memory.
+        return [_Rows(part.table.select([]), is_filtered=True) if part.is_filtered else part for part in parts]
 
     planned, at_once = _spread(reader, unknown, needed.names)
     with (

@@ -109,13 +109,13 @@ def output_path(path: str | PathLike[str]) -> str:
         raise InvalidArgumentError(f"{path} is a URL, but files are written to the local disk. Choose a path there.")
     if target.is_dir():
         raise InvalidArgumentError(f"{target} is a folder. Give the path of a file in it.")
-    if not target.parent.is_dir():
-        raise InvalidArgumentError(f"The folder {target.parent} does not exist. Create it first.")
     for folder in resolved.parents:
         if any(any(folder.glob(pattern)) for pattern in _IN_TABLES):
             raise InvalidArgumentError(
                 f"{path} is in the table {folder}, which is read-only. Choose a file outside of it."
             )
+    if not target.parent.is_dir():
+        raise InvalidArgumentError(f"The folder {target.parent} does not exist. Create it first.")
     return str(target)
 
 

@@ -133,7 +133,7 @@ class Trace(Drawable):
         before = [version for version in history.versions if version.number < first.number]
         time = "" if first.committed_at is None else f", of {moment(first.committed_at)}"
         is_certain = before[-1].rows == 0 if before else history.begins_with_first
-        return f"They are there since version {first.number}{time}{'' if is_certain else ', or earlier'}."
+        return f"They have been there since version {first.number}{time}{'' if is_certain else ', or earlier'}."
 
     @property
     def holds(self) -> str:

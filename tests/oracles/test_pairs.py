@@ -97,4 +97,4 @@ def test_tables_that_connectors_converted_migrated_or_cloned_are_proven_equal_wi
         assert (plan.a.files, plan.b.files) == (0, 0)
         assert sx.diff(a, b, key=[]).is_empty
         assert_diff_is_brute_force(a, b, [], {})
-    assert len(pairs) == 6
+    assert len(pairs) == 7

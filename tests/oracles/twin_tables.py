@@ -58,12 +58,26 @@ def write_all(spark: Any, out: Path) -> None:
     spark.sql(f"CONVERT TO DELTA parquet.`{data}`")
     sides = {"format": "iceberg", "path": str(data.parent)}, {"format": "delta", "path": str(data)}
     pairs.append({"made": "convert", "a": sides[0], "b": sides[1]})
+    pairs.append(_snapshotted(spark, out))
     restored, path = _delta(spark, out, "restored", "")
     spark.sql(f"DELETE FROM {restored} WHERE id > 3")
     spark.sql(f"RESTORE TABLE {restored} TO VERSION AS OF 2")
     side = {"format": "delta", "path": str(path)}
     pairs.append({"made": "restore", "a": side | {"version": 2}, "b": side})
     (out / "twins.json").write_text(json.dumps(pairs, indent=1))
+
+
+def _snapshotted(spark: Any, out: Path) -> dict[str, Any]:
+    """Make tables of both formats over a folder of Parquet files: by `snapshot`, and by CONVERT TO DELTA."""
+    folder = out / "parquet"
+    spark.sql(_ROWS.format(0, 20)).write.partitionBy("part").parquet(str(folder))
+    source = "spark_catalog.default.parquet_source"
+    spark.sql(f"CREATE TABLE {source} USING parquet LOCATION '{folder}'")
+    spark.sql(f"MSCK REPAIR TABLE {source}")
+    spark.sql(f"CALL lake.system.snapshot(source_table => '{source}', table => 'lake.db.snapshotted')")
+    spark.sql(f"CONVERT TO DELTA parquet.`{folder}` PARTITIONED BY (part INT)")
+    iceberg = {"format": "iceberg", "path": str(out / "db" / "snapshotted")}
+    return {"made": "snapshot", "a": iceberg, "b": {"format": "delta", "path": str(folder)}}
 
 
 def _delta(spark: Any, out: Path, name: str, partitions: str) -> tuple[str, Path]:

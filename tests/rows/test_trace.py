@@ -68,7 +68,8 @@ def test_deleted_rows_that_a_file_still_stores_are_counted(table):
         {"version": 3, "rows": 0, "stored_rows": 0},
     ]
     assert (
-        trace.verdict == "Version 1 returns matching rows. They are there since version 1, of 2026-01-01 00:01:00.000Z."
+        trace.verdict
+        == "Version 1 returns matching rows. They have been there since version 1, of 2026-01-01 00:01:00.000Z."
     )
     assert trace.is_complete
     assert "removes 0 of 1 file" in trace.holds
@@ -211,7 +212,7 @@ def test_rows_of_a_snapshot_that_main_left_are_found(memory_root):
     trace = open_table(f"memory://{memory_root[1]}").trace("id = 42")
     left = str(table.metadata["snapshots"][1]["snapshot-id"])
 
-    assert trace.verdict.startswith("Version 2 returns matching rows. They are there since version 2")
+    assert trace.verdict.startswith("Version 2 returns matching rows. They have been there since version 2")
     assert next(row for row in trace.versions.to_arrow().to_pylist() if row["rows"])["refs"] == [f"snapshot {left}"]
 
 

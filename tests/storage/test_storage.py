@@ -430,7 +430,7 @@ def test_a_storage_has_no_way_to_write():
     public = {name for name in dir(Storage) if not name.startswith("_")}
 
     listing, reading = (
-        {"exists", "exists_many", "folders", "list", "list_many", "missing", "sizes", "together"},
+        {"exists", "exists_many", "folders", "list", "list_many", "missing", "names_many", "sizes", "together"},
         {"open", "read", "read_each", "read_many", "read_present", "reading_ahead", "reading_once"},
     )
     assert public == {

@@ -127,7 +127,7 @@ MOST = {
         "row_changes": (5, 5),
         "compare": (3, 5),
         "diff_rows": (5, 7),
-        "blame": (13, 40),  # 11 and 32, unless threads replay states side by side that follow each other
+        "blame": (15, 48),  # 11 and 32, unless threads replay states side by side that follow each other
         "bisect": (9, 32),
         "profile_over": (5, 12),
         "lifetimes": (4, 11),

@@ -343,9 +343,10 @@ class Iceberg(TableFormat):
         return presence(source, history, lifetimes, versions)
 
     def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
-        source, history, _ = self._read()
+        history = self._history([at])
+        source, _ = self._current()
         snapshots = [(version, history.snapshots[version]) for version in versions if version in history.ids]
-        schema = parse_schema(source.metadata.schema_of(history.snapshots[at]))
+        schema = parse_schema(history.metadata.schema_of(history.snapshots[at]))
         return statistics_files(source, snapshots, schema.fields)
 
     def named_files(self, listed: pa.Array) -> NamedFiles:

@@ -67,6 +67,15 @@ def test_a_rolled_back_version_says_when_main_left_it_and_opens_by_its_id(table)
     assert ids(opened(table, branch=str(second)).at(2)) == [1, 2]
 
 
+def test_statistics_under_the_schema_of_an_expired_version_are_refused(table):
+    table.commit([(1, "a")])
+    table.commit([(2, "b")])
+    table.expire(2)
+
+    with pytest.raises(SnapshotNotFoundError, match="Version 1"):
+        opened(table).bound.statistics_files([1, 2], 1)
+
+
 def test_a_time_is_the_version_that_was_current_then_also_if_it_was_rolled_back(table):
     first = table.commit([(1, "a")])
     second = table.commit([(2, "b")])
