@@ -114,7 +114,7 @@ def _number(value: float) -> str:
     if value >= 10:
         return f"{value:,.0f}"
     digits = f"{value:.2g}"
-    return f"{value:.1f}" if value >= 1 else f"{float(digits):f}".rstrip("0")
+    return f"{value:.1f}" if float(digits) >= 1 else f"{float(digits):f}".rstrip("0")
 
 
 def main() -> None:
