@@ -90,7 +90,7 @@ class Twins(Drawable):
 
     @property
     def since(self) -> datetime | None:
-        """When the first version that the other table lacks was committed; None if there is none or it is unknown."""
+        """The commit time of the first version that the other table lacks; None if there is no such version or time."""
         after = self.matched
         times = [
             side.times[next(version for version in side.versions if after is None or version > after[index])]

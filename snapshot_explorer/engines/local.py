@@ -312,13 +312,13 @@ def _rows(
 
     Without a limit the condition is not applied to the last few rows: see `_matching`.
     """
-    wanted = takewhile(lambda _: not stop.is_set(), batches)
+    until_stopped = takewhile(lambda _: not stop.is_set(), batches)
     if condition is None and limit is None:
-        yield from (_Rows(table, is_filtered=True) for table in _tables(wanted))
+        yield from (_Rows(table, is_filtered=True) for table in _tables(until_stopped))
         return
     total = size = 0
     waiting: list[pa.RecordBatch] = []
-    for batch in wanted:
+    for batch in until_stopped:
         waiting.append(batch)
         size += batch.nbytes
         if limit is None and size < _FILTERED_BYTES:

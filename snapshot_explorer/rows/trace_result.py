@@ -157,7 +157,7 @@ class Trace(Drawable):
         reasons = [f"{runs_text(runs_of(sorted(numbers)))}{reason}" for reason, numbers in kept.items()]
         more = f" and {len(reasons) - _MOST_REASONS:,} more reasons" if len(reasons) > _MOST_REASONS else ""
         removed = f"{len(storing & freed):,} of {counted(len(storing), 'file')} with matching rows"
-        stays = f" What keeps others: {', '.join(reasons[:_MOST_REASONS])}{more}." if reasons else ""
+        stays = f" What keeps the others: {', '.join(reasons[:_MOST_REASONS])}{more}." if reasons else ""
         return f"The next clean-up by the table's own settings removes {removed}.{stays}"
 
     def _of(self, branch: str | None) -> str:

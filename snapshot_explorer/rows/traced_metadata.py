@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -153,7 +154,7 @@ def traced_metadata(
         for begin in range(0, len(named.files), _AT_ONCE):
             files = named.files[begin : begin + _AT_ONCE]
             bounds = table_format.storage.together(*(_reader(file) for file in files))
-            result.files.extend(_traced(file, known, matching) for file, known in zip(files, bounds, strict=True))
+            result.files.extend(_traced(files, bounds, matching))
             reading.advance(len(files))
     return result
 
@@ -168,13 +169,22 @@ def _reader(file: StatisticsFile) -> Callable[[], Sequence[Bounds] | Exception]:
     return read
 
 
-def _traced(file: StatisticsFile, bounds: Sequence[Bounds] | Exception, matching: "_MatchingBounds") -> TracedMetadata:
+def _traced(
+    files: Sequence[StatisticsFile], bounds: Sequence[Sequence[Bounds] | Exception], matching: "_MatchingBounds"
+) -> list[TracedMetadata]:
     try:
-        if isinstance(bounds, Exception):
-            raise bounds
-        return TracedMetadata(file=file, columns=matching.columns_of(bounds))
+        columns = matching.columns_of([() if isinstance(known, Exception) else known for known in bounds])
     except _ERRORS as error:
-        return TracedMetadata(file=file, columns=None, reason=str(error))
+        if len(files) > 1:  # one by one, to find those that cannot be compared
+            pairs = zip(files, bounds, strict=True)
+            return [traced for file, known in pairs for traced in _traced([file], [known], matching)]
+        return [TracedMetadata(file=files[0], columns=None, reason=str(error))]
+    return [
+        TracedMetadata(file=file, columns=None, reason=str(known))
+        if isinstance(known, Exception)
+        else TracedMetadata(file=file, columns=names)
+        for file, known, names in zip(files, bounds, columns, strict=True)
+    ]
 
 
 class _MatchingBounds:
@@ -186,16 +196,26 @@ class _MatchingBounds:
         self._parts = {name: part for name, part in parts.items() if part is not None}
         self.left_out = tuple(name for name in parts if name not in self._parts)
 
-    def columns_of(self, bounds: Sequence[Bounds]) -> tuple[str, ...]:
-        """Return the columns of which a minimum or a maximum matches."""
-        return tuple(
-            name
-            for name, part in self._parts.items()
-            if any(self._matches(name, part, values) for known in bounds for values in (known.lower, known.upper))
-        )
+    def columns_of(self, files: Sequence[Sequence[Bounds]]) -> list[tuple[str, ...]]:
+        """Return for each file the columns whose minimum or maximum matches.
 
-    def _matches(self, name: str, part: Condition, bounds: pa.Table) -> bool:
-        if name not in bounds.column_names:
-            return False
-        values = single_chunk(bounds.column(name)).drop_null().cast(self._schema.field(name).type)
-        return bool(pc.any(part.mask(pa.table({name: values})), min_count=0).as_py()) if len(values) else False
+        Each part of the condition is evaluated once over the bounds of all files: an evaluation costs milliseconds.
+        """
+        matches = {name: self._matches(name, part, files) for name, part in self._parts.items()}
+        return [tuple(name for name in matches if index in matches[name]) for index in range(len(files))]
+
+    def _matches(self, name: str, part: Condition, files: Sequence[Sequence[Bounds]]) -> frozenset[int]:
+        """Return the positions of the files with a matching minimum or maximum of a column."""
+        target = self._schema.field(name).type
+        recorded = [
+            (index, single_chunk(table.column(name)).drop_null().cast(target))
+            for index, known in enumerate(files)
+            for bounds in known
+            for table in (bounds.lower, bounds.upper)
+            if name in table.column_names
+        ]
+        if not any(len(values) for _, values in recorded):
+            return frozenset()
+        owners = np.repeat([index for index, _ in recorded], [len(values) for _, values in recorded])
+        mask = part.mask(pa.table({name: pa.chunked_array([values for _, values in recorded], target)}))
+        return frozenset(owners[mask.to_numpy(zero_copy_only=False)].tolist())

@@ -255,3 +255,20 @@ def test_a_large_checkpoint_is_read_a_row_group_at_a_time(tmp_path, monkeypatch)
     assert opened(tmp_path).version(1).entries(path).equals(whole)
     assert pq.ParquetFile(tmp_path / path).num_row_groups == 4
     assert sorted(whole["rows"].to_pylist()) == list(range(3_500))
+
+
+def test_after_a_damaged_commit_the_statistics_are_unknown_until_the_schema_is_set_again(tmp_path):
+    table = DeltaTable(None, tmp_path / "table")
+    for number in range(1, 5):
+        again = [metadata()] if number == 4 else []
+        table.commit(*again, add(f"{number}.parquet", stats={"numRecords": 1, "minValues": {"id": number}}))
+    (tmp_path / "table" / commit_name(2)).write_text('{"add": broken')
+
+    files = opened(tmp_path / "table").statistics_files([0, 1, 2, 3, 4], 1).files
+
+    assert [file.first for file in files] == [0, 1, 2, 3, 4]
+    for version in (1, 4):
+        assert files[version].read()[0].lower["id"].to_pylist() == [version]
+    for version in (2, 3):
+        with pytest.raises(CorruptTableError, match="00000000000000000002.json is damaged"):
+            files[version].read()

@@ -23,14 +23,17 @@ from snapshot_explorer.formats.delta.metadata.checkpoints import (
     read_checkpoint,
 )
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
-from snapshot_explorer.formats.delta.metadata.log_segment import LogSegment
+from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, LogSegment
 from snapshot_explorer.formats.delta.metadata.partitions import partition_texts
 from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
-from snapshot_explorer.formats.delta.metadata.schema import schema_of
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.delta.scan.statistics import bounds_of, rows_of
 from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, renamed
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.storage import Storage
+
+_AT_ONCE = 2_000
+"""Commits whose actions are in memory at the same time."""
 
 
 def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], actions: Actions) -> pa.Table:
@@ -161,12 +164,13 @@ def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: p
 def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFiles:
     """Return the files of the log that have statistics: every commit, and the files of every checkpoint.
 
-    Reads the checkpoints without the actions on files.
+    Reads the commits, and the checkpoints without the actions on files.
     """
     listing = log.refresh()
-    files = [("commit", commit.version, commit.path, commit.size_bytes) for commit in listing.commits().values()]
+    commits, checkpoints = listing.commits(), listing.checkpoints()
+    files = [("commit", commit.version, commit.path, commit.size_bytes) for commit in commits.values()]
     unread = []
-    for checkpoint in listing.checkpoints():
+    for checkpoint in checkpoints:
         version = checkpoint[0].version
         try:
             parts = read_checkpoint(storage, checkpoint, adds=False).files
@@ -174,6 +178,8 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
             unread.append(f"The checkpoint of version {version} could not be read: {error}")
         else:
             files += [("checkpoint", version, part.path, part.size_bytes) for part in parts]
+    schema = schema_of(log.protocol_and_metadata(at)[1])
+    in_force = _metadata_in_force(log, sorted({*commits, *listing.versions()}), listing, at)
     return StatisticsFiles(
         files=[
             StatisticsFile(
@@ -181,7 +187,7 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
                 what=what,
                 first=version,
                 last=version,
-                read=partial(_recorded_bounds, storage, log, version, path, size_bytes, at),
+                read=partial(_recorded_bounds, storage, path, size_bytes, in_force[version], schema),
             )
             for what, version, path, size_bytes in files
         ],
@@ -189,16 +195,64 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
     )
 
 
-def _recorded_bounds(
-    storage: Storage, log: DeltaLog, version: int, path: str, size_bytes: int | None, at: int
-) -> Sequence[Bounds]:
+def _metadata_in_force(
+    log: DeltaLog, versions: Sequence[int], listing: LogListing, at: int
+) -> dict[int, Metadata | SnapshotExplorerError]:
+    """Return the metadata in force at each version, or why it is unknown. Reads each commit once.
+
+    Args:
+        versions: Ascending.
+        at: The version whose metadata is taken for commits that no checkpoint leads to.
+    """
+    commits = listing.commits()
+    existing = [version for version in versions if version in commits]
+    changed: dict[int, Metadata | SnapshotExplorerError] = {}
+    for begin in range(0, len(existing), _AT_ONCE):
+        changed |= _changed_metadata(log, existing[begin : begin + _AT_ONCE])
+    starts = {checkpoint[0].version for checkpoint in listing.checkpoints()}
+    result: dict[int, Metadata | SnapshotExplorerError] = {}
+    for version in versions:
+        before = result.get(version - 1)
+        if version in changed:
+            result[version] = changed[version]
+        elif before is None or (isinstance(before, SnapshotExplorerError) and version in starts):
+            result[version] = _metadata_at(log, version, at)
+        else:
+            result[version] = before
+    return result
+
+
+def _changed_metadata(log: DeltaLog, versions: Sequence[int]) -> dict[int, Metadata | SnapshotExplorerError]:
+    """Return the metadata that commits set, and the errors of those that cannot be read."""
     try:
-        metadata = log.protocol_and_metadata(version)[1]
+        return dict(log.actions(versions, infos=False).metadatas)
+    except SnapshotExplorerError as error:
+        if len(versions) == 1:
+            return {versions[0]: error}
+    middle = len(versions) // 2
+    return _changed_metadata(log, versions[:middle]) | _changed_metadata(log, versions[middle:])
+
+
+def _metadata_at(log: DeltaLog, version: int, at: int) -> Metadata | SnapshotExplorerError:
+    try:
+        return log.protocol_and_metadata(version)[1]
     except SnapshotNotFoundError:
-        metadata = log.protocol_and_metadata(at)[1]  # of a commit that no checkpoint leads to
-    written = schema_of(metadata)
-    names = {field.stored: field.name for field in schema_of(log.protocol_and_metadata(at)[1]).fields}
-    names = {field.name: names[field.stored] for field in written.fields if field.stored in names}
+        return log.protocol_and_metadata(at)[1]
+    except SnapshotExplorerError as error:
+        return error
+
+
+def _recorded_bounds(
+    storage: Storage,
+    path: str,
+    size_bytes: int | None,
+    metadata: Metadata | SnapshotExplorerError,
+    schema: DeltaSchema,
+) -> Sequence[Bounds]:
+    if isinstance(metadata, SnapshotExplorerError):
+        raise metadata
+    current = {field.stored: field.name for field in schema.fields}
+    names = {field.name: current[field.stored] for field in schema_of(metadata).fields if field.stored in current}
     return [
         renamed(bounds_of(action.files, metadata), names)
         for actions in actions_of(storage, path, size_bytes)

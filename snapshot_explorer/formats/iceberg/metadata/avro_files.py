@@ -153,7 +153,7 @@ def by_ids(raw: Any, depth: int = 0) -> Any:
 
 
 def field_of(schema: Any, *names: str) -> Any:
-    """Return the type of a nested field of an Avro schema, without the union with null; None if there is none."""
+    """Return the type of a nested field of an Avro schema, without its union with null; None without such a field."""
     for name in names:
         schema = without_null(schema)
         fields = schema.get("fields", []) if isinstance(schema, dict) else []

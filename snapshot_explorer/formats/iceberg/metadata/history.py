@@ -53,7 +53,7 @@ class IcebergHistory:
         return (_COUNTED,)
 
     def version_of(self, number: int) -> int | None:
-        """Return the version of a number, which is a version or the id of a snapshot; None if there is none."""
+        """Return the version with a number or a snapshot id; None if no version has it."""
         return number if number in self.snapshots else self.numbers.get(number)
 
     def time_of(self, version: int) -> datetime:
