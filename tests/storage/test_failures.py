@@ -9,6 +9,7 @@ import pickle
 import threading
 import time
 import traceback
+import types
 
 import botocore.exceptions
 import pyarrow as pa
@@ -35,7 +36,8 @@ def hurried(monkeypatch, first_wait):
     """No wait before a storage is asked again; the waits that there would have been, in seconds."""
     waits = []
     monkeypatch.setattr(retries, "FIRST_WAIT", first_wait)
-    monkeypatch.setattr(time, "sleep", waits.append)
+    # Only for this module: threads that other tests have left also sleep.
+    monkeypatch.setattr(retries, "time", types.SimpleNamespace(monotonic=time.monotonic, sleep=waits.append))
     return waits
 
 
@@ -394,8 +396,8 @@ def test_an_error_that_stays_is_not_waited_for(register, hurried, error):
 
 def test_what_is_slow_to_fail_is_not_tried_for_longer_than_half_a_minute(register, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    clock = types.SimpleNamespace(monotonic=lambda: now[0], sleep=lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(retries, "time", clock)
     asked = []
 
     class Slow(Recovering):
