@@ -172,8 +172,8 @@ def _has_tables_below(root: str, storage_options: Mapping[str, Any] | None) -> b
         level = {"": storage.folders("")}
         for _ in range(_LEVELS):
             below = [_join(folder, name) for folder, names in level.items() for name in names if _may_be_table(name)]
-            some = below[:_MAX_LISTED]
-            level = dict(zip(some, storage.together(*(partial(storage.folders, name) for name in some)), strict=True))
+            paths = below[:_MAX_LISTED]
+            level = dict(zip(paths, storage.together(*(partial(storage.folders, name) for name in paths)), strict=True))
             for folder, names in level.items():
                 if metadata_folders().intersection(names) and _is_table(Storage(_join(root, folder), storage_options)):
                     return True
@@ -211,8 +211,8 @@ def _did_you_mean(name: str, folders: Sequence[str], parent: str, storage_option
         if _is_table(Storage(path, storage_options)) or _has_tables_below(path, storage_options):
             more = len(folders) - 1
             return f"Did you mean {near}?" + (f" {parent} has {_folders(more)} more." if more else "")
-    some = folders[:_MAX_LISTED]
-    tables = [folder for folder in some if _is_table(Storage(_join(parent, folder), storage_options))][:_SHOWN]
+    candidates = folders[:_MAX_LISTED]
+    tables = [folder for folder in candidates if _is_table(Storage(_join(parent, folder), storage_options))][:_SHOWN]
     if tables:
         return f"{parent} has {_folders(len(folders))}, among them the tables {', '.join(tables)}."
     more = len(folders) - _SHOWN

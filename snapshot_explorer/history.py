@@ -185,10 +185,10 @@ def _pages(
     large = _VERY_LARGE_PAGE if table_format.commits_are_in_one_file else _LARGE_PAGE
     page = _PAGE if limit is not None and not commit_filter.passes_all else large
     for start in range(0, max_commits, page):
-        some = versions[start : min(start + page, max_commits)]
-        commits = table_format.commits(some)
+        batch = versions[start : min(start + page, max_commits)]
+        commits = table_format.commits(batch)
         # Before the yield: the consumer may stop there.
-        reading.advance(len(some))
+        reading.advance(len(batch))
         yield commit_filter.passing(commits)
 
 

@@ -67,10 +67,10 @@ class Limits:
         if rows > self.most_rows(size_bytes):
             raise exceeded(path, size_bytes, f"claims {rows} rows", "metadata_rows", rows, self)
 
-    def check_value(self, path: str, size_bytes: int, value: int, what: str) -> None:
+    def check_value(self, path: str, size_bytes: int, value: int, noun: str) -> None:
         """Check the size of a value, such as a line."""
         if value > self.value_bytes:
-            raise exceeded(path, size_bytes, f"has {what} of {value} bytes or more", "value_bytes", value, self)
+            raise exceeded(path, size_bytes, f"has {noun} of {value} bytes or more", "value_bytes", value, self)
 
 
 def check_limits(limits: object) -> None:

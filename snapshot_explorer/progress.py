@@ -26,7 +26,7 @@ _BAR_WIDTH = 24
 class Progress:
     """Progress of one piece of work."""
 
-    what: str
+    title: str
     """The work, such as `Reading commits`; contains no text from a table."""
     done: int
     total: int | None
@@ -41,7 +41,7 @@ class Progress:
 
     def __str__(self) -> str:
         of = "" if self.total is None else f" of {self.total:,}"
-        return f"{self.what}: {self.done:,}{of}, {self.seconds:.0f} s"
+        return f"{self.title}: {self.done:,}{of}, {self.seconds:.0f} s"
 
 
 class Listener(Protocol):
@@ -60,11 +60,11 @@ _LISTENER: ContextVar[Listener | None] = ContextVar("snapshot_explorer_progress"
 class Step:
     """Work that reports its progress. Safe to advance from several threads."""
 
-    __slots__ = ("_began", "_done", "_due", "_listener", "_lock", "_shown", "_total", "_what")
+    __slots__ = ("_began", "_done", "_due", "_listener", "_lock", "_shown", "_title", "_total")
 
-    def __init__(self, what: str, total: int | None, listener: Listener | None) -> None:
+    def __init__(self, title: str, total: int | None, listener: Listener | None) -> None:
         """Start; create one with `step`."""
-        self._what = what
+        self._title = title
         self._total = total
         self._listener = listener
         self._lock = Lock()
@@ -85,7 +85,7 @@ class Step:
                 # Set before it is shown, so that an interrupt during `show` clears it too.
                 self._shown = True
                 self._listener.show(
-                    Progress(what=self._what, done=self._done, total=self._total, seconds=now - self._began)
+                    Progress(title=self._title, done=self._done, total=self._total, seconds=now - self._began)
                 )
 
     def end(self) -> None:
@@ -97,15 +97,15 @@ class Step:
 
 
 @contextmanager
-def step(what: str, total: int | None = None) -> Iterator[Step]:
+def step(title: str, total: int | None = None) -> Iterator[Step]:
     """Yield a step to advance during the work. Nested steps show nothing: one bar is enough.
 
     Args:
-        what: The work, in a few words, without text from a table.
+        title: The work, in a few words, without text from a table.
         total: The units in all, if known.
     """
     listener = _LISTENER.get()
-    started = Step(what, total, listener)
+    started = Step(title, total, listener)
     if listener is None:
         yield started
         return

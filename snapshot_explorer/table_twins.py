@@ -159,8 +159,8 @@ class Twins(Drawable):
         for title, table, side in zip(self._names, (self.a, self.b), self._sides, strict=True):
             newest = side.versions[-1] if side.versions else None
             time = None if newest is None else side.times[newest]
-            what = "no version" if newest is None else f"version {newest:,}"
-            facts.append((title, f"{what}{'' if time is None else f' of {moment(time)}'}, {table.path}"))
+            newest_text = "no version" if newest is None else f"version {newest:,}"
+            facts.append((title, f"{newest_text}{'' if time is None else f' of {moment(time)}'}, {table.path}"))
         only = f"{self.only_a:,} only in {self._names[0]}, {self.only_b:,} only in {self._names[1]}"
         facts += [
             ("newest versions", f"{counted(self.shared, 'data file')} in both, {only}"),

@@ -28,10 +28,10 @@ def extreme_over(
     power = np.frexp(widths.astype(np.float64))[1] - 1
     extremes = np.full((count, *values.shape[1:]), nothing, values.dtype)
     for exponent in reversed(range(int(power.max(initial=0)) + 1)):
-        some = power == exponent
+        same_power = power == exponent
         wide = 1 << exponent
-        extreme.at(extremes, begins[some], values[some])
-        extreme.at(extremes, ends[some] - wide, values[some])
+        extreme.at(extremes, begins[same_power], values[same_power])
+        extreme.at(extremes, ends[same_power] - wide, values[same_power])
         if exponent:
             half = wide // 2
             halves = extremes.copy()

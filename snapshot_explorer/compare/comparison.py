@@ -132,8 +132,8 @@ class Comparison(Drawable):
         total = len(self._between) + sum(gap.missing_count for gap in self._gaps)
         notes = gaps_note(self._gaps, "what was committed there is unknown")
         drawn = frames.drawn_of_commits(rows)
-        what = "Commits missing from B" if self._backwards else "Commits between"
-        title = self._title("Commits of B missing from A" if self._parted else what)
+        topic = "Commits missing from B" if self._backwards else "Commits between"
+        title = self._title("Commits of B missing from A" if self._parted else topic)
         return Frame(
             rows,
             title=title,
@@ -335,12 +335,12 @@ class Comparison(Drawable):
         )
         return first, second
 
-    def _title(self, what: str) -> str:
+    def _title(self, topic: str) -> str:
         if self._parted:
             return (
-                f"{what}: version {self.a} of branch {self._parted.name_a} to {self.b} of branch {self._parted.name_b}"
+                f"{topic}: version {self.a} of branch {self._parted.name_a} to {self.b} of branch {self._parted.name_b}"
             )
-        return f"{what}: version {self.a} to {self.b}"
+        return f"{topic}: version {self.a} to {self.b}"
 
     @property
     def _backwards(self) -> bool:
@@ -367,16 +367,16 @@ class Comparison(Drawable):
         parts = []
         with step("Reading the changes between", total=len(self._between)) as reading:
             for start in range(0, len(self._between), _PAGE):
-                some = self._between[start : start + _PAGE]
+                page = self._between[start : start + _PAGE]
                 try:
-                    changes = self._format.changes(some, changelog=False)
+                    changes = self._format.changes(page, changelog=False)
                 except SnapshotNotFoundError as error:
-                    if self._are_listed(some):
+                    if self._are_listed(page):
                         raise
                     log.debug("not compared: %s", error)
                     return None
                 parts.append(changes.filter(pc.equal(changes["list"], "delta")))
-                reading.advance(len(some))
+                reading.advance(len(page))
         return pa.concat_tables(parts)
 
     @property

@@ -187,12 +187,12 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
 
 
 def _in_order(files: pa.Table, indices: npt.NDArray[np.int64]) -> pa.Array:
-    some = files.take(pa.array(indices)).select(["partition", "bucket"]).to_pylist()
+    groups = files.take(pa.array(indices)).select(["partition", "bucket"]).to_pylist()
     keys = [
         ([(name, value is not None, value or "") for name, value in item["partition"]], item["bucket"] or 0)
-        for item in some
+        for item in groups
     ]
-    return pa.array(sorted(range(len(some)), key=keys.__getitem__), pa.int64())
+    return pa.array(sorted(range(len(groups)), key=keys.__getitem__), pa.int64())
 
 
 def _more_deleted(difference: FileDifference) -> pa.Array:

@@ -99,11 +99,11 @@ def find_manifest(name: str, paths: Sequence[str], *, owner: str) -> str:
     if len(named) == 1:
         return named[0]
     if named:
-        some = ", ".join(named[:_MAX_NAMED]) + (
+        examples = ", ".join(named[:_MAX_NAMED]) + (
             f" and {len(named) - _MAX_NAMED:,} more" if len(named) > _MAX_NAMED else ""
         )
         raise InvalidArgumentError(
-            f"{len(named):,} manifests of {owner} end with {name!r}: {some}. Use a longer part of the name."
+            f"{len(named):,} manifests of {owner} end with {name!r}: {examples}. Use a longer part of the name."
         )
     near = get_close_matches(_name(name), [_name(path) for path in paths[:_MAX_COMPARED]], 1, cutoff=0)
     hint = f" The nearest is {near[0]}." if near else ""

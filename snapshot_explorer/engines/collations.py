@@ -33,7 +33,7 @@ def check_condition(columns: Iterable[str], schema: pa.Schema) -> None:
         raise refusal(COLLATED_CONDITIONS, column=name, collation=collation)
 
 
-def check_query(query: str, columns: Iterable[str], schema: pa.Schema, what: str) -> None:
+def check_query(query: str, columns: Iterable[str], schema: pa.Schema, subject: str) -> None:
     """Raise UnsupportedFeatureError if the result of a query may depend on the collation of a column.
 
     A query on one table may return such columns as they are. Any query may read their bytes with `encode`.
@@ -44,7 +44,7 @@ def check_query(query: str, columns: Iterable[str], schema: pa.Schema, what: str
     collations = _collations(columns, schema)
     if collations and _may_compare(query, collations):
         name, collation = min(collations.items())
-        raise refusal(COLLATED_QUERIES, column=name, what=what, collation=collation)
+        raise refusal(COLLATED_QUERIES, column=name, what=subject, collation=collation)
 
 
 def _collations(columns: Iterable[str], schema: pa.Schema) -> dict[str, str]:

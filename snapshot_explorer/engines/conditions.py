@@ -194,9 +194,9 @@ def _check_is_condition(tree: dict[str, Any], text: str, schema: pa.Schema) -> N
         meant = None if named is None else f"{_spelled(named)} = {stripped}"
     else:
         return
-    what = "a value" if value is not None else "a column"
+    description = "a value" if value is not None else "a column"
     hint = f" Did you mean {meant}?" if meant else ""
-    raise InvalidArgumentError(f"{stripped} is {what}, not a condition on rows.{hint}")
+    raise InvalidArgumentError(f"{stripped} is {description}, not a condition on rows.{hint}")
 
 
 def _is_number(dtype: pa.DataType) -> bool:

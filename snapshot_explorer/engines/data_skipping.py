@@ -298,9 +298,9 @@ class ColumnBounds:
     """Whether it may contain NaN, which is greater than all other values and may be missing from bounds."""
 
 
-def might_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
+def might_match(form: Form, known: Mapping[str, ColumnBounds]) -> str:
     """Return SQL that is true if the form may be true for some row, and never null."""
-    match what:
+    match form:
         case And(parts):
             return _joined(parts, might_match, known, "AND")
         case Or(parts):
@@ -311,12 +311,12 @@ def might_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
             return "true"
         case IsNull(column):
             return known[column].has_null if column in known else "true"
-    return _comparison_sql(what, known, passes=True)
+    return _comparison_sql(form, known, passes=True)
 
 
-def might_not_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
+def might_not_match(form: Form, known: Mapping[str, ColumnBounds]) -> str:
     """Return SQL that is true if the form may be false for some row, and never null."""
-    match what:
+    match form:
         case And(parts):
             return _joined(parts, might_not_match, known, "OR")
         case Or(parts):
@@ -327,7 +327,7 @@ def might_not_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
             return "true"
         case IsNull(column):
             return known[column].has_value if column in known else "true"
-    return _comparison_sql(what, known, passes=False)
+    return _comparison_sql(form, known, passes=False)
 
 
 def _joined(
@@ -340,20 +340,20 @@ def _joined(
 
 
 def _comparison_sql(
-    what: Inequality | Between | StartsWith | IsTrue, known: Mapping[str, ColumnBounds], *, passes: bool
+    form: Inequality | Between | StartsWith | IsTrue, known: Mapping[str, ColumnBounds], *, passes: bool
 ) -> str:
     """Return SQL for a comparison, which is neither true nor false for a null."""
-    column = known.get(what.column)
+    column = known.get(form.column)
     if column is None:
         return "true"
     if column.lower is None or column.upper is None:
         return column.has_value
-    compared = _match_sql(what, column) if passes else _no_match_sql(what, column)
+    compared = _match_sql(form, column) if passes else _no_match_sql(form, column)
     return f"({column.has_value} AND coalesce({compared}, true))"
 
 
-def _match_sql(what: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
-    match what:
+def _match_sql(form: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
+    match form:
         case Inequality(_, operator, limit):
             return _inequality_sql(operator, limit, column)
         case Between(_, low, high):
@@ -368,8 +368,8 @@ def _match_sql(what: Inequality | Between | StartsWith | IsTrue, column: ColumnB
             return str(column.upper)
 
 
-def _no_match_sql(what: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
-    match what:
+def _no_match_sql(form: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
+    match form:
         case Inequality(_, operator, limit):
             return _inequality_sql({"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[operator], limit, column)
         case Between(_, low, high):
@@ -394,9 +394,9 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def equal_values(what: Form, column: str) -> tuple[Constant, ...]:
+def equal_values(form: Form, column: str) -> tuple[Constant, ...]:
     """Return the only values of the column for which the form can be true; none if others are possible."""
-    match what:
+    match form:
         case Between(name, low, high) if name == column and low is high:
             return (low,)
         case Or(parts):
@@ -438,7 +438,7 @@ def points(cursor: duckdb.DuckDBPyConnection, forms: Sequence[Form], schema: pa.
     """Return the only values of each column that matching rows can have; None if a column may have others."""
     result = []
     for column in schema:
-        values = next((some for form in forms if (some := equal_values(form, column.name))), ())
+        values = next((constants for form in forms if (constants := equal_values(form, column.name))), ())
         cast = _cast(cursor, values, column) if values else None
         if cast is None:
             return None

@@ -50,13 +50,13 @@ def scan_of(
     )
 
 
-def check_limit(limit: object, what: str) -> None:
-    """Raise InvalidArgumentError unless a limit on the number of `what` is None or a whole number, 0 or more."""
+def check_limit(limit: object, noun: str) -> None:
+    """Raise InvalidArgumentError unless a limit on the number of `noun` is None or a whole number, 0 or more."""
     is_valid = isinstance(limit, SupportsIndex) and not isinstance(limit, bool) and operator.index(limit) >= 0
     if limit is not None and not is_valid:
-        raise InvalidArgumentError(f"limit must be 0 or more, got {limit!r}. Leave it out for all {what}.")
+        raise InvalidArgumentError(f"limit must be 0 or more, got {limit!r}. Leave it out for all {noun}.")
     if isinstance(limit, SupportsIndex) and operator.index(limit) > _MAX_LIMIT:
-        raise InvalidArgumentError(f"limit must be below 2**63, got {limit!r}. Leave it out for all {what}.")
+        raise InvalidArgumentError(f"limit must be below 2**63, got {limit!r}. Leave it out for all {noun}.")
 
 
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:

@@ -136,19 +136,19 @@ def _result_of(
     before: Callable[[Mapping[str, RequiredRows]], object] | None,
 ) -> pa.Table:
     required = [view.required(plan) for view in views]
-    for view, what in zip(views, required, strict=True):
-        view.check(query, what)
+    for view, rows in zip(views, required, strict=True):
+        view.check(query, rows)
     if before is not None:
-        before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
+        before({view.name: rows for view, rows in zip(views, required, strict=True) if rows is not None})
     files: list[Sequence[File] | None] = [None] * len(views)
     if not DUCKDB_ALLOWED_PATHS.applies():
-        files = [view.files(what) for view, what in zip(views, required, strict=True)]
+        files = [view.files(rows) for view, rows in zip(views, required, strict=True)]
     result = _result_from_files(query, views, required, files) if any(files) else None
     if result is not None:
         return result
     with query_cursor() as connection:
-        for view, what in zip(views, required, strict=True):
-            view.fill(connection, what)
+        for view, rows in zip(views, required, strict=True):
+            view.fill(connection, rows)
         return _result(connection, query)
 
 
@@ -161,11 +161,11 @@ def _result_from_files(
     """Return the result of a query for which DuckDB reads files itself; None if it reports an error."""
     import duckdb
 
-    paths = [file.path for some in files for file in some or ()]
+    paths = [file.path for view_files in files for file in view_files or ()]
     try:
         with query_cursor(paths) as connection:
-            for view, what, some in zip(views, required, files, strict=True):
-                view.fill(connection, what, some)
+            for view, rows, view_files in zip(views, required, files, strict=True):
+                view.fill(connection, rows, view_files)
             return _result(connection, query)
     except duckdb.Error as error:
         log.debug("DuckDB does not read the files of a query itself: %s", str(error).splitlines()[0])

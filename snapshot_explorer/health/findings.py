@@ -278,8 +278,8 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings, 
     )
 
 
-def _part(some: int | None, of: int | None) -> float | None:
-    return None if some is None or not of else some / of
+def _part(part: int | None, whole: int | None) -> float | None:
+    return None if part is None or not whole else part / whole
 
 
 def _sum(rows: pa.Table, name: str) -> int:

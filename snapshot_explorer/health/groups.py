@@ -63,8 +63,8 @@ class Groups:
     def summed(self, values: Ints, chosen: Mask | None = None) -> Ints:
         """Return the sum of the values of all or the chosen files in each group."""
         sums = np.zeros(self.count, np.int64)
-        some = slice(None) if chosen is None else chosen
-        np.add.at(sums, self.of_files[some], values[some])
+        files = slice(None) if chosen is None else chosen
+        np.add.at(sums, self.of_files[files], values[files])
         return sums
 
     def total(self, name: str) -> pa.Array:

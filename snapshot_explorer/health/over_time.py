@@ -159,8 +159,8 @@ class _FileIntervals:
         return pa.array(self.running(np.where(chosen, values, 0)), mask=unknown_count > 0)
 
     def steps(self, groups: Ints, chosen: Mask | None, size_bytes: Ints) -> _Steps:
-        some = np.arange(len(self.first)) if chosen is None else np.flatnonzero(chosen)
-        return _steps(groups[some], self.first[some], self.last[some], size_bytes[some], self.count)
+        indices = np.arange(len(self.first)) if chosen is None else np.flatnonzero(chosen)
+        return _steps(groups[indices], self.first[indices], self.last[indices], size_bytes[indices], self.count)
 
     def most_runs(self, levels: Ints) -> Ints:
         """Return the maximum number of sorted runs in a bucket at each version."""

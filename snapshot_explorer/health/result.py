@@ -140,8 +140,8 @@ class Health(Drawable):
             self._partitions, self._levels, self._manifests, self.settings, self._readability, self._own_findings
         )
 
-    def _title(self, what: str) -> str:
-        return f"{what} at version {self.version}"
+    def _title(self, heading: str) -> str:
+        return f"{heading} at version {self.version}"
 
 
 def read_health(version: TableVersion, *, name: str, readability: Mapping[str, object] | None = None) -> Health:

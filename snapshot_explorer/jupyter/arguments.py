@@ -151,8 +151,8 @@ class _Parser:
         A table without a ref stands for its latest version.
         """
         sides = values[:2] if len(values) > 1 else [side for value in values for side in value.split("..", 1)]
-        found = [_OF_TABLE.fullmatch(f"{side}@latest" if self._is_table(side) else side) for side in sides]
-        named = [(side[1], side[2]) for side in found if side is not None]
+        matches = [_OF_TABLE.fullmatch(f"{side}@latest" if self._is_table(side) else side) for side in sides]
+        named = [(side[1], side[2]) for side in matches if side is not None]
         if len(named) != 2 or named[0][0] == named[1][0]:  # noqa: PLR2004 - two sides
             return values
         self._set_table(named[0][0])
@@ -216,9 +216,9 @@ class _Parser:
         return match[2]
 
     def _set_table(self, name: str) -> None:
-        given = self._values.setdefault("table", name)
-        if given != name:
-            raise UsageError(f"Two tables are named, {given} and {name}. A command acts on one.")
+        previous = self._values.setdefault("table", name)
+        if previous != name:
+            raise UsageError(f"Two tables are named, {previous} and {name}. A command acts on one.")
 
     def _assign_positionals(self) -> None:
         """Assign the values without flags to arguments."""

@@ -82,18 +82,18 @@ def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[Co
     def complete_snapshot_line(context: CompletionContext) -> SimpleMatcherResult:
         try:
             typed = context.text_until_cursor
-            found = _in_a_cell(context, tables) or _in_python(typed, variables) or suggestions(typed, tables, variables)
+            shown = _in_a_cell(context, tables) or _in_python(typed, variables) or suggestions(typed, tables, variables)
         except Exception as error:
-            found = Suggestions("", ())
+            shown = Suggestions("", ())
             if (kind := (type(error), str(error))) not in failed and len(failed) < _MOST_LOGGED:
                 failed.add(kind)
                 log.warning(
                     "Completion of %%snapshot lines failed and offers nothing here: %s", repr(error), exc_info=True
                 )
-        completions = [SimpleCompletion(text=text, type=kind.translate(_UNBROKEN)) for text, kind in found.items]
+        completions = [SimpleCompletion(text=text, type=kind.translate(_UNBROKEN)) for text, kind in shown.items]
         return {
             "completions": completions,
-            "matched_fragment": found.fragment,
+            "matched_fragment": shown.fragment,
             "suppress": bool(completions),
             "ordered": True,
         }
@@ -119,19 +119,19 @@ def _in_python(typed: str, variables: Mapping[str, object]) -> Suggestions | Non
     if typed.lstrip().startswith(("%", "!")):
         return None
     for pattern in (_AT, _COLUMNS, _ATTRIBUTE):
-        found = pattern.fullmatch(typed)
-        target = variables.get(found["name"]) if found else None
+        match = pattern.fullmatch(typed)
+        target = variables.get(match["name"]) if match else None
         # Proxies of other libraries may load what they stand for when their `__class__` is read.
-        if found is None or not issubclass(type(target), Table | Snapshot):
+        if match is None or not issubclass(type(target), Table | Snapshot):
             continue
         if pattern is _ATTRIBUTE:
-            return _starting(found["typed"], _attributes(target, found["typed"]))
+            return _starting(match["typed"], _attributes(target, match["typed"]))
         if pattern is _COLUMNS:
-            return _starting(found["typed"], [(name, "column") for name in _column_names(target)])
+            return _starting(match["typed"], [(name, "column") for name in _column_names(target)])
         if isinstance(target, Table):
             refs = _refs_of(target)
-            items = refs if found["quote"] else ((ref if ref.isdigit() else f'"{ref}"', kind) for ref, kind in refs)
-            return _starting(found["typed"], items)
+            items = refs if match["quote"] else ((ref if ref.isdigit() else f'"{ref}"', kind) for ref, kind in refs)
+            return _starting(match["typed"], items)
     return None
 
 
@@ -295,9 +295,9 @@ class _CursorPosition:
         return ((word, value_type) for word in words.get(value_type, ()))
 
     def _flags(self) -> Iterator[tuple[str, str]]:
-        given = {word.text for word in self._before}
+        words = {word.text for word in self._before}
         for option in self._command.all_options:
-            if option.repeated or not given.intersection(option.flags):
+            if option.repeated or not words.intersection(option.flags):
                 yield option.flags[-1], "option"
 
     def _refs(self, typed: str, value_type: ValueType) -> Suggestions:
@@ -374,8 +374,8 @@ def _paths(typed: str) -> Suggestions:
     try:
         entries = os.scandir(Path(folder + slash).expanduser())
         with entries:
-            some = islice((entry for entry in entries if entry.name.startswith(start)), _MOST_SHOWN)
-            names = sorted(entry.name for entry in some if entry.is_dir() and (start or entry.name[0] != "."))
+            matches = islice((entry for entry in entries if entry.name.startswith(start)), _MOST_SHOWN)
+            names = sorted(entry.name for entry in matches if entry.is_dir() and (start or entry.name[0] != "."))
     except OSError:
         return Suggestions(typed, ())
     return _starting(typed, [_path(f"{folder}{slash}{name}") for name in names if not _BLANK.search(name)])

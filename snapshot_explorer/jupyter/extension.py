@@ -101,8 +101,8 @@ def _is_ours(magic: object) -> bool:
 
 def _is_taken(ip: InteractiveShell, name: str) -> bool:
     """Return whether another extension has a line or cell magic of that name."""
-    found = [ip.magics_manager.magics[kind].get(name) for kind in _KINDS]
-    return any(magic is not None and not _is_ours(magic) for magic in found)
+    registered = [ip.magics_manager.magics[kind].get(name) for kind in _KINDS]
+    return any(magic is not None and not _is_ours(magic) for magic in registered)
 
 
 def _conflict_message(taken: list[str], free: list[str]) -> str:

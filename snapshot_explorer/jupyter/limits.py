@@ -21,14 +21,14 @@ def show_read_size(
     ways: str = "Add --limit N for a part, or --yes for all",
 ) -> None:
     """Show a line with what will be read, from metadata alone."""
-    what, limits = cost_of(snapshot, where), _limits(invocation)
-    if what.exceeds(limits) and limit is None and not invocation.arguments.has("yes"):
+    cost, limits = cost_of(snapshot, where), _limits(invocation)
+    if cost.exceeds(limits) and limit is None and not invocation.arguments.has("yes"):
         raise UsageError(
-            f"Version {snapshot.version} of {name} would read {what}: more than {limits} is read only when asked for. "
+            f"Version {snapshot.version} of {name} would read {cost}: more than {limits} is read only when asked for. "
             f"{ways}."
         )
     part = "" if limit is None else f"; at most {limit:,} rows are returned"
-    invocation.show_line(f"{name} {snapshot.label}{_of_time(snapshot)}: reading {what}{part}")
+    invocation.show_line(f"{name} {snapshot.label}{_of_time(snapshot)}: reading {cost}{part}")
 
 
 def _of_time(snapshot: Snapshot) -> str:
@@ -51,11 +51,11 @@ def check_read_size(invocation: Invocation, readings: Sequence[Reading]) -> None
         for reading in readings
         if reading.snapshot.version is not None and (reading.limit is None or reading.limit > limits.rows)
     ]
-    what = sum((cost_of(item.snapshot, item.where) for item in whole), Cost(rows=0, files=0, size_bytes=0))
-    if what.exceeds(limits):
+    cost = sum((cost_of(item.snapshot, item.where) for item in whole), Cost(rows=0, files=0, size_bytes=0))
+    if cost.exceeds(limits):
         names = ", ".join(dict.fromkeys(f"{reading.table} version {reading.snapshot.version}" for reading in readings))
         raise UsageError(
-            f"The query would read {what}, of {names}: more than {limits} is read only when asked for. "
+            f"The query would read {cost}, of {names}: more than {limits} is read only when asked for. "
             "Narrow it with conditions or a LIMIT, or add --yes for all."
         )
 

@@ -27,7 +27,7 @@ class CellProgress:
             "" if progress.total is None else f' max="{progress.total}" value="{min(progress.done, progress.total)}"'
         )
         said = escape(str(progress))
-        name = f'aria-label="{escape(progress.what)}" style="width:20em;vertical-align:middle"'
+        name = f'aria-label="{escape(progress.title)}" style="width:20em;vertical-align:middle"'
         bar = f"<progress{limits} {name}></progress>"
         if self._id is None:
             # Never saved: a notebook holds no display ids.

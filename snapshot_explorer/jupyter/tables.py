@@ -104,9 +104,9 @@ class OpenTables:
             )
         return name
 
-    def _open_tables_hint(self, wanted: str | None = None) -> str:
+    def _open_tables_hint(self, name: str | None = None) -> str:
         names = list(self.all())
         if not names:
             return "No table is open. Open one: %snapshot open PATH as NAME."
-        near = get_close_matches(wanted, names, 1) if wanted else []
+        near = get_close_matches(name, names, 1) if name else []
         return f"{f'Did you mean {near[0]}? ' if near else ''}Open: {', '.join(names)}."

@@ -32,7 +32,7 @@ def expand(text: str, variables: Mapping[str, object]) -> str:
     `{{x}}` and `$$x` stand for `{x}` and `$x`. A list of texts becomes `a,b`, a time ISO 8601, an open table
     its name. An error raised by an expression of known variables is the user's own, and is not caught.
     """
-    return _PATTERN.sub(lambda found: _replacement(found, variables), text)
+    return _PATTERN.sub(lambda match: _replacement(match, variables), text)
 
 
 def dict_variables(variables: Mapping[str, object]) -> list[str]:
@@ -61,15 +61,15 @@ def value_of_name(text: str, variables: Mapping[str, object]) -> str | None:
     return str(value.ref) if isinstance(value, Snapshot) and value.ref is not None else None
 
 
-def _replacement(found: re.Match[str], variables: Mapping[str, object]) -> str:
-    if found["kept"] is not None:
-        return f"{{{found['kept']}}}"
-    if found["escaped"] is not None:
-        return f"${found['escaped']}"
-    expression = found["expression"]
+def _replacement(match: re.Match[str], variables: Mapping[str, object]) -> str:
+    if match["kept"] is not None:
+        return f"{{{match['kept']}}}"
+    if match["escaped"] is not None:
+        return f"${match['escaped']}"
+    expression = match["expression"]
     if expression is not None:
-        return _evaluated(expression, variables) if _is_of_variables(expression, variables) else found.group()
-    return _dotted(found["name"], variables) or found.group()
+        return _evaluated(expression, variables) if _is_of_variables(expression, variables) else match.group()
+    return _dotted(match["name"], variables) or match.group()
 
 
 def _is_of_variables(expression: str, variables: Mapping[str, object]) -> bool:

@@ -85,13 +85,13 @@ def _file_track(row: Mapping[str, Any], versions: Sequence[int], missing: Collec
     path, removed, added = str(row["path"]), row["removed_version"], row["added_version"] or row["first_version"]
     last = len(versions) if removed is None else bisect_left(versions, removed)
     end = "live at the newest version" if removed is None else f"removed at version {removed}"
-    what = f"{counted(row['rows'], 'row')}, {size(row['size_bytes'])}"
+    contents = f"{counted(row['rows'], 'row')}, {size(row['size_bytes'])}"
     lost = ", the file is missing" if path in missing else ""
     span = Span(
         first=bisect_left(versions, row["first_version"]),
         last=last - 1,
         group=("live" if removed is None else "removed") + (", missing" if lost else ""),
-        hover=f"{path}: {what}, since version {added}, {end}{lost}",
+        hover=f"{path}: {contents}, since version {added}, {end}{lost}",
     )
     name = path.rpartition("/")[2].partition(".")[0] or path
     return Track(label=cut(name, _LONGEST_LABEL, middle=True), spans=(span,))

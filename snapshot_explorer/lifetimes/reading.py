@@ -234,14 +234,14 @@ def _with_later_changes(
     """Return lifetimes extended by the versions after the known ones, from their changes."""
     number = FIRST_COMMITS
     while rest:
-        some, rest = rest[:number], rest[number:]
-        _, times, changes = _changes(source, some) if read is None else read
+        batch, rest = rest[:number], rest[number:]
+        _, times, changes = _changes(source, batch) if read is None else read
         read = None
-        lifetimes = lifetimes.extended(some, times, changes)
-        reading.advance(len(some))
+        lifetimes = lifetimes.extended(batch, times, changes)
+        reading.advance(len(batch))
         # Each step also takes time for the live files. With this many changes, it is small in proportion.
-        count = max(COMMITS_AT_ONCE, len(lifetimes)) * len(some) // max(1, len(changes))
-        number = min(max(1, count), _FASTER * len(some))
+        count = max(COMMITS_AT_ONCE, len(lifetimes)) * len(batch) // max(1, len(changes))
+        number = min(max(1, count), _FASTER * len(batch))
     return lifetimes
 
 

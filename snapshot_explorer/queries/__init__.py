@@ -161,9 +161,9 @@ def _readings(parsed: _Query, required: Mapping[str, duckdb_sql.RequiredRows]) -
     """Return the snapshots whose rows are read, not only counted."""
     named = {name(number): item for number, item in enumerate(parsed.sources)}
     return [
-        Reading(table=named[relation].written, snapshot=named[relation].snapshot, where=what.where, limit=what.limit)
-        for relation, what in required.items()
-        if what.columns
+        Reading(table=named[relation].written, snapshot=named[relation].snapshot, where=rows.where, limit=rows.limit)
+        for relation, rows in required.items()
+        if rows.columns
     ]
 
 
@@ -232,9 +232,9 @@ class _Query:
         for reference in references(text, parsed_tokens, tables, datetime.now(UTC)):
             table = tables[reference.table]
             if not hasattr(table, "at"):
-                what = type(table).__name__
+                type_name = type(table).__name__
                 raise InvalidArgumentError(
-                    f"{reference.table} must be a table, got {what}. Open it with open_table(PATH)."
+                    f"{reference.table} must be a table, got {type_name}. Open it with open_table(PATH)."
                 )
             snapshot = _snapshot(table, reference, newest)
             key = (id(table), snapshot.branch, snapshot.version)

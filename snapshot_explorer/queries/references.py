@@ -132,9 +132,9 @@ class _Walk:
             first = self.tokens[min(self.at, len(self.tokens) - 1)]
             self._refuse(first, first.text[:40])
 
-    def _refuse(self, token: Token, what: str) -> None:
+    def _refuse(self, token: Token, verb: str) -> None:
         raise InvalidArgumentError(
-            f"{what}{position_of(self.query, token.start)} is refused: queries are read-only. Begin with SELECT, WITH, "
+            f"{verb}{position_of(self.query, token.start)} is refused: queries are read-only. Begin with SELECT, WITH, "
             "VALUES, FROM, EXPLAIN or DESCRIBE."
         )
 

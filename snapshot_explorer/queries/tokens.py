@@ -82,9 +82,9 @@ def _token(text: str, at: int) -> Token:
         raise InvalidArgumentError(f"The query cannot be read{position_of(text, at)}.")
     group: Kind = next(name for name in ("space", "comment", "text", "name", "number", "word", "sign") if match[name])
     if group == "sign" and match.group() in _OPENERS:
-        what = _OPENERS[match.group()]
+        opened = _OPENERS[match.group()]
         raise InvalidArgumentError(
-            f"A {what} is opened{position_of(text, at)}, but never closed. Close it with {match.group()}; "
+            f"A {opened} is opened{position_of(text, at)}, but never closed. Close it with {match.group()}; "
             f"within it, write this sign twice."
         )
     return Token(group, match.group(), at)

@@ -67,8 +67,8 @@ def parse_ref(
 def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]:
     """Return the two refs of `A..B`. A missing side is earliest or latest. Reads nothing."""
     if not isinstance(text, str) or len(text) > 2 * _LONGEST:
-        what = brief_repr(text) if isinstance(text, str) else f"A value of type {type(text).__name__}"
-        raise InvalidRefError(f"{what} is not a range of versions. Write two refs, such as 3..17 or 17..latest.")
+        description = brief_repr(text) if isinstance(text, str) else f"A value of type {type(text).__name__}"
+        raise InvalidRefError(f"{description} is not a range of versions. Write two refs, such as 3..17 or 17..latest.")
     # Dots inside a quoted name do not separate refs.
     bare = re.sub(r'(?i:tag|branch): *"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
     runs = [run.span() for run in re.finditer(r"\.{2,}", bare)]

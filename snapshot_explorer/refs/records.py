@@ -150,14 +150,14 @@ def _spelled_name(name: str) -> str:
     return name if plain and not name.endswith(".") else quote_name(name)
 
 
-def _check_name(name: str, what: str) -> None:
+def _check_name(name: str, noun: str) -> None:
     if not 0 < len(name) <= LONGEST_NAME:
-        raise InvalidRefError(f"A {what} name must have 1 to {LONGEST_NAME} characters, got {len(name)}. {EXAMPLES}")
+        raise InvalidRefError(f"A {noun} name must have 1 to {LONGEST_NAME} characters, got {len(name)}. {EXAMPLES}")
 
 
-def _check_number(number: int, what: str) -> None:
+def _check_number(number: int, noun: str) -> None:
     if not 0 <= number <= _MAX_NUMBER:
-        raise InvalidRefError(f"{brief_repr(number)} is not a valid {what}: it must be 0 to {_MAX_NUMBER}. {EXAMPLES}")
+        raise InvalidRefError(f"{brief_repr(number)} is not a valid {noun}: it must be 0 to {_MAX_NUMBER}. {EXAMPLES}")
 
 
 EXAMPLES = "Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, branch:dev, @2026-11-01 or @2h."

@@ -197,8 +197,8 @@ def _unknown_tag_error(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundErr
     near = difflib.get_close_matches(ref.name, tags, n=3, cutoff=0.5)
     advice = f"Did you mean {' or '.join(str(Tag(name=name)) for name in near)}?" if near else "Use one of them."
     names = sorted(tags)
-    some = ", ".join(names[:10]) + (f" and {len(names) - 10:,} more" if len(names) > 10 else "")  # noqa: PLR2004 - a line
-    return SnapshotNotFoundError(f"Tag {ref.name!r} does not exist. Tags: {some}. {advice}")
+    examples = ", ".join(names[:10]) + (f" and {len(names) - 10:,} more" if len(names) > 10 else "")  # noqa: PLR2004 - a line
+    return SnapshotNotFoundError(f"Tag {ref.name!r} does not exist. Tags: {examples}. {advice}")
 
 
 def _resolve_time(ref: AsOf, history: History) -> int:
@@ -271,14 +271,14 @@ def _check_complete(first: int, last: int, listing: Listing) -> None:
     if missing is None:
         return
     existing = listing.between(first, last)
-    some = ", ".join(map(str, existing[:_SHOWN])) + (", ..." if len(existing) > _SHOWN else "")
+    examples = ", ".join(map(str, existing[:_SHOWN])) + (", ..." if len(existing) > _SHOWN else "")
     # The version before version 0 has no number.
     start = first if first >= 0 else "earliest^"
     begin = _complete_from(existing, last, listing)
     advice = f"Use {begin}..{last}" if begin < last else "Use a range without it, or compare the two versions"
     raise SnapshotNotFoundError(
         f"Version {missing} of {start}..{last} does not exist or has expired. "
-        f"Available versions in this range: {some or 'none'}. {advice}."
+        f"Available versions in this range: {examples or 'none'}. {advice}."
     )
 
 

@@ -112,10 +112,10 @@ def _predicate(text: str) -> str:
 def _unwrapped(text: str) -> str:
     """Return a predicate without the parentheses around all of it."""
     depth = 0
-    for place, letter in enumerate(text):
+    for index, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
         if depth == 0:
-            return text[1:-1] if letter == ")" and place == len(text) - 1 and text[0] == "(" else text
+            return text[1:-1] if letter == ")" and index == len(text) - 1 and text[0] == "(" else text
     return text
 
 

@@ -78,8 +78,8 @@ def _caption(shown: int, total: int) -> str:
     """Return the caption of the lower bars, with the number of those that are not drawn."""
     if not total:
         return "no partition differs"
-    some = f"; the {shown} of {total:,} partitions and buckets that differ most" if shown < total else ""
-    return f"files removed (left) and added (right) by partition{some}"
+    note = f"; the {shown} of {total:,} partitions and buckets that differ most" if shown < total else ""
+    return f"files removed (left) and added (right) by partition{note}"
 
 
 def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:

@@ -266,7 +266,7 @@ def shades(first: np.ndarray, last: np.ndarray, *, name: str, colour: str, patte
 
 
 def _faded(colour: str, opacity: float) -> str:
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
 
 

@@ -35,9 +35,9 @@ class HeatMap:
     note: str = ""
     """What is not drawn; empty if all is."""
 
-    def column(self, place: int) -> str:
+    def column(self, index: int) -> str:
         """Return the versions of a column as text."""
-        first, last = self.versions[2 * place : 2 * place + 2]
+        first, last = self.versions[2 * index : 2 * index + 2]
         return f"version {first}" if first == last else f"versions {first} to {last}"
 
     @property
@@ -64,7 +64,7 @@ def heat_map_content(heat: HeatMap) -> dict[str, Any]:
     return {
         "count": columns,
         "labels": list(heat.labels),
-        "ticks": [[place, str(heat.versions[2 * place])] for place in ticks],
+        "ticks": [[index, str(heat.versions[2 * index])] for index in ticks],
         "cells": [
             [
                 row,
@@ -92,7 +92,7 @@ def heat_map_figure(heat: HeatMap) -> go.Figure:
             z=np.where(heat.numbers > 0, heat.shades(), np.nan),
             zmin=0,
             zmax=1,
-            customdata=np.dstack([texts, np.tile([heat.column(place) for place in range(columns)], (rows, 1))]),
+            customdata=np.dstack([texts, np.tile([heat.column(index) for index in range(columns)], (rows, 1))]),
             colorscale=[[0, "rgba(0,114,178,0)"], [1, "rgba(0,114,178,1)"]],
             colorbar={
                 "title": {"text": heat.unit},

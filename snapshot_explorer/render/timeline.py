@@ -156,10 +156,10 @@ def timeline(  # noqa: PLR0913 - what is drawn in one figure
     rows = with_marks(_with_branches(commits, branches or {}), anomalies)
     newest_first = rows.sort_by([("version", "descending")])
     history = History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), _measure(y))
-    some = total if total is not None and total > len(commits) else None
+    log_length = total if total is not None and total > len(commits) else None
     grid = commit_table(newest_first, history.y, total)
     drawing = Drawing(title=title, parts=(*map(Line, notes), grid, *listed_rules(newest_first)))
-    return Picture(drawing, lambda: _figure(history, heading or title, some, notes))
+    return Picture(drawing, lambda: _figure(history, heading or title, log_length, notes))
 
 
 def _measure(y: str) -> Measure:
@@ -467,7 +467,7 @@ def _jumps(history: History) -> Iterator[go.Scatter | go.Scattergl]:
         mode="markers",
         marker={"symbol": "diamond", "size": 9, "color": VERMILLION, "line": {"width": 1, "color": INK}},
         name="jump",
-        customdata=["<br>".join(map(escaped, rule_lines(some))) for some in rules] if history.is_long else None,
+        customdata=["<br>".join(map(escaped, rule_lines(names))) for names in rules] if history.is_long else None,
         hovertemplate="version %{x}<br>%{customdata}<extra></extra>" if history.is_long else None,
         hoverinfo=None if history.is_long else "skip",
     )

@@ -219,7 +219,7 @@ def tracks_content(tracks: Tracks) -> dict[str, Any]:
 
 def _version_axis(tracks: Tracks) -> tuple[list[list[object]], Callable[[Any], Any]]:
     """Return the ticks of the axis, and what returns the place of a version on it."""
-    return [[index, str(tracks.versions[index])] for index in tracks.ticks()], lambda place: place
+    return [[index, str(tracks.versions[index])] for index in tracks.ticks()], lambda position: position
 
 
 def _time_axis(tracks: Tracks) -> tuple[list[list[object]], Callable[[Any], Any]]:
@@ -227,7 +227,7 @@ def _time_axis(tracks: Tracks) -> tuple[list[list[object]], Callable[[Any], Any]
     times: list[Any] = [end for track in tracks.tracks for span in track.spans for end in (span.first, span.last)]
     times += [mark.place for track in tracks.tracks for mark in track.marks]
     if not times:
-        return [], lambda place: place
+        return [], lambda position: position
     first, last = tracks.period or (min(times), max(times))
     step = max((last - first) / _TIMED_PLACES, timedelta(microseconds=1))
     shares = (0, 1 / 3, 2 / 3, 1) if last > first else (0,)
@@ -287,9 +287,9 @@ def _axis(tracks: Tracks) -> dict[str, object]:
     )
 
 
-def _shown(place: int | datetime) -> int | datetime:
+def _shown(position: int | datetime) -> int | datetime:
     """Return a place as plotly accepts it: times without their zone, since it shows all in that of the browser."""
-    return place.replace(tzinfo=None) if isinstance(place, datetime) else place
+    return position.replace(tzinfo=None) if isinstance(position, datetime) else position
 
 
 def _stripes(tracks: Tracks) -> Iterator[go.Scatter]:

@@ -212,7 +212,7 @@ def _named(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tup
         unread += twin.unread
         parts.append(twin.paths)
         under_way.append(twin.under_way)
-    paths, running = (pa.chunked_array(some, pa.string()).combine_chunks() for some in (parts, under_way))
+    paths, running = (pa.chunked_array(chunks, pa.string()).combine_chunks() for chunks in (parts, under_way))
     return replace(named, paths=paths, under_way=running, unread=tuple(unread)), notes
 
 

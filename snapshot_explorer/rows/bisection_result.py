@@ -33,15 +33,15 @@ class Reading:
     """Whether each file is read once for all versions, instead of loading some versions."""
 
     def __str__(self) -> str:
-        what = "what the function reads" if self.columns is None else ", ".join(self.columns) or "no column"
+        values = "what the function reads" if self.columns is None else ", ".join(self.columns) or "no column"
         files = f"{counted(self.files, 'file')} ({size(self.size_bytes)} in all columns)"
         versions = counted(self.versions, "version")
         if self.single_pass:
             return (
-                f"Evaluating {versions} in a single pass: {what} of {files}, each read once, which is "
+                f"Evaluating {versions} in a single pass: {values} of {files}, each read once, which is "
                 f"less than {counted(self.loads, 'load')}."
             )
-        loads = f"{counted(self.loads, 'load')} of {what}" + (", each" if self.loads > 1 else ",")
+        loads = f"{counted(self.loads, 'load')} of {values}" + (", each" if self.loads > 1 else ",")
         return f"Bisecting {versions}: at most {loads} of about {files}."
 
 

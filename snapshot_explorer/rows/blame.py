@@ -184,8 +184,8 @@ class _Reader:
         at_once = 1 if storage.is_local else _AT_ONCE
         before: _State | None = None
         for begin in range(0, len(numbers), at_once):
-            some = numbers[begin : begin + at_once]
-            states = storage.together(*(partial(self._state_or_error, number) for number in some))
+            batch = numbers[begin : begin + at_once]
+            states = storage.together(*(partial(self._state_or_error, number) for number in batch))
             pairs = list(zip([before, *states[:-1]], states, strict=True))
             results = storage.together(*(partial(self._compared_or_error, *pair) for pair in pairs))
             for (assumed, after), changes in zip(pairs, results, strict=True):

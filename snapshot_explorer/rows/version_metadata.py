@@ -167,8 +167,8 @@ class MetadataCondition:
             return pa.nulls(len(rows), field.type)
         if name == "null_count":
             return nulls[field.name]
-        some = pc.if_else(pc.equal(rows, 0), pa.scalar(None, pa.int64()), rows)
-        return pc.divide(nulls[field.name].cast(pa.float64()), some.cast(pa.float64()))
+        divisor = pc.if_else(pc.equal(rows, 0), pa.scalar(None, pa.int64()), rows)
+        return pc.divide(nulls[field.name].cast(pa.float64()), divisor.cast(pa.float64()))
 
 
 def metadata_condition(text: str, columns: pa.Schema) -> MetadataCondition:

@@ -75,8 +75,8 @@ def test_progress_is_an_output_that_is_moved_on_and_taken_away(shell):
     published = shell.ip.display_pub = CapturingDisplayPublisher()
     shown = CellProgress(shell.ip)
 
-    shown.show(Progress(what="Counting <sheep>", done=1, total=3, seconds=2))
-    shown.show(Progress(what="Counting <sheep>", done=5, total=3, seconds=3))
+    shown.show(Progress(title="Counting <sheep>", done=1, total=3, seconds=2))
+    shown.show(Progress(title="Counting <sheep>", done=5, total=3, seconds=3))
     shown.clear()
 
     first, bar, moved, gone = published.outputs
@@ -91,7 +91,7 @@ def test_progress_is_an_output_that_is_moved_on_and_taken_away(shell):
 def test_work_of_unknown_length_has_a_bar_without_an_end(shell):
     published = shell.ip.display_pub = CapturingDisplayPublisher()
 
-    CellProgress(shell.ip).show(Progress(what="Counting", done=1, total=None, seconds=2))
+    CellProgress(shell.ip).show(Progress(title="Counting", done=1, total=None, seconds=2))
 
     assert "<progress aria-label" in published.outputs[1]["data"]["text/html"]
 

@@ -155,8 +155,8 @@ def test_a_shorter_line_covers_a_longer_one():
     stream = io.StringIO()
     line = TerminalLine(stream)
 
-    line.show(progress.Progress(what="A long name", done=1, total=None, seconds=0))
-    line.show(progress.Progress(what="Short", done=1, total=None, seconds=0))
+    line.show(progress.Progress(title="A long name", done=1, total=None, seconds=0))
+    line.show(progress.Progress(title="Short", done=1, total=None, seconds=0))
 
     assert stream.getvalue() == "\rA long name: 1, 0 s\rShort: 1, 0 s      "
 
@@ -180,5 +180,5 @@ def test_nobody_listens_after_show_progress(impatient):
 
 
 def test_a_share_is_never_more_than_all():
-    assert progress.Progress(what="", done=5, total=4, seconds=0).share == 1.0
-    assert progress.Progress(what="", done=5, total=0, seconds=0).share is None
+    assert progress.Progress(title="", done=5, total=4, seconds=0).share == 1.0
+    assert progress.Progress(title="", done=5, total=0, seconds=0).share is None

@@ -72,7 +72,7 @@ def test_long_work_tells_how_far_it_has_come(orders, monkeypatch):
 
     class Heard:
         def show(self, one):
-            said.append((one.what, one.done, one.total))
+            said.append((one.title, one.done, one.total))
 
         def clear(self):
             said.append(None)

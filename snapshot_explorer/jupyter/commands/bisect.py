@@ -11,14 +11,14 @@ def _bisect(invocation: Invocation) -> Bisection | Frame:
     arguments = invocation.arguments
     _, table = invocation.table()
     condition = condition_of(invocation, table)
-    found = table.bisect(
+    bisection = table.bisect(
         condition,
         arguments.get("good"),
         arguments.get("bad"),
         announce=lambda reading: invocation.show_line(str(reading)),
         every=arguments.has("all"),
     )
-    return found.changes if arguments.has("all") else found
+    return bisection.changes if arguments.has("all") else bisection
 
 
 BISECT = Command(

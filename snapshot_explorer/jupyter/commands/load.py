@@ -46,8 +46,8 @@ def _load(invocation: Invocation) -> object:
 
 
 def _loads_decimals(snapshot: Snapshot, columns: list[str] | None) -> bool:
-    found = decimal_columns(snapshot.arrow_schema)
-    return bool(found) if columns is None else not set(found).isdisjoint(columns)
+    decimals = decimal_columns(snapshot.arrow_schema)
+    return bool(decimals) if columns is None else not set(decimals).isdisjoint(columns)
 
 
 def _column_names(invocation: Invocation, snapshot: Snapshot) -> list[str] | None:

@@ -268,8 +268,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             TimeoutError: It takes longer.
             InvalidArgumentError: `seconds` is not a number, 0 or more.
         """
-        given: object = seconds
-        if not (isinstance(given, int | float) and given >= 0):  # which NaN is not
+        limit: object = seconds
+        if not (isinstance(limit, int | float) and limit >= 0):  # which NaN is not
             raise InvalidArgumentError(f"seconds must be a number, 0 or more, got {seconds!r}.")
         if not self._work.wait(seconds):
             raise TimeoutError(f"The explorer still reads after {seconds:g} seconds. Wait again, or press Cancel.")
@@ -278,10 +278,10 @@ class Explorer(_Unsent, anywidget.AnyWidget):
     def refresh(self) -> None:
         """Read the log and the current view again; on failure, keep the cached ones."""
 
-        def take(found: tuple[Snapshot, Log]) -> None:
+        def take(answer: tuple[Snapshot, Log]) -> None:
             self._cache.forget()
             self._views.forget()
-            self._newest, log = found
+            self._newest, log = answer
             self._follow_errors.clear()
             self.problem = ""
             self._show_log(log)
@@ -310,8 +310,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             is_known = before is not None and version in before.versions
             return version, None if is_known else read_log(self.table, before), self.table.time_note(ref) or ""
 
-        def take(found: tuple[int | None, Log | None, str]) -> None:
-            version, log, note = found
+        def take(answer: tuple[int | None, Log | None, str]) -> None:
+            version, log, note = answer
             if log is not None:
                 self._show_log(log)
             self._set_marker(marker, version)
@@ -508,18 +508,18 @@ class Explorer(_Unsent, anywidget.AnyWidget):
 
     def _sort_rows(self, how: dict[str, Any]) -> None:
         """Sort the rows of B by a column of the grid; by none without a place."""
-        result, place = self.views["data"].result, how.get("sort")
+        result, index = self.views["data"].result, how.get("sort")
         names = [] if result is None or result.grid is None else result.grid.rows.column_names
         with self.state.hold_trait_notifications():
-            self.state.sort = names[place] if type(place) is int and 0 <= place < len(names) else ""
+            self.state.sort = names[index] if type(index) is int and 0 <= index < len(names) else ""
             self.state.sort_descending = how.get("descending") is True
 
     def _show_columns(self, places: object) -> None:
         """Show the columns at these places of those that the page offers; all for none."""
         result = self.views["data"].result
         names = [] if result is None else [name for name, _, _ in result.columns]
-        if isinstance(places, list) and all(type(place) is int and 0 <= place < len(names) for place in places):
-            self.state.columns = [names[place] for place in places]
+        if isinstance(places, list) and all(type(index) is int and 0 <= index < len(names) for index in places):
+            self.state.columns = [names[index] for index in places]
 
     def _fail_rows(self, sentence: str) -> None:
         self.state.note = sentence
@@ -589,10 +589,10 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         state, log = self.state, self._log
         if log is None or state.commits is not log.commits:
             return  # about to be known
-        what = (*state.values("measure", "window", *FILTERS), id(state.commits), *self._facts.key)
+        drawn = (*state.values("measure", "window", *FILTERS), id(state.commits), *self._facts.key)
         with self.hold_sync():
-            if self._drawn != what:
-                self._drawn = what
+            if self._drawn != drawn:
+                self._drawn = drawn
                 self._draw_commits(log)
             versions = self._shown["version"].to_pylist()
             self.a, self.b = (str(at) if at in versions else "" for at in (state.a, state.b))
@@ -706,8 +706,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             return
         before, known = self._log, self._newest
 
-        def take(found: tuple[Snapshot, Log | None]) -> None:
-            self._newest, log = found
+        def take(answer: tuple[Snapshot, Log | None]) -> None:
+            self._newest, log = answer
             if self._follow_errors.clear():
                 self._send_page()
             if log is not None:
@@ -743,11 +743,11 @@ class Explorer(_Unsent, anywidget.AnyWidget):
     def _read_older(self, run: Callable[[], Log]) -> None:
         """Read the commits that the first picture did not need."""
 
-        def take(found: Log) -> None:
-            if self._log is not None and self._log.listing != found.listing:
-                self._read_older(partial(read_log, self.table, found))  # it has grown meanwhile
+        def take(longer: Log) -> None:
+            if self._log is not None and self._log.listing != longer.listing:
+                self._read_older(partial(read_log, self.table, longer))  # it has grown meanwhile
             else:
-                self._show_log(found)
+                self._show_log(longer)
 
         self._work.start("older", Job(run=run, done=take, failed=self._fail_head))
 
@@ -757,9 +757,9 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         if path == "" or (result is not None and path in {value for _, value in result.choices}):
             self.state.manifest = path
 
-    def _save(self, what: object) -> None:
+    def _save(self, request: object) -> None:
         """Send the rows of a grid to the page, as a file to save."""
-        match what:
+        match request:
             case [str(place), str(file_format)] if place in self.views and file_format in FILE_FORMATS:
                 rows = self.views[place].grid.arranged_rows()
             case _:
@@ -774,9 +774,9 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         name = re.sub(r"[^\w.-]+", "_", f"{self.table.name}_{place}_{self.state.b}")
         self.send({"save": f"{name}.{file_format}"}, [content])
 
-    def _row_opened(self, what: Opens, choice: str) -> None:
+    def _row_opened(self, opens: Opens, choice: str) -> None:
         """Open what a row that was clicked contains: a condition or a version."""
-        if what == "blame":
+        if opens == "blame":
             self.state.rows_where = choice
         else:
             self._set_marker("b", int(choice))

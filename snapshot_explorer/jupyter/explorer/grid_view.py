@@ -91,10 +91,10 @@ class GridView:
 
     def reader(self, message: dict[str, Any]) -> Callable[[], object] | None:
         """Return what reads the rows that a page needs; None if they are in memory."""
-        place, rows = message.get("need"), self._rows
-        if rows is None or rows.read is None or not _is_place(place) or place >= (rows.total or 0):
+        index, rows = message.get("need"), self._rows
+        if rows is None or rows.read is None or not _is_place(index) or index >= (rows.total or 0):
             return None
-        start, parts = place - place % rows.part, self._parts
+        start, parts = index - index % rows.part, self._parts
         return None if start in parts else partial(_keep, parts, start, rows.read)
 
     def receive(self, message: object) -> dict[str, Any] | None:
@@ -108,8 +108,8 @@ class GridView:
             return None
         start, how, row, cell = (message.get(name) for name in ("need", "arrange", "open", "inspect"))
         if _is_place(start):
-            part, place = self._part_of(start)
-            return {"page": page_of(part, self._order, place) | {"start": start}} if part is not None else None
+            part, index = self._part_of(start)
+            return {"page": page_of(part, self._order, index) | {"start": start}} if part is not None else None
         if isinstance(how, dict):
             self.arrange(self._requested(how))
         elif _is_place(row):
@@ -129,10 +129,10 @@ class GridView:
     def _inspected(self, cell: list[Any]) -> dict[str, Any] | None:
         match cell:
             case [row, column] if _is_place(row) and _is_place(column):
-                part, place = self._part_of(row)
-                place = place if self._order is None or place >= len(self._order) else int(self._order[place])
-                if part is not None and place < len(part.rows) and column < len(part.columns):
-                    return {"value": {"row": row, "column": column, "text": full_text(part.rows, place, column)}}
+                part, index = self._part_of(row)
+                index = index if self._order is None or index >= len(self._order) else int(self._order[index])
+                if part is not None and index < len(part.rows) and column < len(part.columns):
+                    return {"value": {"row": row, "column": column, "text": full_text(part.rows, index, column)}}
         return None
 
     def _requested(self, how: dict[str, Any]) -> Arrangement:
@@ -148,19 +148,19 @@ class GridView:
         )
 
     def _open(self, row: int) -> None:
-        (rows, place), order = self._part_of(row), self._order
+        (rows, index), order = self._part_of(row), self._order
         if rows is None or rows.opens is None or self._opened is None:
             return
-        if place >= (len(rows.rows) if order is None else len(order)):
+        if index >= (len(rows.rows) if order is None else len(order)):
             return
-        if choice := rows.choose(place if order is None else int(order[place])):
+        if choice := rows.choose(index if order is None else int(order[index])):
             self._opened(rows.opens, choice)
 
 
 def _keep(parts: dict[int, GridRows], start: int, read: Callable[[int], GridRows]) -> None:
     """Read a part of rows, and keep it with a few others."""
     parts[start] = read(start)
-    for old in [place for place in parts if place not in (0, start)][:-_PARTS]:
+    for old in [index for index in parts if index not in (0, start)][:-_PARTS]:
         del parts[old]
 
 

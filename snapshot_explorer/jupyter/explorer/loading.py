@@ -53,8 +53,8 @@ class Loader:
             )
             return
 
-        def take(found: tuple[Cost, Any]) -> None:
-            cost, loaded = found
+        def take(answer: tuple[Cost, Any]) -> None:
+            cost, loaded = answer
             if loaded is None:
                 much = f"This reads {cost}. Set At most, or press again to read all of it."
                 self._ask_to_confirm(request, confirmed | {_READ}, much)

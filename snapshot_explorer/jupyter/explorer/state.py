@@ -154,8 +154,8 @@ class ExplorerState(HasTraits):
             first, last = self.window
             version = commits["version"]
             commits = commits.filter(pc.and_(pc.greater_equal(version, first), pc.less_equal(version, last)))
-        found = self.passing(commits)
-        return self.with_recorded_times(found) if self.recorded_times and self.with_recorded_times else found
+        passing = self.passing(commits)
+        return self.with_recorded_times(passing) if self.recorded_times and self.with_recorded_times else passing
 
     def passing(self, commits: pa.Table) -> pa.Table:
         """Return those of the COMMITS that pass the filters."""
@@ -176,13 +176,13 @@ class ExplorerState(HasTraits):
     def history_call(self) -> str:
         """Return the call of `Table.history` that returns the commits shown."""
         is_all = self.window in (None, (*self.versions[:1], *self.versions[-1:]))
-        given = [] if is_all else [repr("{}..{}".format(*self.window))]
+        arguments = [] if is_all else [repr("{}..{}".format(*self.window))]
         filters = {name: getattr(self, name) for name in ("kind", "operation", "user", "text")}
         filters |= {name: _spelled(text) for name in ("since", "until") if (text := getattr(self, name))}
-        given += [f"{name}={value!r}" for name, value in filters.items() if value]
-        given += [] if self.maintenance or self.kind in MAINTENANCE_KINDS else ["maintenance=False"]
-        given += ["recorded_times=True"] if self.recorded_times else []
-        return f"history({', '.join(given)})"
+        arguments += [f"{name}={value!r}" for name, value in filters.items() if value]
+        arguments += [] if self.maintenance or self.kind in MAINTENANCE_KINDS else ["maintenance=False"]
+        arguments += ["recorded_times=True"] if self.recorded_times else []
+        return f"history({', '.join(arguments)})"
 
     @property
     def before_b(self) -> int | None:
@@ -324,8 +324,8 @@ class ExplorerState(HasTraits):
 
     def values(self, *names: str) -> tuple[Any, ...]:
         """Return the values of traits in a form that can be compared and stored."""
-        found = (getattr(self, name) for name in names)
-        return tuple(tuple(value) if isinstance(value, list) else value for value in found)
+        traits = (getattr(self, name) for name in names)
+        return tuple(tuple(value) if isinstance(value, list) else value for value in traits)
 
 
 def _spelled(text: str) -> str:

@@ -61,14 +61,14 @@ def compared_parts(
     updated = np.flatnonzero(cells.any(axis=1))
     at_once = _rows_at_once(before.rows, after.rows)
     for side, kind, partners in ((before, _DELETED, left), (after, _INSERTED, right)):
-        for some in _runs(unmatched(len(side.hashes), partners), at_once):
-            kinds = np.full(len(some), kind, np.int8)
-            yield _part(_at(side.rows, some), kinds, _names(cells[:0], rest, len(some)))
-    for some in _runs(updated, at_once // 2 + 1):
-        sides = pa.concat_tables([_at(before.rows, left[some]), _at(after.rows, right[some])])
-        order = np.arange(2 * len(some)).reshape(2, -1).T.ravel()  # each before its update, then after it
-        kinds = np.tile(np.array([_BEFORE, _AFTER], np.int8), len(some))
-        yield _part(sides.take(pa.array(order)), kinds, _names(cells[some], rest, 0))
+        for indices in _runs(unmatched(len(side.hashes), partners), at_once):
+            kinds = np.full(len(indices), kind, np.int8)
+            yield _part(_at(side.rows, indices), kinds, _names(cells[:0], rest, len(indices)))
+    for indices in _runs(updated, at_once // 2 + 1):
+        sides = pa.concat_tables([_at(before.rows, left[indices]), _at(after.rows, right[indices])])
+        order = np.arange(2 * len(indices)).reshape(2, -1).T.ravel()  # each before its update, then after it
+        kinds = np.tile(np.array([_BEFORE, _AFTER], np.int8), len(indices))
+        yield _part(sides.take(pa.array(order)), kinds, _names(cells[indices], rest, 0))
 
 
 _PART_BYTES = 64 * 2**20
@@ -212,8 +212,8 @@ def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]
     fields = [schema.field(name) for name in chosen]
     nested = next((field for field in fields if pa.types.is_nested(field.type)), None)
     if not chosen or nested is not None:
-        what = "No column is named" if nested is None else f"The column {nested.name!r} is {nested.type}"
-        raise InvalidArgumentError(f"{what}. Name columns of plain types whose values divide the rows.")
+        problem = "No column is named" if nested is None else f"The column {nested.name!r} is {nested.type}"
+        raise InvalidArgumentError(f"{problem}. Name columns of plain types whose values divide the rows.")
     keys = [f"k{index}" for index in range(len(chosen))]
     known = pa.schema(
         [field.with_name(name) for field, name in zip(fields, keys, strict=True)]

@@ -71,9 +71,9 @@ class ComparisonRules:
         for index, name in enumerate(names):
             if name not in self.absolute and name not in self.relative:
                 continue
-            some = np.flatnonzero(cells[:, index])
-            old, new = (taken(side[name], at[some]) for side, at in zip((before, after), pairs, strict=True))
-            cells[some, index] = ~self._within(old, new, name)
+            differing = np.flatnonzero(cells[:, index])
+            old, new = (taken(side[name], at[differing]) for side, at in zip((before, after), pairs, strict=True))
+            cells[differing, index] = ~self._within(old, new, name)
 
     def _within(self, old: pa.Array, new: pa.Array, name: str) -> npt.NDArray[np.bool_]:
         both = np.asarray(pc.and_(old.is_valid(), new.is_valid()))
@@ -155,8 +155,8 @@ def _by_column(
         if name not in schema.names:
             raise unknown_column(str(name), schema.names, where=f" in {argument}")
         if name not in numbers:
-            what = "is part of the key" if name in key else f"is {schema.field(name).type}"
-            raise InvalidArgumentError(f"{argument} names the column {name!r}, which {what}. Name columns of numbers.")
+            fault = "is part of the key" if name in key else f"is {schema.field(name).type}"
+            raise InvalidArgumentError(f"{argument} names the column {name!r}, which {fault}. Name columns of numbers.")
     return {name: _checked(value, argument) for name, value in tolerance.items()}
 
 

@@ -158,9 +158,9 @@ def repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
     suspects = np.flatnonzero(among(rows.hashes, ordered[again]))
     seen: set[str] = set()
     for start in range(0, len(suspects), _AT_ONCE):
-        some = suspects[start : start + _AT_ONCE]
+        batch = suspects[start : start + _AT_ONCE]
         for index, key in zip(
-            some.tolist(), exact_keys([taken(rows.rows[column], some) for column in columns]), strict=True
+            batch.tolist(), exact_keys([taken(rows.rows[column], batch) for column in columns]), strict=True
         ):
             if key in seen:
                 return int(index)

@@ -76,11 +76,11 @@ class SplitRows:
     def _flush(self, files: "_BucketFiles", side: int) -> None:
         parts = self._parts[side]
         while parts:
-            some, size = [], 0
+            batch, size = [], 0
             while parts and size <= _BUFFERED_BYTES:
-                some.append(parts.pop())
-                size += some[-1][1].nbytes
-            files.write(side, *_joined(self._schema, some))
+                batch.append(parts.pop())
+                size += batch[-1][1].nbytes
+            files.write(side, *_joined(self._schema, batch))
         self._held[side] = 0
 
     def pairs(self) -> Iterator[tuple[HashedRows, HashedRows]]:

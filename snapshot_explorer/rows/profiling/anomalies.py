@@ -100,8 +100,8 @@ def jumps(
     """
     parts: list[pa.Table] = [frames.no_rows(frames.ANOMALIES)]
     with np.errstate(invalid="ignore", over="ignore"):  # values may be infinite, and the distance of the largest is
-        for some in _batches(_every_series(totals, columns, rules), _AT_ONCE // rules.window):
-            parts += _marked(some, rules)
+        for batch in _batches(_every_series(totals, columns, rules), _AT_ONCE // rules.window):
+            parts += _marked(batch, rules)
     return _with_gaps(pa.concat_tables(parts).sort_by([("version", "ascending")]), gaps)
 
 
@@ -260,10 +260,10 @@ def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
 
 def _rule(series: _Series, rules: AnomalyRules, *, change: float, usual: float, smallest: float) -> str:
     measure = series.measure.replace("null_rate", "null rate")
-    what = measure if series.column is None else f"{measure} of {visible(series.column)}"
+    subject = measure if series.column is None else f"{measure} of {visible(series.column)}"
     of = f", {series.share * 100:g} % {series.of} before" if series.of else ""
     return (
-        f"{what} changed by {_amount(series, change, sign='+')}: more than {rules.factor:g} times "
+        f"{subject} changed by {_amount(series, change, sign='+')}: more than {rules.factor:g} times "
         f"{_amount(series, usual)}, the usual change of the {rules.window} versions before, and at least "
         f"{_amount(series, smallest)}{of}"
     )

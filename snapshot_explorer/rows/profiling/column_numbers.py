@@ -77,13 +77,13 @@ class FileRanges:
         limit = max(1, _AT_ONCE // max(1, len(self.first), self.count))
         for dtype, alike in by_type.items():
             for begin in range(0, len(alike), limit):
-                some = alike[begin : begin + limit]
-                nulls, is_empty = self._nulls(some)
+                batch = alike[begin : begin + limit]
+                nulls, is_empty = self._nulls(batch)
                 minimum, maximum = (
-                    self._extremes(self._together(values, some), is_empty, dtype, is_maximum=is_maximum)
+                    self._extremes(self._together(values, batch), is_empty, dtype, is_maximum=is_maximum)
                     for values, is_maximum in ((self.bounds.lower, False), (self.bounds.upper, True))
                 )
-                for index, column in enumerate(some):
+                for index, column in enumerate(batch):
                     of_column = (part.slice(index * self.count, self.count) for part in (nulls, minimum, maximum))
                     yield column, Numbers(*of_column)
 
@@ -103,13 +103,13 @@ class FileRanges:
         has_rows = _mask(self.bounds.rows.is_valid())[:, None]
         is_null = known & has_rows & (nulls == rows)
         # How many of the deleted rows were null is known only if all values are null, or none.
-        some = _mask(self.deleted.is_valid())[:, None] & (nulls > 0) & ~is_null
+        has_deletions = _mask(self.deleted.is_valid())[:, None] & (nulls > 0) & ~is_null
         counted = np.where(is_null, live, nulls)
         # A file without rows, or with only nulls, has no bounds.
         is_empty = is_null | (has_rows & (live == 0))
         if self.valueless is not None:
             is_empty = is_empty | self._matrix(_mask(self._together(self.valueless, columns)), len(columns))
-        return self._sums(counted, ~(known & has_rows) | some), is_empty
+        return self._sums(counted, ~(known & has_rows) | has_deletions), is_empty
 
     @cached_property
     def _live_rows(self) -> pa.Array:

@@ -55,7 +55,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         diff = cache.row_diff(a, b, key, other)
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
     heads = diff.changed.heads
-    places = [(kind, place) for kind in kinds if kind in heads for place in range(len(heads[kind]))]
+    places = [(kind, index) for kind in kinds if kind in heads for index in range(len(heads[kind]))]
     shown = places[:PAGE]
     names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
     parts: list[Part] = [
@@ -71,7 +71,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         grid = _grid(diff, names, places, kinds, types)
     elif not diff.is_empty:
         parts.append(Line(f"No row was {request['row_kind']}."))
-    conditions = [row_conditions(heads[kind].slice(place, 1), diff.plan.key) for kind, place in shown]
+    conditions = [row_conditions(heads[kind].slice(index, 1), diff.plan.key) for kind, index in shown]
     return ViewResult(
         drawing=Drawing(title=_title(diff), parts=tuple(parts)),
         answer=_answer(diff),
@@ -132,8 +132,8 @@ def _is_small(plan: RowDiffPlan) -> bool:
 
 def _announced(plan: RowDiffPlan) -> Drawing:
     bounds = [
-        f"At most {counted(most, 'row')} can have been {what}."
-        for most, what in ((plan.most_deleted, "deleted or updated"), (plan.most_inserted, "inserted or updated"))
+        f"At most {counted(most, 'row')} can have been {effect}."
+        for most, effect in ((plan.most_deleted, "deleted or updated"), (plan.most_inserted, "inserted or updated"))
         if most is not None
     ]
     return Drawing(
@@ -144,17 +144,17 @@ def _announced(plan: RowDiffPlan) -> Drawing:
 
 def _title(diff: RowDiff) -> str:
     counts = ", ".join(f"{count:,} {name}" for name, count in diff.counts.items())
-    found = "no row differs" if diff.is_empty else counts
-    return f"Rows of version {diff.plan.a.label} and version {diff.plan.b.label}: {found}"
+    summary = "no row differs" if diff.is_empty else counts
+    return f"Rows of version {diff.plan.a.label} and version {diff.plan.b.label}: {summary}"
 
 
 def _answer(diff: RowDiff) -> str:
     """Return what differs, in a sentence, the most frequent change first."""
     counts = sorted(diff.counts.items(), key=lambda item: -item[1])
-    some = [f"{count:,} {name}" for name, count in counts if count]
-    if not some:
+    parts = [f"{count:,} {name}" for name, count in counts if count]
+    if not parts:
         return "No row differs"
-    first, *others = some
+    first, *others = parts
     number, _, name = first.partition(" ")
     return ", ".join([f"{number} {'row' if number == '1' else 'rows'} {name}", *others])
 

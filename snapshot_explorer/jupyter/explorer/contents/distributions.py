@@ -76,7 +76,7 @@ def _bars(counts: tuple[_Counts, _Counts], both: pa.ChunkedArray) -> list[tuple[
         return [(int(item), int(other), "") for item, other in zip(a, b, strict=True)]
     values = both.combine_chunks().dictionary_encode().dictionary
     frequent = np.argsort(-(a + b), kind="stable")[:_MOST_VALUES]
-    return [(int(a[place]), int(b[place]), cut(cell(values[place]).text, _WIDEST)) for place in frequent.tolist()]
+    return [(int(a[index]), int(b[index]), cut(cell(values[index]).text, _WIDEST)) for index in frequent.tolist()]
 
 
 def _is_same(a: pa.ChunkedArray, b: pa.ChunkedArray) -> bool:

@@ -123,10 +123,10 @@ def grid_rows(
 
 def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, object]]:
     result: list[dict[str, object]] = []
-    for place, item in enumerate(rows.schema):
-        if place >= DRAWN_COLUMNS:
+    for index, item in enumerate(rows.schema):
+        if index >= DRAWN_COLUMNS:
             break
-        column = rows.column(place)
+        column = rows.column(index)
         metadata = item.metadata or {}
         unit = unit_of(item.name, metadata) if metadata else None
         minimum, maximum = _bounds(column)
@@ -155,8 +155,8 @@ def arranged(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | None:
     if how.text.strip():
         columns = range(min(rows.num_columns, DRAWN_COLUMNS)) if how.column is None else [how.column]
         mask = np.zeros(len(rows), np.bool_)
-        for place in columns:
-            mask |= _passing(rows.column(place), rows.schema.field(place), how.text.strip(), is_any=how.column is None)
+        for index in columns:
+            mask |= _passing(rows.column(index), rows.schema.field(index), how.text.strip(), is_any=how.column is None)
         order = np.flatnonzero(mask)
     if how.sort is not None:
         column = rows.column(how.sort)
@@ -197,12 +197,12 @@ def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> 
 
 def with_json(rows: pa.Table) -> pa.Table:
     """Return rows with nested values as JSON; a column of values that are very large or damaged stays as it is."""
-    for place, item in enumerate(rows.schema):
-        column = rows.select([place])
+    for index, item in enumerate(rows.schema):
+        column = rows.select([index])
         if pa.types.is_nested(item.type) and column.nbytes <= _LARGEST_VALUES:
             with suppress(CorruptTableError):
                 texts = flat(with_texts(column)).column(0)
-                rows = rows.set_column(place, pa.field(item.name, pa.string(), metadata=DRAWN), texts)
+                rows = rows.set_column(index, pa.field(item.name, pa.string(), metadata=DRAWN), texts)
     return rows
 
 
@@ -213,8 +213,8 @@ def full_text(rows: pa.Table, row: int, column: int) -> str:
     text = cell(value.column(0)[0]).text
     if value.take([0]).nbytes <= _LARGEST_VALUES:
         with suppress(CorruptTableError):
-            found = indented_json(with_texts(value)) if is_nested else flat(value).column(0)[0].as_py()
-            text = found if isinstance(found, str) else text
+            formatted = indented_json(with_texts(value)) if is_nested else flat(value).column(0)[0].as_py()
+            text = formatted if isinstance(formatted, str) else text
     return "\n".join(visible(line) for line in text[:_LARGEST_TEXT].split("\n"))
 
 
@@ -265,10 +265,10 @@ def bin_places(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
     width = np.ptp(finite) if len(finite) else 0.0
     if not width or not np.isfinite(width):
         return None
-    found = np.full(len(values), -1)
-    found[is_finite] = np.minimum((finite - finite.min()) / width * BINS, BINS - 1)
+    bins = np.full(len(values), -1)
+    bins[is_finite] = np.minimum((finite - finite.min()) / width * BINS, BINS - 1)
     places = np.full(len(column), -1)
-    places[is_valid] = found
+    places[is_valid] = bins
     return places
 
 

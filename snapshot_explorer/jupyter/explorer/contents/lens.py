@@ -69,12 +69,12 @@ def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             Lanes(heads=(f"A: version {a}", f"B: version {b}"), lanes=tuple(lanes), noun="manifests"),
         ),
     )
-    there = [row for _, left, right in shown for row in (right or left,) if row is not None]
+    drawn = [row for _, left, right in shown for row in (right or left,) if row is not None]
     return ViewResult(
         drawing=drawing,
         code=f"{request.name}.compare({a}, {b}).manifests",
         source=cache.cited(a, b),
-        choices=tuple((f"{SIGNS[row['status']]} {_name(row['path'])}", row["path"]) for row in there),
+        choices=tuple((f"{SIGNS[row['status']]} {_name(row['path'])}", row["path"]) for row in drawn),
         pages=pages,
     )
 

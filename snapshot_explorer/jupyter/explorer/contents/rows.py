@@ -49,7 +49,7 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     conditions = row_conditions(first.slice(0, PAGE), key)
 
     def grid(part: pa.Table) -> GridRows:
-        found = grid_rows(
+        grid_part = grid_rows(
             part,
             noun="rows",
             sample=_all_rows(rows) if len(first) != rows.total else "",
@@ -57,9 +57,9 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             draw=lambda places: (with_json(part.take(pa.array(places, pa.int64()))), frozenset()),
             opens="blame" if conditions else None,
         )
-        return replace(found, choose=lambda row: "".join(row_conditions(part.slice(row, 1), key)))
+        return replace(grid_part, choose=lambda row: "".join(row_conditions(part.slice(row, 1), key)))
 
-    found = replace(
+    result = replace(
         grid(first),
         total=len(first) if rows.total is None else rows.total,
         read=lambda start: grid(rows.part(start)),
@@ -72,7 +72,7 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         code=_call(request, engine="arrow", limit=0) + _sorted_call(sort, descending=descending),
         source=cache.cited(version),
         choices=tuple((text, text) for text in conditions),
-        grid=found,
+        grid=result,
         columns=tuple((name, types[name], name in shown) for name in [*types][:_MOST_NAMES]),
         is_live=not all_cost.exceeds(_LIVE),
     )
@@ -83,8 +83,8 @@ def _answer(rows: VersionRows, count: int | None, where: str, version: int) -> s
     if rows.total is None:
         return f"The first {PART:,} rows{' that match' if where else ''} at version {version}"
     if where:
-        found = counted(rows.total, "row") if count is None else f"{rows.total:,} of {counted(count, 'row')}"
-        return f"{found} match at version {version}"
+        counts = counted(rows.total, "row") if count is None else f"{rows.total:,} of {counted(count, 'row')}"
+        return f"{counts} match at version {version}"
     return f"All {counted(rows.total, 'row')} of version {version}"
 
 
@@ -128,10 +128,10 @@ def load_code(request: ViewRequest) -> str:
 
 
 def _call(request: ViewRequest, *, engine: str, limit: int, types: str = "arrow") -> str:
-    given = [
+    arguments = [
         *([f"columns={list(request['columns'])!r}"] if request["columns"] else []),
         *([f"where={request['where']!r}"] if request["where"] else []),
         *([f"limit={limit}"] if limit else []),
         *([f"types={types!r}"] if types != "arrow" else []),
     ]
-    return f"{request.name}.at({request['b']}).to_{engine}({', '.join(given)})"
+    return f"{request.name}.at({request['b']}).to_{engine}({', '.join(arguments)})"

@@ -147,9 +147,9 @@ class VersionRows:
         return self._snapshot.to_arrow(columns or self._columns, " and ".join(parts) or None, limit)
 
 
-def _run(keys: pa.ChunkedArray, place: int) -> tuple[int, int]:
+def _run(keys: pa.ChunkedArray, index: int) -> tuple[int, int]:
     """Return where the rows with the value at a place begin and end; values are sorted, nulls last."""
-    if not keys[place].is_valid:
+    if not keys[index].is_valid:
         return len(keys) - keys.null_count, len(keys)
-    equal = pc.indices_nonzero(pc.fill_null(pc.equal(keys, keys[place]), False))  # noqa: FBT003 - what null becomes
+    equal = pc.indices_nonzero(pc.fill_null(pc.equal(keys, keys[index]), False))  # noqa: FBT003 - what null becomes
     return equal[0].as_py(), equal[len(equal) - 1].as_py() + 1

@@ -165,9 +165,9 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         case "verify" | "orphans" | "duplicates":
             return _files_read(cache, request)
         case _:
-            found = cache.health(request["b"])
+            result = cache.health(request["b"])
             return ViewResult(
-                drawing=found.drawing(),
+                drawing=result.drawing(),
                 code=f"{request.name}.health({request['b']})",
                 source=cache.cited(request["b"]),
             )
@@ -176,22 +176,22 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 def _files_read(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return what verifying files, or looking for orphans or doubled rows, found; before its button, what it does."""
     part = request["health"]
-    what = tuple(request[name] for name in READS[part])
+    call_key = tuple(request[name] for name in READS[part])
     requested = request["files_read"].get(part, (None,))
-    if requested[0] != what:
-        title, line = _FILE_READS[what[0] if part == "verify" else part]
+    if requested[0] != call_key:
+        title, line = _FILE_READS[call_key[0] if part == "verify" else part]
         result, drawing = None, Drawing(title=title, parts=(Line(line),))
     else:
         result = cache.files_read(part, *requested)
         drawing = result.drawing()
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
-    call = f"{part}({what[0]!r})"
+    call = f"{part}({call_key[0]!r})"
     if part == "duplicates":
-        call = f"at({what[0]}).duplicates({list(what[1]) or ''})"
+        call = f"at({call_key[0]}).duplicates({list(call_key[1]) or ''})"
     return ViewResult(
         drawing=drawing,
         code=f"{request.name}.{call}",
-        source=cache.cited(what[0] if part == "duplicates" else cache.table.current.version),
+        source=cache.cited(call_key[0] if part == "duplicates" else cache.table.current.version),
         grid=grid_rows(grids[0].rows, noun=grids[0].noun) if grids else None,
     )
 
@@ -242,14 +242,14 @@ def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 def _runs(commits: pa.Table) -> pa.Table:
     """Return runs of versions with equal readability: readable, from, to, versions."""
     rows = commits.select(["version", "readable"]).to_pylist()
-    found: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
     for row in rows:
-        if found and found[-1]["readable"] == row["readable"]:
-            found[-1] |= {"from": row["version"], "versions": found[-1]["versions"] + 1}
+        if runs and runs[-1]["readable"] == row["readable"]:
+            runs[-1] |= {"from": row["version"], "versions": runs[-1]["versions"] + 1}
         else:
-            found.append({"readable": row["readable"], "from": row["version"], "to": row["version"], "versions": 1})
+            runs.append({"readable": row["readable"], "from": row["version"], "to": row["version"], "versions": 1})
     numbers = [pa.field(name, pa.int64()) for name in ("from", "to", "versions")]
-    return pa.Table.from_pylist(found, pa.schema([commits.schema.field("readable"), *numbers]))
+    return pa.Table.from_pylist(runs, pa.schema([commits.schema.field("readable"), *numbers]))
 
 
 def _retention(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

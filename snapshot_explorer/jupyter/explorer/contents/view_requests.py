@@ -124,16 +124,16 @@ class SnapshotCache:
         count: int = self._keep(("rows", version), self.at(version).count)
         return count
 
-    def files_read(self, part: str, what: tuple[Any, ...], times: int) -> Verification | Orphans | Frame:
+    def files_read(self, part: str, arguments: tuple[Any, ...], times: int) -> Verification | Orphans | Frame:
         """Return what `verify`, `orphans` or `duplicates` of a version finds, read again when `times` rises."""
 
         def read() -> Verification | Orphans | Frame:
             if part == "duplicates":
-                return self.at(what[0]).duplicates(list(what[1]) or None)
-            result: Verification | Orphans = getattr(self.table, part)(*what)
+                return self.at(arguments[0]).duplicates(list(arguments[1]) or None)
+            result: Verification | Orphans = getattr(self.table, part)(*arguments)
             return result
 
-        made: Verification | Orphans | Frame = self._keep((part, what, times), read)
+        made: Verification | Orphans | Frame = self._keep((part, arguments, times), read)
         return made
 
     def other(self, text: str) -> Snapshot:

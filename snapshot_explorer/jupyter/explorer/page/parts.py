@@ -81,7 +81,7 @@ def _table(grid: Grid) -> dict[str, Any]:
             }
             for column in columns
         ],
-        "marked": sorted([list(place) for place in grid.marked]),
+        "marked": sorted([list(cell) for cell in grid.marked]),
         "note": visible("; ".join(notes)),
     }
 

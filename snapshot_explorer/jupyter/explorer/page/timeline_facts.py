@@ -76,8 +76,8 @@ class FactsReader:
             self._anomalies = None
             return
 
-        def take(found: pa.Table) -> None:
-            self._anomalies = found
+        def take(anomalies: pa.Table) -> None:
+            self._anomalies = anomalies
             self._changed()
 
         def fail(sentence: str) -> None:
