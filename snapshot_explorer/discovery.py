@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _THREADS = 64
 """Folders listed, or tables opened, at the same time: nearly all of the time is spent waiting for storage."""
+MANY = 100
+"""So many tables are worth the start of other processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +121,18 @@ def search_tables(
     depth: int = 3,
     max_listings: int = 1000,
     storage_options: Mapping[str, Any] | None = None,
+    before_many: Callable[[], object] | None = None,
 ) -> Search:
-    """Return the folders of tables below a folder. Opens no table. Arguments and errors as `find_tables`."""
+    """Return the folders of tables below a folder. Opens no table. Arguments and errors as `find_tables`.
+
+    Args:
+        before_many: Called before each level of 100 folders or more is listed.
+    """
     _check_number("depth", depth, 0)
     _check_number("max_listings", max_listings, 1)
     root = Storage(path, storage_options)
     with ThreadPoolExecutor(_THREADS, "snapshot-tables") as threads:
-        folders, unlisted, deeper = _search(root, threads, depth, max_listings)
+        folders, unlisted, deeper = _search(root, threads, depth, max_listings, before_many)
     if folders[0].format is None and not folders[0].subfolders and not root.list(""):
         hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
         raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
@@ -146,7 +153,13 @@ def _check_number(name: str, number: object, minimum: int) -> None:
         )
 
 
-def _search(root: Storage, threads: ThreadPoolExecutor, depth: int, max_listings: int) -> tuple[list[Folder], int, int]:
+def _search(
+    root: Storage,
+    threads: ThreadPoolExecutor,
+    depth: int,
+    max_listings: int,
+    before_many: Callable[[], object] | None,
+) -> tuple[list[Folder], int, int]:
     """Return the folders that were listed, and how many known ones were not: for their number, and for their depth."""
     folders: list[Folder] = []
     level = [""]
@@ -161,6 +174,8 @@ def _search(root: Storage, threads: ThreadPoolExecutor, depth: int, max_listings
         for _ in range(depth + 1):
             allowed = max_listings - len(folders)
             unlisted += len(level[allowed:])
+            if before_many is not None and len(level) >= MANY:
+                before_many()
             inspected = _concurrently(threads, inspect, level[:allowed])
             folders += inspected
             level = [joined(folder.name, name) for folder in inspected for name in folder.subfolders]

@@ -6,6 +6,7 @@ between formats: functions that list the log and that create a snapshot from a l
 Source: delta 1.1 SnapshotManagement.scala; the log lines are those it prints at INFO.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -41,6 +42,7 @@ class SnapshotManagement:
         validate: Callable[[int], Validation] = lambda _: _NOT_VALIDATED,
         log_name: str = "log found for the table",
         staleness_limit: timedelta = timedelta(0),
+        note_level: int = logging.WARNING,
         clock: Callable[[], int] = _now_millis,
     ) -> None:
         """Load the initial snapshot.
@@ -53,6 +55,7 @@ class SnapshotManagement:
             log_name: The subject of log lines about a missing log, such as `delta log found for ...`.
             staleness_limit: The maximum age of the last update for which `update(staleness_acceptable=True)` returns
                 at once. With zero, every snapshot is stale.
+            note_level: The level at which tolerated problems are logged.
             clock: Returns the time in milliseconds since 1970.
         """
         self._list_log = list_log
@@ -61,6 +64,7 @@ class SnapshotManagement:
         self._log_name = log_name
         self._table_id: str | None = None
         self._notes: set[str] = set()
+        self._note_level = note_level
         self._clock = clock
         self._lock = threading.RLock()
         self._async_lock = threading.Lock()
@@ -100,7 +104,7 @@ class SnapshotManagement:
         for note in (*listing.notes, *validation.notes):
             if note not in self._notes:  # most hold for the table as a whole, and so for every version
                 self._notes.add(note)
-                log.warning("%s", note)
+                log.log(self._note_level, "%s", note)
         snapshot = self._make_snapshot(listing)
         log.info("Created snapshot %s", snapshot)
         return snapshot, validation.table_id

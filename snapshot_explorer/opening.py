@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -108,10 +109,14 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
 
 
 def open_found(storage: Storage, table_format: str) -> Table:
-    """Return the table in a folder where `find_tables` found one of a format. Errors as `open_table`."""
+    """Return the table in a folder where `find_tables` found one of a format. Errors as `open_table`.
+
+    It is one of many: its notes are logged as information, and are in the overview of a lake.
+    """
     with storage.reading_ahead(first_files(table_format)):
         bound = formats_by_name()[table_format](storage)
-        return Table(storage.root, bound, branch=None, staleness_limit=timedelta(0), storage=storage)
+        limit = timedelta(0)
+        return Table(storage.root, bound, branch=None, staleness_limit=limit, storage=storage, note_level=logging.INFO)
 
 
 def _better_message(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -163,6 +164,7 @@ class Table(Drawable):
         staleness_limit: timedelta,
         storage: Storage | None = None,
         name: str | None = None,
+        note_level: int = logging.WARNING,
     ) -> None:
         self._storage = storage
         self.bound = table_format
@@ -202,6 +204,7 @@ class Table(Drawable):
             validate=lambda version: table_format.version(version).validate(),
             log_name=f"{table_format.name} log found for the {table_format.name.capitalize()} table at {path}",
             staleness_limit=staleness_limit,
+            note_level=note_level,
         )
         """The current snapshot, its updates and its staleness."""
 

@@ -566,7 +566,9 @@ LAKE_OVERVIEW = pa.schema(
             words="checked",
         ),
         _column("health", pa.string(), "act, watch, ok or unknown; null if not checked", words="checked"),
-        _column("note", pa.string(), "what the numbers leave out; null if nothing"),
+        _column(
+            "note", pa.string(), "what the numbers leave out, and what is uncertain about the table; null if nothing"
+        ),
         _column("problem", pa.string(), "why the table cannot be read; null otherwise"),
         _column("path", pa.string(), "the path for `open_table`", is_whole=True),
     ]

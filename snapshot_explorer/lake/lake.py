@@ -22,7 +22,7 @@ from snapshot_explorer.lake.following import LakeFollower
 from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, pin, unpinned
 from snapshot_explorer.lake.names import find_by_name, nearest
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
-from snapshot_explorer.lake.processes import each_table
+from snapshot_explorer.lake.processes import ReaderProcesses, each_table
 from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
@@ -56,7 +56,15 @@ class Lake:
     Iterating yields each `LakeTable`, sorted by name; `lake["orders"]` opens one.
     """
 
-    def __init__(self, name: str, tables: Sequence[LakeTable], *, note: str = "", time: datetime | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        tables: Sequence[LakeTable],
+        *,
+        note: str = "",
+        time: datetime | None = None,
+        processes: ReaderProcesses | None = None,
+    ) -> None:
         self.name = name
         """The folder or the catalog, without secrets."""
         self.tables = tuple(tables)
@@ -66,6 +74,7 @@ class Lake:
         self.time = time
         """The time at which the tables are viewed; None for now."""
         self._overview: LakeOverview | None = None
+        self._processes = processes or ReaderProcesses()
 
     def matching(self, *patterns: str) -> Lake:
         """Return a lake of the tables whose names match one of the patterns, such as `shop.*`. No request.
@@ -157,7 +166,8 @@ class Lake:
 
     def rows(self, request: OverviewRequest) -> Iterator[tuple[LakeTable, dict[str, object]]]:
         """Yield the row of LAKE_OVERVIEW of each table as soon as it is there."""
-        for table, result in each_table(self.tables, partial(_read_row, request), what="Reading tables"):
+        read = partial(_read_row, request)
+        for table, result in each_table(self.tables, read, what="Reading tables", processes=self._processes):
             row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
             yield table, {"format": table.format, "path": table.path, **row, "name": table.name}
 
@@ -265,10 +275,9 @@ class Lake:
         `config` that matches no table.
         """
         settings = check_settings(fail_on, since=since, at=self.time if at is None else at, key=key, config=config)
-
-        return check_lake(
-            self.name, each_table(self.tables, partial(_check_table, settings), what="Checking tables"), settings
-        )
+        check = partial(_check_table, settings)
+        outcomes = each_table(self.tables, check, what="Checking tables", processes=self._processes)
+        return check_lake(self.name, outcomes, settings)
 
     @property
     def call(self) -> str:
@@ -348,6 +357,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
     """
     now = datetime.now(UTC)
     time = None if at is None else _past("at", at, now)
+    processes = ReaderProcesses()
     if spark is not None or catalog is not None or catalog_options is not None:
         tables = tables_in_catalog(
             path,
@@ -365,7 +375,13 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
             raise InvalidArgumentError(
                 "format is for tables in a catalog. Below a folder, each table's format is found."
             )
-        name, tables, note = tables_below(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
+        name, tables, note = tables_below(
+            path,
+            depth=depth,
+            max_listings=max_listings,
+            storage_options=storage_options,
+            before_many=processes.start if pattern is None else None,
+        )
         missing = f"No table is below {name} ({note})."
     if not tables and not note:
         raise TableNotFoundError(missing)
@@ -373,7 +389,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
         other = "" if depth == 0 else other_path(Storage(path, storage_options), storage_options)
         hint = other or "Check the path, or raise depth."
         raise TableNotFoundError(f"{missing} {hint}")
-    lake = Lake(name, tables, note=note, time=time)
+    lake = Lake(name, tables, note=note, time=time, processes=processes)
     if pattern is None:
         return lake
     patterns: Any = pattern

@@ -66,11 +66,13 @@ class OverviewRequest:
 
 def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
     """Return the row of LAKE_OVERVIEW of a table, without its name."""
-    versions = table.listing().versions
+    listing = table.listing()
+    versions = listing.versions
     if request.is_past and versions:
         last = _version_at(table, request.now)
         versions = tuple(version for version in versions if last is not None and version <= last)
-    row: dict[str, object] = {"format": table.format, "path": table.path}
+    note = " ".join(note.replace(f"{table.path} has", "It has", 1) for note in listing.notes)
+    row: dict[str, object] = {"format": table.format, "path": table.path, "note": note or None}
     if not versions:
         return row | {"state": "unknown", "rhythm": "unknown", "note": "No version has been committed."}
     commits, is_complete = _read_commits(table, versions, request)
@@ -86,6 +88,9 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
         "recent_rows": [commit["added_rows"] for commit in _changing(commits)][-RECENT:],
     }
     row |= _changes_since(table, commits, request.since, versions[0] if is_complete else None)
+    if not is_complete:
+        omitted = f"More than {len(commits):,} commits since then: their numbers are not added up."
+        row["note"] = f"{note} {omitted}".lstrip()
     if request.health:
         row["health"] = _worst(table.health(versions[-1]).findings["state"].to_pylist())
     return row | {"state": _state(row)}
@@ -164,7 +169,7 @@ def _changes_since(table: Table, commits: Sequence[_Commit], since: datetime, fi
     versions = [commit["version"] for commit in recent]
     row: dict[str, object] = {"unreadable": unreadable or None, "anomalies": list(_anomalies(table, commits, versions))}
     if first is None:
-        return row | {"note": f"More than {len(commits):,} commits since then: their numbers are not added up."}
+        return row
     row["commits"] = len(recent)
     for name in _SUMS:
         numbers = [commit[name] for commit in _changing(recent)]
@@ -296,7 +301,10 @@ class LakeOverview(Frame):
             Line(f"{counted(len(rows), 'table')}: {states or 'none'}. At {at} UTC; changes since {since} UTC."),
             *([Line(self.search, is_faint=True)] if self.search else []),
         ]
-        marked = [(str(row["name"]), sentence) for row in rows if (sentence := what_text(row)) is not None]
+        notes_of = Counter(row["note"] for row in rows if row["note"])
+        shared = {note: count for note, count in notes_of.items() if count > 1}
+        explained = [row | {"note": None} if row["note"] in shared else row for row in rows]
+        marked = [(str(row["name"]), sentence) for row in explained if (sentence := what_text(row)) is not None]
         ending: list[Part] = []
         if len(rows) > _MOST_DRAWN:
             ending.append(
@@ -308,6 +316,7 @@ class LakeOverview(Frame):
         ending += [Pairs(tuple(marked[:_EXPLAINED]))] if marked else []
         if len(marked) > _EXPLAINED:
             ending.append(Line(f"{len(marked) - _EXPLAINED:,} more tables have a problem, a note or a change."))
+        ending += [Line(f"A note on {counted(count, 'table')}: {note}") for note, count in shared.items()]
         ending.append(Line(f"Rhythm: {RHYTHM_RULE}.", is_faint=True))
         if next_table is not None:
             ending.append(Code(f"snapshot_explorer.explore(lake[{next_table!r}])"))

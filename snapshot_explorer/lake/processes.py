@@ -7,11 +7,14 @@ import os
 import pickle
 import subprocess
 import sys
+import weakref
+from contextlib import suppress
 from logging.handlers import QueueHandler
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, RLock, Thread, Timer
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
+from snapshot_explorer.discovery import MANY
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.lake.threads import WORKERS, concurrently
 from snapshot_explorer.progress import step
@@ -24,21 +27,74 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
-FEWEST = 100
-"""Fewer tables are read before a process has started."""
 _MOST_PROCESSES = 4
 """Each needs about 200 MiB."""
-_MANY = 64
+_MOST_UNTURNED = 64
 """From so many tables on, one request of each at a time keeps the storage busy."""
 _CODE = (
     "import gc, pickle, sys; gc.disable(); sys.path[:] = pickle.load(sys.stdin.buffer); from {0} import serve; serve()"
 )
 """What a process runs. It imports neither the caller's `__main__` nor anything from the current folder."""
 _PACKAGE = __name__.partition(".")[0]
+_IDLE_SECONDS = 60
+"""How long a process waits for its task."""
+
+
+class ReaderProcesses:
+    """Processes that read tables. They can import the package, which takes a second, while the caller lists folders."""
+
+    def __init__(self) -> None:
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._lock = RLock()
+        weakref.finalize(self, _stop, self._started)
+
+    @property
+    def count(self) -> int:
+        """Return how many processes are started: one per processor, at most 4; 0 where only one could be."""
+        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(processors, _MOST_PROCESSES) if processors > 1 and sys.executable else 0
+
+    def start(self) -> None:
+        """Start `count` processes, unless they have been started."""
+        with self._lock:
+            for _ in range(0 if self._started else self.count):
+                process = subprocess.Popen(  # noqa: S603 - this interpreter, and the code above
+                    [sys.executable, "-I", "-c", _CODE.format(__name__)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+                self._started.append(process)
+                with suppress(OSError):  # it has ended
+                    pipe = cast("IO[bytes]", process.stdin)
+                    pipe.write(pickle.dumps(sys.path))
+                    pipe.flush()
+
+    def take(self) -> list[subprocess.Popen[bytes]]:
+        """Return started processes, which the caller stops. They are started anew if one has ended."""
+        with self._lock:
+            if any(process.poll() is not None for process in self._started):
+                _stop(self._started)
+            self.start()
+            taken = [*self._started]
+            self._started.clear()
+        return taken
+
+
+def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        with suppress(OSError), process:  # closes the pipes, and waits
+            process.kill()
+    processes.clear()
 
 
 def each_table(
-    tables: Sequence[LakeTable], work: Callable[[LakeTable, Lock | None], A], *, what: str
+    tables: Sequence[LakeTable],
+    work: Callable[[LakeTable, Lock | None], A],
+    *,
+    what: str,
+    processes: ReaderProcesses,
 ) -> Iterator[tuple[LakeTable, A | SnapshotExplorerError]]:
     """Yield each table with the result of some work on it, or its error, as soon as it is there.
 
@@ -49,24 +105,26 @@ def each_table(
         work: Picklable, as its results are. It is called with a table, and with what a thread acquires to compute
             something where there are many: threads that compete for the interpreter would cost more than they compute.
         what: The work in a few words, for the progress.
+        processes: Started or not. They do no other work afterwards.
     """
     rest = {table.name: table for table in tables}
-    moved = [table for table in tables if table.is_portable] if len(tables) >= FEWEST else []
+    moved = [table for table in tables if table.is_portable] if len(tables) >= MANY else []
     with step(what, total=len(tables)) as reading:
-        for name, result in _from_processes(moved, work):
+        for name, result in _from_processes(moved, work, processes):
             reading.advance()
             yield rest.pop(name), result
-        turns = Lock() if len(rest) >= _MANY else None
+        turns = Lock() if len(rest) >= _MOST_UNTURNED else None
         for table, outcome in concurrently([*rest.values()], lambda table: work(table, turns), what=what):
             reading.advance()
             yield table, outcome
 
 
-def _from_processes(tables: Sequence[LakeTable], work: Callable[..., A]) -> Iterator[tuple[str, Any]]:
+def _from_processes(
+    tables: Sequence[LakeTable], work: Callable[..., A], processes: ReaderProcesses
+) -> Iterator[tuple[str, Any]]:
     """Yield the name of each table with the result of the work on it, of those that other processes return."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(processors, _MOST_PROCESSES)
-    if len(tables) < FEWEST or count < 2 or not sys.executable:  # noqa: PLR2004 - one is no gain
+    count = processes.count
+    if len(tables) < MANY or not count:
         return
     level = logging.getLogger(_PACKAGE).getEffectiveLevel()
     locations = [(table.name, table.folder) for table in tables]
@@ -75,19 +133,10 @@ def _from_processes(tables: Sequence[LakeTable], work: Callable[..., A]) -> Iter
     except (pickle.PicklingError, TypeError, AttributeError):
         return  # an object in the storage options that only this process has
     results: SimpleQueue[Any] = SimpleQueue()
-    processes: list[subprocess.Popen[bytes]] = []
+    taken = processes.take()
     try:
-        for task in tasks:
-            processes.append(
-                subprocess.Popen(  # noqa: S603 - this interpreter, and the code above
-                    [sys.executable, "-I", "-c", _CODE.format(__name__)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-            )
-            Thread(target=_receive, args=(processes[-1], task, results), daemon=True).start()
+        for process, task in zip(taken, tasks, strict=True):
+            Thread(target=_receive, args=(process, task, results), daemon=True).start()
         while count:
             result = results.get()
             if result is None:
@@ -97,7 +146,7 @@ def _from_processes(tables: Sequence[LakeTable], work: Callable[..., A]) -> Iter
             elif (logger := logging.getLogger(result.name)).isEnabledFor(result.levelno):
                 logger.handle(result)
     finally:
-        for process in processes:
+        for process in taken:
             process.kill()
             process.wait()
 
@@ -107,7 +156,7 @@ def _receive(process: subprocess.Popen[bytes], task: bytes, results: SimpleQueue
     try:
         with cast("IO[bytes]", process.stdout) as answers:
             with cast("IO[bytes]", process.stdin) as pipe:
-                pipe.write(pickle.dumps(sys.path) + task)
+                pipe.write(task)
             while True:
                 results.put(pickle.load(answers))  # noqa: S301 - from the process that this one started
     except (EOFError, OSError, pickle.UnpicklingError):
@@ -134,7 +183,10 @@ class _Results(SimpleQueue[Any]):
 def serve() -> None:
     """Do the task that comes over the standard input. Runs in a process of its own."""
     results = _Results()
+    waiting = Timer(_IDLE_SECONDS, os._exit, (0,))  # nobody may ever send one
+    waiting.start()
     work, locations, threads, level = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this
+    waiting.cancel()
     logger = logging.getLogger(_PACKAGE)
     logger.setLevel(level)
     logger.addHandler(QueueHandler(results))

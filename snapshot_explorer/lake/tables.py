@@ -107,10 +107,21 @@ class LakeTable:
 
 
 def tables_below(
-    path: str | PathLike[str], *, depth: int, max_listings: int, storage_options: Mapping[str, Any] | None
+    path: str | PathLike[str],
+    *,
+    depth: int,
+    max_listings: int,
+    storage_options: Mapping[str, Any] | None,
+    before_many: Callable[[], object] | None,
 ) -> tuple[str, Sequence[LakeTable], str]:
-    """Return the folder, the tables below it, sorted by name, and how many folders were listed."""
-    search = search_tables(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
+    """Return the folder, the tables below it, sorted by name, and how many folders were listed.
+
+    Args:
+        before_many: Called before each level of 100 folders or more is listed.
+    """
+    search = search_tables(
+        path, depth=depth, max_listings=max_listings, storage_options=storage_options, before_many=before_many
+    )
     root = search.root.root
 
     def entry(name: str, title: str, table_format: str | None, problem: str | None) -> LakeTable:

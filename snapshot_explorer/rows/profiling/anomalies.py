@@ -98,10 +98,12 @@ def jumps(
         columns: By column its numbers: version, committed_at, null_rate, min and max. All ascending by version.
         gaps: The gaps between the versions. The rule of a jump over one names it.
     """
-    parts: list[pa.Table] = [frames.no_rows(frames.ANOMALIES)]
+    parts: list[pa.Table] = []
     with np.errstate(invalid="ignore", over="ignore"):  # values may be infinite, and the distance of the largest is
         for batch in _batches(_every_series(totals, columns, rules), _AT_ONCE // rules.window):
             parts += _marked(batch, rules)
+    if not parts:
+        return frames.no_rows(frames.ANOMALIES)
     return _with_gaps(pa.concat_tables(parts).sort_by([("version", "ascending")]), gaps)
 
 
@@ -207,9 +209,12 @@ def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]
         return
     changes = np.diff(np.stack([series.values for series in batch]), axis=1)
     sizes = np.abs(changes)
-    usual = _usual_before(sizes, rules)
     minimum = np.stack([series.share * series.scale[:-1] for series in batch])
-    is_jump = (sizes > rules.factor * usual) & (sizes >= minimum) & (sizes > 0)
+    is_large = (sizes >= minimum) & (sizes > 0)
+    if not is_large[:, rules.min_changes :].any():
+        return
+    usual = _usual_before(sizes, rules)
+    is_jump = (sizes > rules.factor * usual) & is_large
     for number in np.flatnonzero(is_jump.any(axis=1)).tolist():
         indices = np.flatnonzero(is_jump[number])
         rule = [
