@@ -44,22 +44,23 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
     return None
 
 
-def decode_between(
-    content: bytes, starts: Offsets, ends: Offsets, shape: Shape, target: pa.StructType
-) -> pa.StructArray | None:
-    """Return the rows at recorded positions as a struct array, None if they are not rows of the shape that end there.
+def decode_at(
+    content: bytes, starts: Offsets, shape: Shape, target: pa.StructType
+) -> tuple[pa.StructArray, Offsets] | None:
+    """Return the rows at recorded positions as a struct array, and where each ends.
+
+    None if they are not rows of the shape. The caller checks the ends: a damaged row may end within another one.
 
     Args:
         content: The bytes with the rows, under 2 GB.
         starts: Where each row starts.
-        ends: Where each row ends.
         target: The fields to return and their types; fields that the shape lacks are null.
     """
     padded = np.frombuffer(content + bytes(PADDING), np.uint8)
     try:
-        column, decoded_ends = _decoded(padded, len(content), starts, shape, target)
-        if np.array_equal(decoded_ends, ends):
-            return to_arrow(column, target, pa.py_buffer(padded))
+        column, ends = _decoded(padded, len(content), starts, shape, target)
+        if not (ends > len(content)).any():
+            return to_arrow(column, target, pa.py_buffer(padded)), ends
     except (TruncatedError, CannotVectorizeError):
         pass
     return None

@@ -28,6 +28,8 @@ from snapshot_explorer.formats.avro.container import Atom, Fixed, Items, Record,
 PADDING = 16
 """The bytes beyond the content that lanes may read."""
 _MAX_ITEMS = 4_096
+_MAX_STEPS, _MIN_ROWS = 64, 8
+"""Items of a list that are read in however few rows. The row-by-row decoder reads long lists of few rows faster."""
 _MAX_BLOCKS = 8
 """Blocks of one list. Writers create one, or none for an empty list."""
 _LAST_SHIFT = 63
@@ -120,8 +122,8 @@ def read_column(shape: Shape, lanes: Lanes, target: pa.DataType | None) -> Colum
             return _record(fields, lanes, target)
         case Union(branches):
             return _union(branches, lanes, target)
-        case Items(item, keyed=False):
-            return _items(item, lanes, target)
+        case Items(item, keyed=keyed):
+            return _items(Record((("key", Atom("string")), ("value", item))) if keyed else item, lanes, target)
         case _:
             return _of_fixed_size(shape, lanes)
 
@@ -180,31 +182,37 @@ def _spread(column: Column, where: Offsets, valid: npt.NDArray[np.bool_]) -> Col
         full[where] = values
         return full
 
+    def present(within: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
+        if within is None:
+            return valid
+        full = np.zeros(len(valid), np.bool_)
+        full[where] = within
+        return full
+
     match column:
         case Nothing():
             return Nothing(len(valid))
-        case Numbers(values):
-            return Numbers(spread(values), valid)
-        case Reals(values):
+        case Numbers(values, within):
+            return Numbers(spread(values), present(within))
+        case Reals(values, within):
             full = np.zeros(len(valid))
             full[where] = values
-            return Reals(full, valid)
-        case Slices(starts, sizes):
+            return Reals(full, present(within))
+        case Slices(starts, sizes, within):
             # A null row gets an empty slice at the end of the previous one, to keep the order.
             every_start = np.maximum.accumulate(spread(starts + sizes))
             every_start[where] = starts
-            return Slices(every_start, spread(sizes), valid)
-        case Lists(sizes, items):
-            return Lists(spread(sizes), items, valid)
-        case Records(fields):
-            return Records({n: _spread(part, where, valid) for n, part in fields.items()}, valid, len(valid))
+            return Slices(every_start, spread(sizes), present(within))
+        case Lists(sizes, items, within):
+            return Lists(spread(sizes), items, present(within))
+        case Records(fields, within):
+            spread_fields = {name: _spread(part, where, valid) for name, part in fields.items()}
+            return Records(spread_fields, present(within), len(valid))
 
 
 def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
-    """Read lists of numbers, text or records of them: the first items of all rows, then the second, and so on."""
-    if not _is_plain(item):
-        raise CannotVectorizeError
-    requested = None if target is None else pair_type(target) if pa.types.is_map(target) else target.value_type
+    """Read lists, or maps as lists of records: the first items of all rows, then the second, and so on."""
+    requested = None if target is None else _item_type(target)
     sizes = np.zeros(len(lanes.at), np.int64)
     steps: list[tuple[Offsets, Offsets, Column]] = []
     going = np.arange(len(sizes))
@@ -215,6 +223,9 @@ def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
         left = counts if requested is not None else np.where(_passed(item, lanes, going, counts), 0, counts)
         for step in range(int(left.max(initial=0))):
             rows = going[left > step]
+            if step >= _MAX_STEPS and len(rows) < _MIN_ROWS:
+                lanes.at[rows] = lanes.size + 1
+                break
             some = lanes.some(rows)
             column = read_column(item, some, requested)
             lanes.follow(rows, some)
@@ -253,14 +264,6 @@ def _passed(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.ND
     return passed
 
 
-def _is_plain(item: Shape) -> bool:
-    if isinstance(item, Union):
-        return all(isinstance(branch, Atom) for branch in item.branches)
-    if isinstance(item, Record):
-        return all(not isinstance(part, Record) and _is_plain(part) for _, part in item.fields)
-    return isinstance(item, Atom)
-
-
 def _announced(lanes: Lanes, rows: Offsets) -> Offsets:
     """Read the number of items that follow in these rows; 0 where it is impossible."""
     some = lanes.some(rows)
@@ -281,6 +284,8 @@ def _transposed(steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets
     """Return the items of all rows, row by row, from steps of rows, positions and items."""
     if pa.types.is_struct(item_type):
         return _transposed_records(steps, sizes, item_type)
+    if pa.types.is_list(item_type) or pa.types.is_map(item_type):
+        return _transposed_lists(steps, sizes, item_type)
     total = int(sizes.sum())
     begins = np.cumsum(sizes) - sizes
     valid = np.zeros(total, np.bool_)
@@ -298,6 +303,8 @@ def _transposed(steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets
             case _:
                 raise CannotVectorizeError
         valid[target] = True if present is None else present
+    if not valid.any():
+        return Nothing(total)
     nulls = None if valid.all() else valid
     if pa.types.is_integer(item_type) or pa.types.is_boolean(item_type):
         return Numbers(first, nulls)
@@ -309,6 +316,8 @@ def _transposed_records(
     steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets, target: pa.StructType
 ) -> Records:
     """Return the records of all rows, row by row, field by field."""
+    if any(not isinstance(column, Records) or column.valid is not None for _, _, column in steps):
+        raise CannotVectorizeError
     fields: dict[str, Column] = {}
     for part in target:
         parts = [
@@ -318,3 +327,29 @@ def _transposed_records(
         ]
         fields[part.name] = _transposed(parts, sizes, part.type) if parts else Nothing(int(sizes.sum()))
     return Records(fields, None, int(sizes.sum()))
+
+
+def _transposed_lists(
+    steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets, target: pa.ListType | pa.MapType
+) -> Lists:
+    """Return the lists of all rows, row by row, and their items in the same order."""
+    begins = np.cumsum(sizes) - sizes
+    inner_sizes = np.zeros(int(sizes.sum()), np.int64)
+    valid = np.zeros(len(inner_sizes), np.bool_)
+    inner_steps: list[tuple[Offsets, Offsets, Column]] = []
+    for rows, positions, column in steps:
+        if isinstance(column, Nothing):
+            continue
+        if not isinstance(column, Lists):
+            raise CannotVectorizeError
+        lists = begins[rows] + positions
+        inner_sizes[lists] = column.sizes
+        valid[lists] = True if column.valid is None else column.valid
+        firsts = np.repeat(np.cumsum(column.sizes) - column.sizes, column.sizes)
+        inner_steps.append((np.repeat(lists, column.sizes), np.arange(len(firsts)) - firsts, column.items))
+    items = _transposed(inner_steps, inner_sizes, _item_type(target))
+    return Lists(inner_sizes, items, None if valid.all() else valid)
+
+
+def _item_type(target: pa.ListType | pa.MapType) -> pa.DataType:
+    return pair_type(target) if pa.types.is_map(target) else target.value_type

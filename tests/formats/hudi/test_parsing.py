@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.archive import Archive
-from snapshot_explorer.formats.hudi.metadata.commits import parse_commit, read_commit
+from snapshot_explorer.formats.hudi.metadata.commits import parse_commit, read_commit, read_commits
 from snapshot_explorer.formats.hudi.metadata.log_format import MAGIC, blocks
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig, parse_properties
 from snapshot_explorer.formats.hudi.metadata.timeline import timeline_of
@@ -89,20 +89,24 @@ STATS = st.fixed_dictionaries(
 
 
 @given(st.dictionaries(st.text(max_size=5), st.lists(STATS, max_size=3), max_size=3), st.integers(0, 10**6))
-def test_an_avro_commit_is_what_fastavro_reads_of_it_and_damaged_it_is_refused(stats, cut):
+def test_avro_commits_are_what_fastavro_reads_of_them_and_a_damaged_one_is_refused(stats, cut):
     reader = fastavro.reader(io.BytesIO(COMMIT))
     record = next(reader) | {"partitionToWriteStats": stats}
     file = io.BytesIO()
     fastavro.writer(file, reader.writer_schema, [record])
     content = file.getvalue()
-
-    commit = read_commit(content, "t.commit", {}, DEFAULT)
-
+    damaged = content[: 4 + cut % (len(content) - 20)]
     parsed = parse_commit(record, "t.commit")
-    assert commit == replace(parsed, recorded=commit.recorded)
-    assert commit.recorded.items() <= record.items()
+    files = {f"{number}.commit": content for number in range(16)} | {"damaged.commit": damaged}
+
+    together = read_commits(list(files.values()), list(files), {}, DEFAULT)
+
+    assert read_commit(content, "t.commit", {}, DEFAULT) == parsed
+    assert all(commit == replace(parsed, recorded=commit.recorded) for commit in together.values())
+    assert len(together) == 16
+    assert "damaged.commit" not in together
     with pytest.raises(CorruptTableError, match="t.commit"):
-        read_commit(content[: 4 + cut % (len(content) - 20)], "t.commit", {}, DEFAULT)
+        read_commit(damaged, "t.commit", {}, DEFAULT)
 
 
 KEYS = st.text(string.ascii_letters + string.digits + ".-_", min_size=1, max_size=12)

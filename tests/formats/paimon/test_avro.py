@@ -28,6 +28,14 @@ INNER = {
         {"name": "counts", "type": ["null", {"type": "array", "items": ["null", "long"]}]},
     ],
 }
+PART = {
+    "type": "record",
+    "name": "part",
+    "fields": [
+        {"name": "path", "type": ["null", "string"]},
+        {"name": "sizes", "type": ["null", {"type": "array", "items": ["null", "long"]}]},
+    ],
+}
 ROW = {
     "type": "record",
     "name": "row",
@@ -48,11 +56,14 @@ ROW = {
                     {"name": "columns", "type": ["null", {"type": "array", "items": "string"}]},
                     {"name": "path", "type": ["null", "string"]},
                     {"name": "time", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
+                    {"name": "origin", "type": ["null", PART]},
+                    {"name": "parts", "type": {"type": "array", "items": "part"}},
                 ],
             },
         },
     ],
 }
+FILE_PART = pa.struct([("path", pa.string()), ("sizes", pa.list_(pa.int64()))])
 STATS = pa.struct([("low", pa.binary()), ("counts", pa.list_(pa.int64()))])
 WANTED = pa.schema(
     [
@@ -70,12 +81,17 @@ WANTED = pa.schema(
                     ("columns", pa.list_(pa.string())),
                     ("path", pa.string()),
                     ("time", pa.int64()),
+                    ("origin", FILE_PART),
+                    ("parts", pa.list_(FILE_PART)),
                 ]
             ),
         ),
     ]
 )
 LONGS = st.integers(-(2**63), 2**63 - 1)
+PARTS = st.fixed_dictionaries(
+    {"path": st.none() | st.text(max_size=9), "sizes": st.none() | st.lists(st.none() | LONGS, max_size=3)}
+)
 ROWS = st.fixed_dictionaries(
     {
         "version": st.just(2),
@@ -92,6 +108,8 @@ ROWS = st.fixed_dictionaries(
                 "columns": st.none() | st.lists(st.text(max_size=9), max_size=3),
                 "path": st.none() | st.text(max_size=9),
                 "time": st.none() | LONGS,
+                "origin": st.none() | PARTS,
+                "parts": st.lists(PARTS, max_size=3),
             }
         ),
     }
@@ -111,6 +129,8 @@ def row(**changes):
         "columns": None,
         "path": None,
         "time": None,
+        "origin": None,
+        "parts": [],
     }
     return {"version": 2, "kind": 0, "part": bytes(12), "file": inside | changes}
 

@@ -6,6 +6,7 @@ Source: hudi specification, "Log Format"; hudi BaseHoodieLogRecordReader.scanInt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
@@ -143,8 +144,10 @@ def read_avro_block(
     written = [field for field in parse_fields(records.schema_text, records.path) if field.name in requested]
     stored = pa.struct([pa.field(field.name, avro_type(field.type)) for field in written])
     try:
-        rows = avro_columns.decode_between(records.content, records.starts, records.ends, records.shape, stored)
-        if rows is None:
+        decoded = avro_columns.decode_at(records.content, records.starts, records.shape, stored)
+        if decoded is not None and np.array_equal(decoded[1], records.ends):
+            rows = decoded[0]
+        else:
             rows = avro_records.decode(records.container.blocks, records.shape, stored)
         columns = [conform(values, field.type) for values, field in zip(rows.flatten(), written, strict=True)]
     except SnapshotExplorerError:

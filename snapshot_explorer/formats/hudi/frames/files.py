@@ -26,10 +26,6 @@ class _ChangeFile(NamedTuple):
     rows: None = None
 
 
-_Change = tuple[int, str, str, StoredFile | _ChangeFile, bool]
-"""The version, the change, the list, the file, and whether its rows changed."""
-
-
 def files_frame(config: TableConfig, files: Sequence[StoredFile], start: int) -> pa.Table:
     """Return the FILES frame. Of files from before the first known commit it is unknown which version added them."""
     columns = _file_columns(config, files, [not file.moves_rows for file in files]) | {
@@ -41,13 +37,21 @@ def files_frame(config: TableConfig, files: Sequence[StoredFile], start: int) ->
 def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]) -> pa.Table:
     """Return the CHANGES frame: per version the files that it removed, then those that it added, then change data."""
     commits = source.commits(versions)
-    rows: list[_Change] = []
+    files: list[StoredFile | _ChangeFile] = []
+    data_change: list[bool] = []
+    numbers: list[int] = []
+    changes: list[str] = []
+    lists: list[str] = []
     for version in versions:
         commit = commits[version]
-        rows += [(version, "remove", "delta", file, not commit.is_service) for file in state.removed.get(version, ())]
-        rows += [(version, "add", "delta", file, not file.moves_rows) for file in state.added.get(version, ())]
-        rows += [(version, "add", "changelog", file, True) for file in _change_data(commit)]
-    numbers, changes, lists, files, data_change = map(list, zip(*rows, strict=True)) if rows else [[]] * 5
+        removed, added = state.removed.get(version, ()), state.added.get(version, ())
+        change_data = list(_change_data(commit))
+        files += [*removed, *added, *change_data]
+        data_change += [not commit.is_service] * len(removed) + [not file.moves_rows for file in added]
+        data_change += [True] * len(change_data)
+        changes += ["remove"] * len(removed) + ["add"] * (len(added) + len(change_data))
+        lists += ["delta"] * (len(removed) + len(added)) + ["changelog"] * len(change_data)
+        numbers += [version] * (len(files) - len(numbers))
     columns = {"version": numbers, "change": changes, "list": lists}
     return frames.table_of(frames.CHANGES, _file_columns(source.config, files, data_change) | columns)
 
@@ -66,8 +70,11 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
     The files of a version are those that all of them added and none removed.
     """
     rows = []
-    for position, number in enumerate(source.versions[: bisect_right(source.versions, version)]):
-        instant = source.instant(number)
+    versions = source.versions[: bisect_right(source.versions, version)]
+    active = [instant for number in versions if (instant := source.timeline.writes.get(number)) is not None]
+    sizes = {instant.path: instant.size_bytes for instant in active}
+    sizes |= source.storage.sizes([path for path, size in sizes.items() if size is None])
+    for position, number in enumerate(versions):
         path = manifest_path(source, number)
         rows.append(
             {
@@ -76,7 +83,7 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
                 "list_path": path if number == version else None,
                 "position": 0 if number == version else position,
                 "path": path,
-                "size_bytes": instant.size_bytes if path == instant.path else None,
+                "size_bytes": sizes.get(path),
                 "added_files": len(state.added.get(number, ())),
                 "removed_files": len(state.removed.get(number, ())),
             }

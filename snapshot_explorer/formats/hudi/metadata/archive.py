@@ -22,7 +22,7 @@ from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.avro.container import Shape
 from snapshot_explorer.formats.hudi.metadata import log_format
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_records
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, parse_commit, read_commit, read_raw
+from snapshot_explorer.formats.hudi.metadata.commits import read_raw
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConfig
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, timeline_folder
 from snapshot_explorer.limits import Limits
@@ -62,12 +62,6 @@ class ArchivedInstant:
         if isinstance(self.content, bytes):
             return read_raw(self.content, self.path, shapes, limits)
         return self.content or {}
-
-    def commit(self, shapes: dict[bytes, Shape], limits: Limits) -> CommitMetadata:
-        """Return what was recorded about a completed write."""
-        if isinstance(self.content, bytes):
-            return read_commit(self.content, self.path, shapes, limits)
-        return parse_commit(self.content or {}, self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,23 +9,27 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
+import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, LimitError
+from snapshot_explorer.errors import CorruptTableError, LimitError, SnapshotExplorerError
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.formats.avro.container import Shape, TruncatedError, read_container
-from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS
-from snapshot_explorer.formats.hudi.metadata.avro_commits import (
-    STATS,
-    LengthError,
-    StatReader,
-    number_of,
-    read_avro_commit,
-    text_of,
-)
-from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, only_record, read_record
+from snapshot_explorer.formats.avro.container import Shape, read_container
+from snapshot_explorer.formats.hudi.metadata.avro_commits import STATS, read_avro_commits
+from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, read_record
 from snapshot_explorer.limits import Limits
 
 _SCALARS = frozenset((str, int, float, bool))
+_STAT_FIELDS = [
+    pa.field("fileId", pa.string()),
+    pa.field("path", pa.string()),
+    *(
+        pa.field(name, pa.int64())
+        for name in ("fileSizeInBytes", "numWrites", "numInserts", "numUpdateWrites", "numDeletes")
+    ),
+    pa.field("prevCommit", pa.string()),
+    pa.field("cdcStats", pa.map_(pa.string(), pa.int64())),
+]
+"""The fields of a write stat that are read."""
 _NO_FILES: Mapping[str, int] = {}
 
 
@@ -110,17 +114,24 @@ def _document(content: bytes, path: str, limits: Limits) -> Mapping[str, Any]:
 
 def read_commit(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> CommitMetadata:
     """Return the metadata of a commit from its file: JSON, Avro, or empty."""
-    if not is_avro(content):
-        return parse_commit(read_raw(content, path, shapes, limits), path)
-    container = read_container(content, path, shapes, limits=limits)
-    try:
-        read = read_avro_commit(container, _STATS)
-    except (*FOREIGN_ERRORS, TruncatedError) as error:
-        raise _damaged(path, f"{type(error).__name__}: {error}") from error
-    if read is None:
-        return parse_commit(only_record(container), path)
-    with _translated(path):
-        return _commit(*read)
+    return parse_commit(read_raw(content, path, shapes, limits), path)
+
+
+def read_commits(
+    contents: Sequence[bytes], paths: Sequence[str], shapes: dict[bytes, Shape], limits: Limits
+) -> dict[str, CommitMetadata]:
+    """Return the metadata of commits by path, of those that can be read together: Avro files, if there are many."""
+    containers = []
+    for content, path in zip(contents, paths, strict=True):
+        if is_avro(content):
+            try:
+                containers.append(read_container(content, path, shapes, limits=limits))
+            except SnapshotExplorerError:
+                continue  # raised where it is read alone
+    return {
+        container.path: _commit([_write_stat(*stat) for stat in commit.stats], commit.recorded)
+        for container, commit in read_avro_commits(containers, _STAT_FIELDS)
+    }
 
 
 def parse_commit(raw: Mapping[str, Any], path: str) -> CommitMetadata:
@@ -161,65 +172,51 @@ def _stat(partition: str, stat: Mapping[str, Any]) -> WriteStat | None:
     path = stat.get("path")
     if not path:
         return None
-    # Old writers record absolute paths. The partition and the name are always right.
-    name = str(path).rpartition("/")[2]
-    previous = stat.get("prevCommit")
-    size = stat.get("fileSizeInBytes")
-    rows = stat.get("numWrites")
-    return WriteStat(
-        partition=partition,
-        file_id=str(stat["fileId"]),
-        path=f"{partition}/{name}" if partition else name,
-        size_bytes=int(size) if size else None,
-        rows=None if rows is None else int(rows),
-        inserts=_count(stat, "numInserts"),
-        updates=_count(stat, "numUpdateWrites"),
-        deletes=_count(stat, "numDeletes"),
-        previous=None if previous in (None, "", "null") else str(previous),
-        is_log=".log." in name,
-        change_files={str(file): int(size) for file, size in (stat.get("cdcStats") or {}).items()},
+    size, rows, previous = stat.get("fileSizeInBytes"), stat.get("numWrites"), stat.get("prevCommit")
+    return _write_stat(
+        partition,
+        str(stat["fileId"]),
+        str(path),
+        int(size) if size else None,
+        None if rows is None else int(rows),
+        _count(stat, "numInserts"),
+        _count(stat, "numUpdateWrites"),
+        _count(stat, "numDeletes"),
+        None if previous is None else str(previous),
+        [(str(file), int(size)) for file, size in (stat.get("cdcStats") or {}).items()],
     )
 
 
-def _encoded_stat(partition: str, values: tuple[bytes | None, ...]) -> WriteStat | None:
-    """Return a write stat from its encoded fields, as `_stat` does from a record."""
-    file_id, path, size, rows, inserts, updates, deletes, previous, _ = values
-    if path is None or file_id is None:
-        raise LengthError  # unexpected: `_stat` decides
-    name = text_of(path).rpartition("/")[2]
-    if not name:
-        raise LengthError
-    begun = None if previous is None else text_of(previous)
+def _write_stat(  # noqa: PLR0913, PLR0917 - the fields of a record, in order
+    partition: str,
+    file_id: str | None,
+    path: str | None,
+    size_bytes: int | None,
+    rows: int | None,
+    inserts: int | None,
+    updates: int | None,
+    deletes: int | None,
+    previous: str | None,
+    change_files: Sequence[tuple[str, int]] | None,
+) -> WriteStat | None:
+    """Return a write stat from the values of its fields; None if it names no file."""
+    if not path:
+        return None
+    # Old writers record absolute paths. The partition and the name are always right.
+    name = path.rpartition("/")[2]
     return WriteStat(
         partition,
-        text_of(file_id),
+        str(file_id),
         f"{partition}/{name}" if partition else name,
-        (number_of(size) or None) if size is not None else None,
-        None if rows is None else number_of(rows),
-        0 if inserts is None else number_of(inserts),
-        0 if updates is None else number_of(updates),
-        0 if deletes is None else number_of(deletes),
-        None if begun in ("", "null") else begun,
+        size_bytes or None,
+        rows,
+        inserts or 0,
+        updates or 0,
+        deletes or 0,
+        None if previous in ("", "null") else previous,
         ".log." in name,
-        _NO_FILES,
+        dict(change_files) if change_files else _NO_FILES,
     )
-
-
-_STATS = StatReader(
-    fields=(
-        "fileId",
-        "path",
-        "fileSizeInBytes",
-        "numWrites",
-        "numInserts",
-        "numUpdateWrites",
-        "numDeletes",
-        "prevCommit",
-        "cdcStats",
-    ),
-    of_values=_encoded_stat,
-    of_record=_stat,
-)
 
 
 def _count(stat: Mapping[str, Any], name: str) -> int:

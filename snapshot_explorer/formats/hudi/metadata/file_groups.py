@@ -10,8 +10,8 @@ Source: hudi HoodieFileGroup, AbstractTableFileSystemView; hudi specification, "
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
-from operator import itemgetter
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from snapshot_explorer.errors import CorruptTableError
@@ -75,7 +75,7 @@ class LostSlice:
     """The first version that does not need it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WriteHistory:
     """What the sum is computed from."""
 
@@ -90,10 +90,10 @@ class WriteHistory:
     has_completion_times: bool
     """Whether a log file belongs to the slice at the completion time of its commit, as from table version 8 on."""
 
-    def moves_rows(self, time: int) -> bool:
-        """Return whether the commit at a time only rearranged rows."""
-        commit = self.commits.get(time)
-        return commit is not None and commit.is_service
+    @cached_property
+    def services(self) -> frozenset[int]:
+        """The commits that only rearranged rows."""
+        return frozenset(time for time, commit in self.commits.items() if commit.is_service)
 
 
 @dataclass(slots=True)
@@ -209,8 +209,8 @@ def _files_of(partition: str, file_id: str, group: _Group, history: WriteHistory
 
 def _base_files(group: _Group, history: WriteHistory) -> Iterator[StoredFile]:
     """Yield the files of a group without log files, where each base file replaces the one before."""
-    times = sorted(group.bases)
-    for time, following in zip_longest(times, times[1:], fillvalue=NEVER):
+    times = [*sorted(group.bases), NEVER]
+    for time, following in pairwise(times):
         stat = group.bases[time]
         removed = min(group.replaced, following)
         if time < removed:
@@ -229,7 +229,7 @@ def _base_file(stat: WriteStat, time: int, removed: int, history: WriteHistory) 
         removed=removed,
         rows=stat.rows,
         size_bytes=stat.size_bytes,
-        moves_rows=history.moves_rows(time),
+        moves_rows=time in history.services,
     )
 
 
@@ -263,7 +263,7 @@ def _files_with_logs(partition: str, file_id: str, group: _Group, history: Write
             removed=removed(time),
             rows=None,
             size_bytes=log.stat.size_bytes,
-            moves_rows=history.moves_rows(log.commits[0]),
+            moves_rows=log.commits[0] in history.services,
         )
         for log, time in slices
     ]
@@ -284,11 +284,13 @@ def _slice_of(log: _Log, times: Sequence[int], history: WriteHistory) -> int:
 
 def _lost(partition: str, file_id: str, group: _Group, start: int) -> LostSlice | None:
     """Return the slice that the group's first known commit replaced or appended to, if its files are unknown."""
-    stats = list(group.bases.items())
-    stats += [(log.commits[0], log.stat) for log in (group.logs or {}).values()]
+    stats = group.bases
+    if group.logs:
+        stats = {log.commits[0]: log.stat for log in reversed(group.logs.values())} | stats
     if not stats:  # the group was replaced, and nothing else is known of it
         return LostSlice(partition=partition, file_id=file_id, instant=f"before {start}", removed=group.replaced)
-    time, stat = min(stats, key=itemgetter(0))
+    time = min(stats)
+    stat = stats[time]
     previous = stat.previous
     if previous is None or not previous.isdigit() or int(previous) >= start:
         return None

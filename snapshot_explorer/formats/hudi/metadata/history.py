@@ -20,7 +20,13 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, read_commit, read_raw
+from snapshot_explorer.formats.hudi.metadata.commits import (
+    CommitMetadata,
+    parse_commit,
+    read_commit,
+    read_commits,
+    read_raw,
+)
 from snapshot_explorer.formats.hudi.metadata.file_groups import (
     FileGroup,
     ListedFile,
@@ -187,19 +193,26 @@ class HudiSource:
 
     def _read_commits(self, versions: Sequence[int]) -> Iterator[tuple[int, CommitMetadata]]:
         writes = [self.writes[version] for version in versions]
-        contents = iter(self._contents([write for write in writes if isinstance(write, Instant)]))
+        active = [write for write in writes if isinstance(write, Instant)]
+        contents: dict[str, bytes | Mapping[str, Any] | None] = {
+            write.path: write.content for write in writes if isinstance(write, ArchivedInstant)
+        }
+        contents.update(zip([write.path for write in active], self._contents(active), strict=True))
+        refused = self.reader.refused
+        files = {path: content for path, content in contents.items() if isinstance(content, bytes)}
+        new = [path for path in files if path not in refused]
+        read = read_commits([files[path] for path in new], new, self.reader.shapes, self.storage.limits)
         for version, write in zip(versions, writes, strict=True):
-            if isinstance(write, ArchivedInstant):
-                commit, instant = write.commit(self.reader.shapes, self.storage.limits), write.instant
-            else:
-                commit, instant = self._read_commit(next(contents), write.path), write
-                if commit.is_empty:
-                    self._check_begun(write)
-            self._check_instants(commit, instant)
+            commit = read.get(write.path) or self._read_commit(contents[write.path], write.path)
+            if commit.is_empty and isinstance(write, Instant):
+                self._check_begun(write)
+            self._check_instants(commit, self.instant(version))
             yield version, commit
 
-    def _read_commit(self, content: bytes, path: str) -> CommitMetadata:
-        """Return what the file of a commit contains. One that is too large is measured once."""
+    def _read_commit(self, content: bytes | Mapping[str, Any] | None, path: str) -> CommitMetadata:
+        """Return what the file or record of a commit contains. One that is too large is measured once."""
+        if not isinstance(content, bytes):
+            return parse_commit(content or {}, path)
         refused = self.reader.refused
         if path in refused:
             raise LimitError(refused[path])
@@ -513,8 +526,14 @@ class HudiHistory:
 
     def _folders(self, config: TableConfig) -> tuple[list[Entry], ArchiveListing]:
         return self._storage.together(
-            partial(self._storage.list, timeline_folder(config)), partial(self._reader.archive.list, config)
+            partial(self._timeline_files, timeline_folder(config)), partial(self._reader.archive.list, config)
         )
+
+    def _timeline_files(self, folder: str) -> list[Entry]:
+        """Return the files of the timeline; of the local disk without sizes, which would cost a call per file."""
+        if not self._storage.is_local:
+            return self._storage.list(folder)
+        return sorted(self._storage.names_many([folder])[0])
 
     def having(self, version: int) -> HudiSource:
         """Return a listing that has a version: the last one, or a new one."""

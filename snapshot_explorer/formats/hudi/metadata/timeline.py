@@ -22,6 +22,8 @@ PENDING_ACTIONS = WRITES | _PENDING_WRITES.keys()
 _ACTIONS = PENDING_ACTIONS | {"clean", "rollback", "savepoint", "restore", "indexing"}
 _NAME = re.compile(r"(\d{1,18})(?:_(\d{1,18}))?\.([a-z]+)(?:\.(inflight|requested))?", re.ASCII)
 _SECOND_DIGITS = 14
+_PARTS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
+"""Where the year, the month, the day, the hour, the minute and the second are in the text of an instant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +123,12 @@ def moment(text: str) -> datetime:
 
     The zone of the writer is not recorded.
     """
-    digits = text[:_SECOND_DIGITS]
-    try:
-        second = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    try:  # several times as fast as strptime
+        year, month, day, hour, minute, second = (int(text[start:end]) for start, end in _PARTS)
+        time = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=min(int(text), 999))
-    return second + timedelta(milliseconds=int(text[_SECOND_DIGITS:][:3].ljust(3, "0")))
+    return time + timedelta(milliseconds=int(text[_SECOND_DIGITS:][:3].ljust(3, "0")))
 
 
 def newest_at_or_before(versions: Collection[int], time: int) -> int | None:
