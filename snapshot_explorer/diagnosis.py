@@ -101,7 +101,7 @@ def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int], can_diff_rows:
     jumping = len({row["version"] for row in rows})
     index = versions.index(newest["version"]) if newest["version"] in versions else 0
     command = "%snapshot anomalies"
-    if index:
+    if index and jumping == 1:
         pair = versions[index - 1], newest["version"]
         command = f"%snapshot diff {pair[0]}..{pair[1]} {'--rows' if can_diff_rows(*pair) else '--files'}"
     sentence = f"Numbers jump at {counted(jumping, 'version')}, last at version {newest['version']}: {newest['rule']}."

@@ -58,9 +58,7 @@ def bisect(
     else:
         test = _test(source, condition, newest)
         is_on_each_row = isinstance(condition, str) and aggregate(condition, newest.arrow_schema) is None
-        reading = _reading(versions, test, newest)
-        if every:
-            reading = replace(reading, loads=len(versions))
+        reading = _reading(versions, test, newest, every=every)
         once = None if single_pass is False else _pass_over(source, test, versions, reading, is_required=single_pass)
         if once is not None:
             reading = replace(reading, files=once.files, size_bytes=once.size_bytes, single_pass=True)
@@ -227,11 +225,12 @@ def _test(source: Source, condition: Test, newest: TableVersion) -> _Test:
     return _Function(condition, source.snapshot)
 
 
-def _reading(versions: Sequence[int], test: _Test, newest: TableVersion) -> Reading:
-    splits = newest.plan(test.predicate).splits
+def _reading(versions: Sequence[int], test: _Test, newest: TableVersion, *, every: bool) -> Reading:
+    # Other versions may have files that match although none of the newest does.
+    splits = newest.plan(None if every else test.predicate).splits
     return Reading(
         versions=len(versions),
-        loads=1 + (len(versions) - 1).bit_length(),
+        loads=len(versions) if every else 1 + (len(versions) - 1).bit_length(),
         columns=test.columns,
         files=sum(len(split.files) for split in splits),
         size_bytes=sum(split.size_bytes for split in splits),

@@ -27,7 +27,8 @@ class Reading:
     columns: tuple[str, ...] | None
     """The columns to read of each version; None if a function decides."""
     files: int
-    """The data files of a load: those that might match at the last version. For a single pass, all that it reads."""
+    """The data files of a load: those that might match at the last version, or all of it if every version is
+    evaluated. For a single pass, all that it reads."""
     size_bytes: int
     single_pass: bool = False
     """Whether each file is read once for all versions, instead of loading some versions."""
@@ -42,7 +43,8 @@ class Reading:
                 f"less than {counted(self.loads, 'load')}."
             )
         loads = f"{counted(self.loads, 'load')} of {values}" + (", each" if self.loads > 1 else ",")
-        return f"Bisecting {versions}: at most {loads} of about {files}."
+        verb = "Evaluating" if self.loads == self.versions else "Bisecting"
+        return f"{verb} {versions}: at most {loads} of about {files}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -146,6 +146,16 @@ def test_a_condition_on_rows_loads_a_version_for_each_halving(table):
     assert "at most 5 loads of name" in str(announced[0])
 
 
+def test_every_version_is_announced_with_files_that_only_older_ones_have_to_read():
+    announced = []
+
+    found = open_table(samples.path("payments")).bisect("amount > 1000", every=True, announce=announced.append)
+
+    assert found.changes["holds"].to_pylist() == [False, True, False]
+    assert str(announced[0]).startswith("Evaluating 22 versions")
+    assert announced[0].files
+
+
 def test_a_function_of_a_snapshot_is_a_condition(table):
     found = table.bisect(lambda snapshot: snapshot.count("name IS NULL") > 0)
 

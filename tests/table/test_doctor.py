@@ -22,7 +22,7 @@ def test_a_table_where_amounts_turned_negative_names_the_commit_and_how_to_see_i
     readable, jumps, health = diagnosis.symptoms
     assert readable.sentence == "No file is missing: 18 versions can be loaded."
     assert jumps.sentence.startswith("Numbers jump at 6 versions, last at version 17: null rate of amount ")
-    assert jumps.command == "%snapshot diff 16..17 --rows"
+    assert jumps.command == "%snapshot anomalies"
     assert health.sentence == table.health().verdict
     assert [symptom.is_problem for symptom in diagnosis.symptoms] == [False, True, False]
     assert repr(diagnosis).startswith("orders: 1 thing to look at\n")
@@ -45,14 +45,20 @@ def test_files_that_are_missing_come_first(tmp_path):
     assert symptom.command == "%snapshot readability"
 
 
-def test_a_jump_between_versions_whose_files_are_gone_suggests_their_files_and_not_their_rows(tmp_path):
-    shutil.copytree(samples.path("orders"), tmp_path / "orders")
-    for file in (tmp_path / "orders").glob("**/bucket-*/*"):
+def test_a_single_jump_suggests_the_rows_that_differ_or_the_files_where_rows_are_gone(tmp_path):
+    shutil.copytree(samples.path("payments"), tmp_path / "payments")
+    for commit in (tmp_path / "payments" / "_delta_log").glob("*"):
+        if not commit.name.startswith(tuple(f"{version:020}.json" for version in range(7))):
+            commit.unlink()
+    jumps = open_table(str(tmp_path / "payments")).doctor().symptoms[1]
+    for file in (tmp_path / "payments").glob("**/*.parquet"):
         file.unlink()
 
-    jumps = open_table(str(tmp_path / "orders")).doctor().symptoms[1]
+    without_files = open_table(str(tmp_path / "payments")).doctor().symptoms[1]
 
-    assert jumps.command == "%snapshot diff 16..17 --files"
+    assert jumps.sentence.startswith("Numbers jump at 1 version, last at version 6: ")
+    assert jumps.command == "%snapshot diff 5..6 --rows"
+    assert without_files.command == "%snapshot diff 5..6 --files"
 
 
 def test_a_damaged_file_is_a_problem_and_the_rest_is_still_answered(tmp_path):
