@@ -136,6 +136,8 @@ class _Counts:
         everything = np.ones(len(rows), np.bool_)
         self._files = _sums(lifetimes.versions, rows, everything, ones)
         self._gone = _sums(lifetimes.versions, rows, presence.gone, ones)
+        vectors = presence.gone & rows.column("deletion_vector").is_valid().to_numpy()
+        self._gone_vectors = _sums(lifetimes.versions, rows, vectors, ones)
         self._gone_bytes = _sums(lifetimes.versions, rows, presence.gone, sizes)
         self._resized = _sums(lifetimes.versions, rows, presence.resized, ones)
         self._unknown = _sums(lifetimes.versions, rows, presence.unknown, ones)
@@ -152,7 +154,8 @@ class _Counts:
         if version in presence.without:
             readable, reason = "no", presence.without[version]
         elif gone:
-            readable, reason = "metadata", f"{gone:,} of {files:,} files are gone, or their deletion vectors"
+            vectors = ", or their deletion vectors" if self._gone_vectors[index] else ""
+            readable, reason = "metadata", f"{gone:,} of {files:,} files are gone{vectors}"
         elif resized:
             readable, reason = "metadata", f"{resized:,} of {files:,} files have another size than recorded"
         elif version in presence.lacking:

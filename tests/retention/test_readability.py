@@ -48,7 +48,7 @@ def test_versions_that_lack_a_data_file_are_reported_with_what_is_missing(paimon
     paimon.remove("bucket-0/data-3.parquet")
     table = open_table(f"memory://{paimon.root}")
 
-    assert readable(table)[3] == ("metadata", "1 of 2 files are gone, or their deletion vectors")
+    assert readable(table)[3] == ("metadata", "1 of 2 files are gone")
     assert [version for version, (answer, _) in readable(table).items() if answer != "yes"] == [4, 3]
     assert missing(table)[4] == (2, 1, paimon.sizes["data-3.parquet"])
     assert "++~~++" in table.readability().title
@@ -107,7 +107,7 @@ def test_vacuumed_and_cleaned_versions_of_delta_are_distinguished(tmp_path):
     answers = readable(opened)
 
     assert answers[2] == ("no", "its log was cleaned away, or its metadata is gone")
-    assert answers[4] == ("metadata", "1 of 1 files are gone, or their deletion vectors")
+    assert answers[4] == ("metadata", "1 of 1 files are gone")
     assert [answers[version][0] for version in (3, 5, 6)] == ["yes", "yes", "yes"]
 
 
