@@ -95,11 +95,11 @@ def _table(groups: Mapping[tuple[object, ...], Sequence[Mapping[str, Any]]], ver
         ],
         schema=pa.schema(
             [
-                pa.field("file_group", pa.string()),
+                pa.field("file_group", pa.string(), metadata={"meaning": "its partition, and where its id begins"}),
                 pa.field("versions", pa.string(), metadata={"meaning": meaning}),
                 pa.field("slices", pa.int64()),
-                pa.field("log_files", pa.int64(), metadata={"unit": "files"}),
-                pa.field("live_log_files", pa.int64(), metadata={"unit": "files"}),
+                pa.field("log_files", pa.int64(), metadata={"unit": "files", "meaning": "those of all its slices"}),
+                pa.field("live_log_files", pa.int64(), metadata={"unit": "files", "meaning": "those of live slices"}),
             ]
         ),
     )

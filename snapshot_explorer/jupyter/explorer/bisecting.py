@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.cost import Cost
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.views import View
-from snapshot_explorer.jupyter.explorer.work import Job
+from snapshot_explorer.jupyter.explorer.views import Action
 from snapshot_explorer.render import Drawing, Line
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.tracks import tracks_content
@@ -17,24 +17,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from snapshot_explorer.jupyter.explorer.context import ExplorerContext
+    from snapshot_explorer.jupyter.explorer.work import Job
     from snapshot_explorer.rows import Bisection, Reading
-
-_PLACE = "bisect"
 
 
 class _ConfirmationRequiredError(Exception):
     """Ends a bisection that would read much, until it is confirmed; never raised to callers."""
 
 
-class Bisector:
+class Bisector(Action):
     """Bisects the condition of the state, and shows the outcome in `view`."""
+
+    place = "bisect"
+    cancelled = "Nothing was bisected: that was cancelled."
+    _announcement = ""
 
     def __init__(self, context: ExplorerContext, *, found: Callable[[int], None]) -> None:
         """Read nothing yet; `found` receives the first version where the condition holds."""
-        self._context, self._found = context, found
-        self._unconfirmed: object = None
-        self._announcement = ""
-        self.view = View(_PLACE, context)
+        super().__init__(context)
+        self._found = found
 
     def bisect(self) -> None:
         """Bisect; a bisection that reads much must be requested twice."""
@@ -47,15 +48,15 @@ class Bisector:
         is_confirmed, self._unconfirmed = self._unconfirmed == (condition, bad), None
         limits = load_limits()
 
-        def announce(reading: Reading) -> None:
+        def announce(job: Job, reading: Reading) -> None:
             cost = Cost(rows=None, files=reading.loads * reading.files, size_bytes=reading.loads * reading.size_bytes)
             work.hand_over(job, lambda: None if job.stop.is_set() else self._announce(str(reading)))
             if cost.exceeds(limits) and not is_confirmed:
                 raise _ConfirmationRequiredError(str(reading))
 
-        def run() -> tuple[Bisection | None, str]:
+        def run(job: Job) -> tuple[Bisection | None, str]:
             try:
-                result = cache.table.bisect(condition, bad=bad, announce=announce)
+                result = cache.table.bisect(condition, bad=bad, announce=partial(announce, job))
             except _ConfirmationRequiredError as error:
                 return None, str(error)
             return result, cache.cited(result.versions[0], result.versions[-1])
@@ -68,22 +69,15 @@ class Bisector:
             else:
                 self._show(result, source=text)
 
-        job = Job(run=run, done=take, failed=self.view.fail, shown=self._progress)
         self._announcement = ""
-        work.start(_PLACE, job)
         self.view.say("")
-        self.view.busy("Bisecting ...")
-
-    def cancel(self) -> None:
-        """Stop bisecting."""
-        if self._context.work.cancel(_PLACE):
-            self.view.say("Nothing was bisected: that was cancelled.")
+        self._start(run, take, "Bisecting ...")
 
     def _announce(self, sentence: str) -> None:
         self._announcement = sentence
         self.view.busy(sentence)
 
-    def _progress(self, text: str) -> None:
+    def _show_progress(self, text: str) -> None:
         self.view.busy(f"{self._announcement} {text}".strip())
 
     def _show(self, bisection: Bisection, *, source: str) -> None:

@@ -221,6 +221,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         self._bisector = Bisector(context, found=partial(self._set_marker, "b"))
         self._row_actions = RowActions(context)
         self._loader = Loader(context, variables)
+        self._actions = {action.place: action for action in (self._row_actions, self._bisector, self._loader)}
         self._acts: Mapping[str, Callable[[], None]] = {
             "swap": self.state.swap,
             "refresh": self.refresh,
@@ -251,8 +252,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
 
         `blame` is of rows of a condition, `bisect` of the condition of the data, and `load` of the variable.
         """
-        of_buttons = {"blame": self._row_actions.view, "bisect": self._bisector.view, "load": self._loader.view}
-        return {**self._views.by_place, **of_buttons}
+        return self._views.by_place | {place: action.view for place, action in self._actions.items()}
 
     @property
     def head(self) -> str:
@@ -469,17 +469,26 @@ class Explorer(_Unsent, anywidget.AnyWidget):
 
     def _click(self, version: object, *, is_other: bool) -> None:
         """Set B to a version that is shown, or A."""
-        if not (isinstance(version, str) and version.isdecimal() and len(version) < _LONGEST_VERSION):
-            return
-        if int(version) in self.state.versions:
-            self._set_marker("a" if is_other else "b", int(version))
+        known = self._known_version(version)
+        if known is not None:
+            self._set_marker("a" if is_other else "b", known)
 
-    def _set_window(self, places: object) -> None:
-        """Show the versions between two places among all versions."""
+    def _set_window(self, ends: object) -> None:
+        """Show the versions between two places among all versions, or between two versions."""
         known = self.state.versions
-        match places:
+        match ends:
             case [int(first), int(last)] if 0 <= first <= last < len(known):
                 self.state.window = (known[first], known[last])
+            case [str(), str()]:
+                versions = [version for text in ends if (version := self._known_version(text)) is not None]
+                if len(versions) == len(ends):
+                    self.state.window = (min(versions), max(versions))
+
+    def _known_version(self, text: object) -> int | None:
+        """Return the version that a page names; None if the table has no such version."""
+        if not (isinstance(text, str) and text.isdecimal() and len(text) < _LONGEST_VERSION):
+            return None
+        return int(text) if int(text) in self.state.versions else None
 
     def _send_commits(self, start: object) -> None:
         if isinstance(start, int) and start >= 0:
@@ -535,12 +544,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             self._work.cancel("log")
             self._set_busy("log", "")
             self.state.note = "The log was not read: that was cancelled. Refresh reads it."
-        elif place == "load":
-            self._loader.cancel()
-        elif place == "bisect":
-            self._bisector.cancel()
-        elif place == "blame":
-            self._row_actions.cancel()
+        elif isinstance(place, str) and place in self._actions:
+            self._actions[place].cancel()
         elif isinstance(place, str) and place in self._views.by_place:
             self._views.cancel(place)
 

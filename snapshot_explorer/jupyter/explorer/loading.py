@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.explorer.contents import rows
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.views import View
-from snapshot_explorer.jupyter.explorer.work import Job
+from snapshot_explorer.jupyter.explorer.views import Action
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -18,22 +17,22 @@ if TYPE_CHECKING:
 
 LOADS = ("b", "columns", "where", "load_limit", "engine", "types", "variable")
 """The traits of the state that loading depends on."""
-_PLACE = "load"
 _REPLACE, _READ = "replace", "read"
 """What can be confirmed: to replace a variable, to read much."""
 
 
-class Loader:
+class Loader(Action):
     """Loads the rows of B into a variable, and shows the outcome in `view`."""
+
+    place = "load"
+    cancelled = "Nothing was loaded: that was cancelled."
 
     def __init__(self, context: ExplorerContext, variables: MutableMapping[str, Any] | None) -> None:
         """Load nothing yet; `variables` are the notebook's, None where there is no notebook."""
-        self._context = context
+        super().__init__(context)
         self.variables = variables
-        self._unconfirmed: object = None
         self._confirmed: frozenset[str] = frozenset()
         self._own: set[str] = set()
-        self.view = View(_PLACE, context)
 
     def load(self, request: ViewRequest) -> None:
         """Load; a large read, or replacing a variable not set here, needs confirmation."""
@@ -65,20 +64,8 @@ class Loader:
             self.view.say(f"{name} holds {count} of version {request['b']}. Read: {cost}.")
 
         limits = None if _READ in confirmed else load_limits()
-        job = Job(
-            run=lambda: rows.load(self._context.cache, request, limits),
-            done=take,
-            failed=self.view.fail,
-            shown=self.view.busy,
-        )
-        self._context.work.start(_PLACE, job)
         self.view.say("")
-        self.view.busy("Reading ...")
-
-    def cancel(self) -> None:
-        """Stop loading."""
-        if self._context.work.cancel(_PLACE):
-            self.view.say("Nothing was loaded: that was cancelled.")
+        self._start(lambda _: rows.load(self._context.cache, request, limits), take)
 
     def _ask_to_confirm(self, request: ViewRequest, confirmed: frozenset[str], sentence: str) -> None:
         """Ask whether to go on; the same load requested again confirms it."""

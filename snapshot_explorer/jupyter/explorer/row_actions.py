@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest, ViewResult
-from snapshot_explorer.jupyter.explorer.views import View
-from snapshot_explorer.jupyter.explorer.work import Job
+from snapshot_explorer.jupyter.explorer.views import Action
 from snapshot_explorer.render import Code, Drawing, Pairs
 from snapshot_explorer.render.tracks import tracks_content
 
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
-    from snapshot_explorer.jupyter.explorer.context import ExplorerContext
-
-_PLACE = "blame"
 
 
 def blame(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
@@ -74,15 +70,13 @@ _ACTIONS: Mapping[str, Callable[[SnapshotCache, ViewRequest], ViewResult]] = {
 }
 
 
-class RowActions:
+class RowActions(Action):
     """Runs the actions on rows of a condition; `view` shows the outcome of the last one."""
 
-    def __init__(self, context: ExplorerContext) -> None:
-        """Read nothing yet."""
-        self._context = context
-        self._suggested = ""
-        self.conditions: tuple[str, ...] = ()
-        self.view = View(_PLACE, context)
+    place = "blame"
+    cancelled = "Nothing was read of these rows: that was cancelled."
+    conditions: tuple[str, ...] = ()
+    _suggested = ""
 
     def suggest(self, conditions: Sequence[tuple[str, str]]) -> None:
         """Offer the conditions of rows; the first becomes the condition unless another one was typed."""
@@ -99,16 +93,4 @@ class RowActions:
             self.view.fail(f"There is no condition to {action} rows by. Write one, such as order_id = 42.")
             return
         request = ViewRequest(name=self._context.name, values=values)
-        job = Job(
-            run=lambda: _ACTIONS[action](self._context.cache, request),
-            done=self.view.show,
-            failed=self.view.fail,
-            shown=self.view.busy,
-        )
-        self._context.work.start(_PLACE, job)
-        self.view.busy("Reading ...")
-
-    def cancel(self) -> None:
-        """Stop the action that runs."""
-        if self._context.work.cancel(_PLACE):
-            self.view.say("Nothing was read of these rows: that was cancelled.")
+        self._start(lambda _: _ACTIONS[action](self._context.cache, request), self.view.show)

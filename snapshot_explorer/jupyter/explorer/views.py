@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from snapshot_explorer.jupyter.explorer.contents import compared, lens, pictures, rows, version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
@@ -129,6 +129,34 @@ class View:
             "isLive": result.is_live,
             "choices": [visible(choice) for _, choice in result.choices],
         }
+
+
+class Action:
+    """What a button reads or does; `view` shows the outcome."""
+
+    place: ClassVar[str]
+    """Its place on the page, and among the work."""
+    cancelled: ClassVar[str]
+    """What `view` shows once it was cancelled."""
+
+    def __init__(self, context: ExplorerContext) -> None:
+        """Read nothing yet."""
+        self.view = View(self.place, context)
+        self._context = context
+        self._unconfirmed: object = None
+
+    def cancel(self) -> None:
+        """Stop what was started."""
+        if self._context.work.cancel(self.place):
+            self.view.say(self.cancelled)
+
+    def _start(self, run: Callable[[Job], Any], done: Callable[[Any], None], sentence: str = "Reading ...") -> None:
+        job = Job(run=lambda: run(job), done=done, failed=self.view.fail, shown=self._show_progress)
+        self._context.work.start(self.place, job)
+        self.view.busy(sentence)
+
+    def _show_progress(self, text: str) -> None:
+        self.view.busy(text)
 
 
 class Views:

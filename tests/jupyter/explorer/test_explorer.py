@@ -229,6 +229,9 @@ def test_the_brush_is_the_window(explorer):
     assert (explorer.strip["window"], explorer.listed["count"]) == ([2, 9], 8)
     explorer.state.window = (1, 18)
     assert explorer.strip["window"] == [0, 17]
+    explorer.receive({"window": ["10", "3"]})
+    assert explorer.state.window == (3, 10)
+    explorer.state.window = (1, 18)
     for places in ([9, 2], [-1, 3], [0, 18], [0], "01", None, ["0", "1"]):
         explorer.receive({"window": places})
     assert explorer.state.window == (1, 18)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import InvalidArgumentError
@@ -14,6 +15,11 @@ from snapshot_explorer.render.tracks import TracksPicture, tracks_content
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.render import Part
+
+_NAMES = {"actions": "Actions", "slices": "File groups"}
+"""What the pictures of metadata tables show."""
+_SIGNS = ("ran", "versions")
+"""Columns of them that draw in signs what the picture draws."""
 
 
 def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
@@ -35,12 +41,21 @@ def _inspected(cache: SnapshotCache, request: ViewRequest, view: str) -> ViewRes
     if name is None:
         raise InvalidArgumentError(f"{cache.table.name} has no picture of {view}: its format records none.")
     picture = cache.table.inspect(name).picture()
+    drawing = picture.drawing()
     return ViewResult(
-        drawing=picture.drawing(),
+        drawing=replace(drawing, parts=tuple(map(_without_signs, drawing.parts))),
+        answer=f"{_NAMES[view]} of {cache.table.name}",
         code=f"{request.name}.inspect({name!r}).picture()",
         source=cache.cited(cache.table.current.version),
         tracks=tracks_content(picture.tracks) if isinstance(picture, TracksPicture) and picture.tracks.tracks else {},
     )
+
+
+def _without_signs(part: Part) -> Part:
+    """Return a table without the column that draws what the picture draws; another part as it is."""
+    if not isinstance(part, Grid):
+        return part
+    return replace(part, rows=part.rows.select([name for name in part.rows.column_names if name not in _SIGNS]))
 
 
 def _lifetimes(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

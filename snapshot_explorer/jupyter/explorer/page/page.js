@@ -201,11 +201,9 @@ function Marker({ app, name }) {
       title="Keep A where it is; otherwise A is the version before B" onClick=${() => app.set({ pinned: !app.state.pinned })}>${app.state.pinned ? "pinned" : "pin"}</button>`}</span>`;
 }
 
-const FILTERS = ["kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times"];
-
 function Bar({ app }) {
   const { page, state, set, act } = app, [isOpen, setOpen] = useState(false);
-  const active = FILTERS.filter((name) => state[name] !== page.defaults[name]);
+  const active = Object.keys(page.defaults).filter((name) => state[name] !== page.defaults[name]);
   const said = { maintenance: () => "no maintenance", recorded_times: () => "recorded times" };
   return html`<div class="sx-bar"><${Marker} app=${app} name="a" />
     <${Button} css="sx-step" label="\u21c4" name="Swap A and B" title="Compare the other way round" act=${() => act("swap")} />

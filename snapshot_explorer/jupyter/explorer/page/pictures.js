@@ -75,8 +75,16 @@ function useWidth(box) {
 
 const leftOf = (labels) => Math.min(180, 12 + 7 * Math.max(0, ...labels.map((label) => Math.min(LABEL, label.length))));
 
-const Ticks = ({ ticks, at, y, width }) => ticks.map(([place, text], i) => (i === 0 || at(place) - at(ticks[i - 1][0]) > 9 + 7 * text.length)
-  && html`<text class="sx-tick" x=${at(place)} y=${y} text-anchor=${at(place) + 3.5 * text.length > width ? "end" : "middle"}>${text}</text>`);
+/** The first of the ticks, and each that has room beside the one before it. */
+function Ticks({ ticks, at, y, width }) {
+  let end = -Infinity;
+  return ticks.map(([place, text]) => {
+    const half = 3.5 * text.length, x = at(place) + half > width ? width - half : Math.max(half, at(place));
+    if (x - half < end + 9) return null;
+    end = x + half;
+    return html`<text class="sx-tick" x=${x} y=${y} text-anchor="middle">${text}</text>`;
+  });
+}
 
 const Save = ({ app, box }) => html`<${Button} label="Save SVG" title="Save the picture" act=${() => saveSvg(box.current.querySelector("svg"), app.page.name)} />`;
 

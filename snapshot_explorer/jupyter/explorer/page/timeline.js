@@ -120,7 +120,6 @@ export class Timeline {
   constructor(model, root) {
     this.model = model;
     this.hidden = new Set();
-    this.view = null;    // the first and the last place that are shown, if not all are
     this.cursor = null;  // the commit whose tooltip is shown
     this.drag = null;
     root.classList.add("sx-timeline");
@@ -145,8 +144,7 @@ export class Timeline {
     this.sizes = new ResizeObserver(() => this.draw());
     this.sizes.observe(root);
     for (const [name, act] of [["pointermove", "move"], ["pointerdown", "press"], ["pointerup", "release"],
-      ["pointerleave", "leave"], ["pointercancel", "leave"], ["blur", "leave"], ["keydown", "key"],
-      ["dblclick", "reset"]])
+      ["pointerleave", "leave"], ["pointercancel", "leave"], ["blur", "leave"], ["keydown", "key"], ["dblclick", "widen"]])
       this.canvas.addEventListener(name, (event) => this[act](event));
   }
 
@@ -164,10 +162,9 @@ export class Timeline {
 
   /** Take what the kernel sent, and draw it. */
   take() {
-    const before = this.data, data = unpack(this.model.get("commits"), this.model.get("facts"));
+    const data = unpack(this.model.get("commits"), this.model.get("facts"));
     if (data && data.total.length !== data.count) return;  // the rest is about to come
     this.data = data;
-    if (!data || !before || before.first !== data.first || before.count !== data.count) this.view = null;
     this.cursor = null;
     this.fillings = null;
     this.tooltip.hidden = true;
@@ -181,7 +178,7 @@ export class Timeline {
     const some = data?.count ? `, versions ${data.version[0]} to ${data.version[data.count - 1]}` : "";
     const marked = MARKERS.map(([name, letter]) => this.model.get(name) && `, ${letter} at ${this.model.get(name)}`);
     this.canvas.setAttribute("aria-label", `Timeline of commits${some}${marked.join("")}. ` +
-      "Arrow keys move along commits, Enter sets the marker, Shift+Enter the other one, + and - zoom.");
+      "Arrow keys move along commits, Enter sets the marker, Shift+Enter the other one.");
   }
 
   /** List what is drawn; a kind can be hidden. */
@@ -226,28 +223,14 @@ export class Timeline {
       this.legend.append(item);
     }
     this.bins = element("span");
-    this.cuts = this.link("Draw the highest bars in full, or cut them so that the others are seen", () => {
+    this.cuts = element("button");
+    Object.assign(this.cuts, { type: "button", hidden: true, title: "Draw the highest bars in full, or cut them so that the others are seen" });
+    this.cuts.style.textDecoration = "underline";
+    this.cuts.addEventListener("click", () => {
       this.isFull = !this.isFull;
       this.draw();
     });
-    this.all = this.link("Zoom out (double-click, or Escape)", () => this.reset());
-    this.all.textContent = "Show all";
-    this.legend.append(this.bins, this.cuts, this.all);
-  }
-
-  /** Return a hidden button that looks like a link. */
-  link(title, act) {
-    const button = element("button");
-    Object.assign(button, { type: "button", title, hidden: true });
-    button.style.textDecoration = "underline";
-    button.addEventListener("click", act);
-    return button;
-  }
-
-  bounds() {
-    const { x, count } = this.data;
-    const margin = Math.max(0.6, (x[count - 1] - x[0]) * 0.01);
-    return this.view ?? [x[0] - margin, x[count - 1] + margin];
+    this.legend.append(this.bins, this.cuts);
   }
 
   /** Draw everything, as wide as the place is; nothing while there is no place. */
@@ -268,15 +251,13 @@ export class Timeline {
       ink.fillText("no commits", width / 2, HEIGHT / 2);
       return;
     }
-    const [low, high] = this.bounds();
+    const { x, count } = data, margin = Math.max(0.6, (x[count - 1] - x[0]) * 0.01), low = x[0] - margin, high = x[count - 1] + margin;
     const left = LEFT, right = width - RIGHT, bottom = HEIGHT - BOTTOM, height = bottom - TOP;
     const at = (place) => left + ((place - low) / (high - low)) * (right - left);
     const share = (part) => bottom - part * height;
     this.at = at;
     this.place = (pixel) => low + ((pixel - left) / (right - left)) * (high - low);
-    const from = below(data.x, low - 0.5), to = below(data.x, high + 0.5);
-    const step = at(1) - at(0);
-    const plot = { at, share, from, to, step, left, right, bottom, ratio };
+    const plot = { at, share, step: at(1) - at(0), left, right, bottom, ratio };
     this.stacks = this.stacked(plot);
     this.axes(plot, low, high);
     ink.save();
@@ -298,13 +279,12 @@ export class Timeline {
       ink.fillStyle = "rgba(0,114,178,0.2)";
       ink.fillRect(Math.min(this.drag.from, this.drag.to), TOP, Math.abs(this.drag.to - this.drag.from), height);
     }
-    if (this.all) this.all.hidden = !this.view;
-    canvas.dataset.drawn = String(to - from);
+    canvas.dataset.drawn = String(count);
   }
 
   /** Return the places of commits of a kind, at least so many pixels from each other. */
-  * apart({ at, from, to }, is, pixels) {
-    for (let i = from, last = -Infinity; i < to; i += 1) {
+  * apart({ at }, is, pixels) {
+    for (let i = 0, last = -Infinity; i < this.data.count; i += 1) {
       if (!is(i)) continue;
       const x = at(this.data.x[i]);
       if (x - last < pixels) continue;
@@ -314,22 +294,22 @@ export class Timeline {
   }
 
   /** Return where each bar begins: one for each commit, or for all of an hour, a day, ... where they lie dense. */
-  edges({ from, to, step, left, right }) {
-    const { time } = this.data, most = (right - left) / BAR;
-    if (step >= DENSE || to - from <= most) return { starts: Array.from({ length: to - from }, (_, i) => from + i) };
+  edges({ step, left, right }) {
+    const { time, count } = this.data, most = (right - left) / BAR;
+    if (step >= DENSE || count <= most) return { starts: Array.from({ length: count }, (_, i) => i) };
     for (const [name, length] of UNITS) {
       const starts = [];
-      for (let i = from, last = NaN; i < to && starts.length <= most; i += 1) {
+      for (let i = 0, last = NaN; i < count && starts.length <= most; i += 1) {
         const slot = Math.floor((time[i] + MONDAY) / length);
-        if (i === from || slot > last) starts.push(i);
-        if (i === from || slot > last || Number.isNaN(last)) last = slot;
+        if (i === 0 || slot > last) starts.push(i);
+        if (i === 0 || slot > last || Number.isNaN(last)) last = slot;
       }
       if (starts.length < FEWEST_BARS) break;
       if (starts.length <= most) return { starts, name };
     }
-    const rough = (to - from) / most, power = 10 ** Math.floor(Math.log10(rough));
+    const rough = count / most, power = 10 ** Math.floor(Math.log10(rough));
     const each = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough);
-    return { starts: Array.from({ length: Math.ceil((to - from) / each) }, (_, i) => from + i * each), name: `${each} versions` };
+    return { starts: Array.from({ length: Math.ceil(count / each) }, (_, i) => i * each), name: `${each} versions` };
   }
 
   /** Return the bars: what the commits of each added and removed, by kind, and how high both are. */
@@ -339,13 +319,13 @@ export class Timeline {
     const heights = [new Float64Array(count), new Float64Array(count)];
     const shown = data.kinds.map((kind) => !this.hidden.has(kind.name));
     for (let bar = 0; bar < count; bar += 1)
-      for (let i = starts[bar]; i < (starts[bar + 1] ?? plot.to); i += 1)
+      for (let i = starts[bar]; i < (starts[bar + 1] ?? data.count); i += 1)
         [data.up, data.down].forEach((side, way) => {
           if (!shown[data.kind[i]]) return;
           byKind[way][bar * kinds + data.kind[i]] += side[i];
           heights[way][bar] += side[i];
         });
-    return { starts, name, count, kinds, byKind, heights, end: plot.to, tops: this.tops(heights) };
+    return { starts, name, count, kinds, byKind, heights, tops: this.tops(heights) };
   }
 
   /**
@@ -362,12 +342,12 @@ export class Timeline {
     });
   }
 
-  axes({ at, share, from, to, left, right, bottom }, low, high) {
+  axes({ at, share, left, right, bottom }, low, high) {
     const { ink, data } = this;
     let most = 0, least = Infinity;
-    for (let i = from; i < to; i += 1) {
-      if (data.total[i] > most) most = data.total[i];
-      if (data.total[i] < least) least = data.total[i];
+    for (const total of data.total) {
+      if (total > most) most = total;
+      if (total < least) least = total;
     }
     if (least === most || least < most * FLAT) least = Math.min(least, 0);
     const [up, down] = this.stacks.tops;
@@ -395,7 +375,7 @@ export class Timeline {
     ink.textAlign = "center";
     const longest = ink.measureText(String(data.version[data.count - 1])).width + 20;
     const first = data.isCounted ? 0 : Number(data.first % 10000n);  // so that ticks stand at round versions
-    const span = data.time[to - 1] - data.time[from];
+    const span = data.time[data.count - 1] - data.time[0];
     let before = "";
     for (const tick of ticks(low + first, high + first, (right - left) / Math.max(90, longest), 1)) {
       const x = tick - first;
@@ -411,11 +391,11 @@ export class Timeline {
   }
 
   bars({ at, ratio, right }) {
-    const { ink, data, stacks: { starts, count, kinds, byKind, heights, tops, name, end } } = this;
+    const { ink, data, stacks: { starts, count, kinds, byKind, heights, tops, name } } = this;
     const zero = this.bar(0);
     let cut = 0;
     for (let bar = 0; bar < count; bar += 1) {
-      const first = at(data.x[starts[bar]] - 0.5), last = at(data.x[(starts[bar + 1] ?? end) - 1] + 0.5);
+      const first = at(data.x[starts[bar]] - 0.5), last = at(data.x[(starts[bar + 1] ?? data.count) - 1] + 0.5);
       const gap = name ? Math.min(1, (last - first) * 0.2) : (last - first) * 0.15;
       const width = Math.max(2, last - first - gap), x = (first + last - width) / 2;
       [1, -1].forEach((sign, way) => {
@@ -462,19 +442,18 @@ export class Timeline {
   }
 
   /** Draw the totals as steps, with a gap where they are not known. */
-  line({ at, from, to }) {
+  line({ at }) {
     const { ink, data } = this;
-    const first = Math.max(0, from - 1), last = Math.min(data.count, to + 1);
     ink.strokeStyle = ink.fillStyle = INK;
     ink.lineWidth = 2;
     ink.setLineDash([]);
     ink.beginPath();
-    for (let i = first; i < last; i += 1) {
+    for (let i = 0; i < data.count; i += 1) {
       const x = at(data.x[i]), y = this.height(data.total[i]);
       if (Number.isNaN(data.total[i])) continue;
-      if (i === first || Number.isNaN(data.total[i - 1])) {
+      if (i === 0 || Number.isNaN(data.total[i - 1])) {
         ink.moveTo(x, y);
-        if (i + 1 >= last || Number.isNaN(data.total[i + 1])) ink.arc(x, y, 2, 0, 7);
+        if (i + 1 >= data.count || Number.isNaN(data.total[i + 1])) ink.arc(x, y, 2, 0, 7);
         continue;
       }
       const middle = (at(data.x[i - 1]) + x) / 2;
@@ -486,27 +465,26 @@ export class Timeline {
   }
 
   /** Draw grey behind versions that cannot be loaded any more. */
-  shades({ at, from, to, bottom }) {
+  shades({ at, bottom }) {
     const { ink, data } = this;
-    for (let i = from; i < to; i += 1) {
+    for (let i = 0; i < data.count; i += 1) {
       const word = data.readable[i];
       if (!word) continue;
       let end = i;
-      while (end + 1 < to && data.readable[end + 1] === word && data.x[end + 1] - data.x[end] === 1) end += 1;
+      while (end + 1 < data.count && data.readable[end + 1] === word && data.x[end + 1] - data.x[end] === 1) end += 1;
       ink.fillStyle = word === 2 ? ink.createPattern(tile("/", SHADE, INK), "repeat") : SHADE;
       ink.fillRect(at(data.x[i] - 0.5), TOP, at(data.x[end] + 0.5) - at(data.x[i] - 0.5), bottom - TOP);
       i = end;
     }
   }
 
-  flags({ at, share, left, right }) {
+  flags({ at, share }) {
     const { ink, data } = this;
     ink.textAlign = "left";
     ink.textBaseline = "middle";
     for (const flags of data.flags)
       flags.at.forEach((index, i) => {
         const x = at(data.x[index]), y = share(BARS + flags.y[i] * (1 - BARS));
-        if (x < left || x > right) return;
         flag(ink, flags, x, y);
         ink.fillStyle = INK;
         if (flags.labels) ink.fillText(flags.labels[i], x + 8, y);
@@ -517,8 +495,8 @@ export class Timeline {
     const { ink, data } = this;
     for (const [name, letter, colour, dash] of MARKERS) {
       const index = this.index(this.model.get(name));
-      const x = index < 0 ? -1 : at(data.x[index]);
-      if (x < left || x > right) continue;
+      if (index < 0) continue;
+      const x = at(data.x[index]);
       stroke(ink, colour, 1.5, dash, x, TOP - 4, x, bottom);
       this.letter(letter, colour, x);
     }
@@ -541,7 +519,7 @@ export class Timeline {
   outside(left, right) {
     const { ink, data } = this, versions = this.model.get("page")?.markers ?? [];
     MARKERS.forEach(([, letter, colour], i) => {
-      if (!versions[i] || this.index(versions[i]) >= 0 && !this.view) return;
+      if (!versions[i]) return;
       const side = BigInt(versions[i]) < data.version[0] ? -1 : BigInt(versions[i]) > data.version[data.count - 1] ? 1 : 0;
       if (!side) return;
       const x = side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
@@ -570,7 +548,7 @@ export class Timeline {
   group(i) {
     const { data, stacks } = this;
     if (!stacks?.name) return [];
-    const bar = below(stacks.starts, i + 1) - 1, first = stacks.starts[bar], end = stacks.starts[bar + 1] ?? stacks.end;
+    const bar = below(stacks.starts, i + 1) - 1, first = stacks.starts[bar], end = stacks.starts[bar + 1] ?? data.count;
     const [up, down] = stacks.heights.map((one) => one[bar].toLocaleString("en-US"));
     return [`${end - first} commits of ${stacks.name}: versions ${data.version[first]} to ${data.version[end - 1]}`,
       `${data.measure} +${up} -${down}`, "", "The nearest:"];
@@ -606,16 +584,10 @@ export class Timeline {
     this.model.send({ click: String(this.data.version[i]), other: isOther });
   }
 
-  zoom(low, high) {
-    if (high - low < 1) [low, high] = [(low + high) / 2 - 0.6, (low + high) / 2 + 0.6];
-    const { x, count } = this.data;
-    this.view = low <= x[0] && high >= x[count - 1] ? null : [low, high];
-    this.draw();
-  }
-
-  reset() {
-    this.view = null;
-    this.draw();
+  /** Show all versions; the strip below has the same brush. */
+  widen() {
+    const last = (this.model.get("strip")?.count ?? 0) - 1;
+    if (last > 0) this.model.send({ window: [0, last] });
   }
 
   // What a pointer and keys do
@@ -639,7 +611,8 @@ export class Timeline {
     const { drag } = this;
     this.drag = null;
     if (!drag || !this.data?.count) return;
-    if (drag.moved) this.zoom(...[drag.from, drag.to].map(this.place).sort((one, other) => one - other));
+    const { version, x } = this.data;
+    if (drag.moved) this.model.send({ window: [drag.from, drag.to].map((pixel) => String(version[nearest(x, this.place(pixel))])) });
     else this.pick(nearest(this.data.x, this.place(event.offsetX)), event.shiftKey);
   }
 
@@ -654,16 +627,9 @@ export class Timeline {
     const last = data.count - 1;
     const here = this.cursor ?? Math.max(0, this.index(this.model.get("b")));
     const steps = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last };
-    const [low, high] = this.bounds(), middle = data.x[here];
-    if (event.key in steps) {
-      const next = Math.max(0, Math.min(last, steps[event.key]));
-      const by = data.x[next] < low ? data.x[next] - low - 0.6 : data.x[next] > high ? data.x[next] - high + 0.6 : 0;
-      if (by) this.zoom(low + by, high + by);
-      this.tell(next);
-    } else if (event.key === "Enter" || event.key === " ") this.pick(here, event.shiftKey);
-    else if (event.key === "+") this.zoom(middle - (high - low) / 4, middle + (high - low) / 4);
-    else if (event.key === "-") this.zoom(middle - (high - low), middle + (high - low));
-    else if (event.key === "Escape" || event.key === "0") this.reset();
+    if (event.key in steps) this.tell(Math.max(0, Math.min(last, steps[event.key])));
+    else if (event.key === "Enter" || event.key === " ") this.pick(here, event.shiftKey);
+    else if (event.key === "Escape") this.widen();
     else return;
     event.preventDefault();
     event.stopPropagation();
