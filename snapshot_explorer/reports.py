@@ -104,9 +104,15 @@ def write_report(target: Path, sections: Sequence[Section], *, title: str | None
 
 
 def read_section(title: str, read: Callable[[], Section]) -> Section:
-    """Return what `read` returns, or a section with the reason why it was not read: the rest is still useful."""
+    """Return what `read` returns, or a section with the reason why it was not read: the rest is still useful.
+
+    Raises:
+        InvalidArgumentError: An argument of the report is not valid, such as its condition.
+    """
     try:
         return read()
+    except InvalidArgumentError:
+        raise
     except SnapshotExplorerError as error:
         return Section(drawing=Drawing(title=title, parts=(Line(f"Not read: {error}"),)), not_read=f"{title}: {error}")
 

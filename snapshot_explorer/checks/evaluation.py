@@ -243,6 +243,8 @@ class _Judged:
     @cached_property
     def _newest(self) -> pa.Table:
         """The newest commit at the time, if there is one."""
+        if len(self._window_commits):
+            return self._window_commits.slice(0, 1)
         return self._table.history(until=self._settings.at, limit=1).to_arrow()
 
     @property

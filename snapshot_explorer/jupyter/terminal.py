@@ -126,6 +126,8 @@ def _split(command: Command, words: Sequence[str]) -> tuple[dict[str, str], list
 
 def _storage_options(file: str) -> dict[str, object]:
     """Return the storage options in a JSON file. Messages do not contain what the file does."""
+    if file.lstrip().startswith("{"):  # what others can see in the list of processes, or in the log of a CI run
+        raise InvalidArgumentError("--storage-options is the name of a JSON file, not the options themselves.")
     try:
         options = orjson.loads(Path(file).read_bytes())
     except OSError as error:
@@ -228,6 +230,8 @@ def _for_terminals(message: str, path: str | None) -> str:
     where = shlex.quote(path) if path else "PATH"
 
     def command(match: re.Match[str]) -> str:
+        if match[1] == "open" and match[2]:
+            return "python -m snapshot_explorer "
         if match[1] not in names():
             return match[0]
         arguments = match[2] or ""

@@ -18,16 +18,13 @@ if TYPE_CHECKING:
     from snapshot_explorer.lake.tables import LakeTable
     from snapshot_explorer.render import Drawing
 
-_LOOKING, _READING = 8, 30
-"""The most requests of looking for a new version of a table, and of reading its row after one: a listing or a few
-small files, and 12 commits with the metadata that counts their rows. A longer history costs more, once."""
-
 
 class LakeFollower:
     """Follows a lake: looks for new versions table by table, in turns, and reads the rows of tables that have any.
 
-    Looking costs up to 8 requests, and reading a row 30; these are counted. The pace is chosen so that their number in
-    a minute is at most the stated one. `start` follows in a thread; `step` looks at the next table.
+    Looking costs one to a few requests, and reading a row some for each of the newest 12 commits. They are counted, and
+    the next look waits until their number in a minute is at most the stated one. `start` follows in a thread; `step`
+    looks at the next table.
     """
 
     def __init__(self, overview: LakeOverview, tables: tuple[LakeTable, ...], *, requests_per_minute: int) -> None:
@@ -53,21 +50,27 @@ class LakeFollower:
         return LakeOverview([*self._rows.values()], name=self._name, request=self._now(), search=self._search)
 
     def step(self) -> tuple[str, bool, int]:
-        """Look at the next table. Return its name, whether its row changed, and the requests that were counted."""
+        """Look at the next table. Return its name, whether its row changed, and how many requests that took."""
         table = self._tables[self._next % len(self._tables)]
         self._next += 1
+        before = table.requests
+        is_changed = self._renew(table)
+        return table.name, is_changed, max(1, table.requests - before)
+
+    def _renew(self, table: LakeTable) -> bool:
+        """Read the row of a table if it has a new version, or had a problem. Return whether the row changed."""
         known = self._rows[table.name]
         try:
             opened = table.open()
             version = opened.update().version
             if version == known["version"] and known["problem"] is None:
-                return table.name, False, _LOOKING
+                return False
             row = overview_row(opened, self._now())
         except SnapshotExplorerError as error:
             row = failed_row(error)
         row = dict.fromkeys(known) | {"format": table.format, "path": table.path, **row, "name": table.name}
         self._rows[table.name] = row
-        return table.name, row != known, _LOOKING + _READING
+        return row != known
 
     def start(self) -> LakeFollower:
         """Follow in a thread, until `stop`. Returns itself."""

@@ -80,6 +80,13 @@ class LakeTable:
         return nullcontext() if self.folder is None else self.folder[0].reading_once(turns)
 
     @property
+    def requests(self) -> int:
+        """Return the requests so far to the store of the table; 0 as long as only the catalog knows it."""
+        if self.folder is not None:
+            return self.folder[0].requests
+        return 0 if self._table is None else self._table.bound.storage.requests
+
+    @property
     def table(self) -> Table | None:
         """Return the table; None if it cannot be opened."""
         try:

@@ -210,6 +210,14 @@ class Storage:
         return self.is_local or settings(self._location, self._options) is not None
 
     @property
+    def requests(self) -> int:
+        """The requests that this process has made for the folder, and for others over the same connection.
+
+        0 for the local disk. Retries within a library are not counted.
+        """
+        return self._connection().files.requests
+
+    @property
     def outside(self) -> str | None:
         """The number of files outside of the folder that the metadata has named, and their folder; None if none."""
         return self._external_locations.note

@@ -75,6 +75,8 @@ class Files(Protocol):
 
     workers: int
     """The most concurrent requests; 1 where threads cost more than they save."""
+    requests: int
+    """Requests so far; 0 for the local disk."""
 
     @property
     def endpoint(self) -> str:
@@ -119,6 +121,7 @@ class LocalFiles:
 
     workers = 1  # measured: two threads take twice as long as none to read 10,000 small files
     endpoint = ""
+    requests = 0
 
     def base(self, location: Location) -> str:
         """Return the absolute path."""
@@ -253,6 +256,7 @@ class RangedFiles(ABC):
     """Remote files that are read in ranges, each a request."""
 
     workers = WORKERS
+    requests = 0
 
     @abstractmethod
     def read(self, address: str, end: int | None = None) -> bytes:
@@ -411,7 +415,8 @@ class RemoteFiles(RangedFiles):
         return size if isinstance(size, int) else None
 
     def _literal(self, address: str) -> str:
-        """Return the address if the file system reads every character of it literally."""
+        """Count a request; return its address if the file system reads every character of it literally."""
+        self.requests += 1
         is_literal = self._fs._strip_protocol(address) == address  # noqa: SLF001 - there is no public way
         if not is_literal or (self._protocol == "s3" and "?versionId=" in address):
             raise UnsupportedFeatureError(

@@ -232,6 +232,7 @@ class ObjectStoreFiles(RangedFiles):
         return self._waiting.submit(work).result() if is_main else work()
 
     def _translated(self, address: str, request: Callable[[Any, str], A]) -> A:
+        self.requests += 1
         try:
             return request(self._store(address.partition("/")[0]), _key(address))
         except (UnexpectedResponseError, MemoryError):

@@ -4,10 +4,12 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 
+import fsspec
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from snapshot_explorer import errors, explore, open_lake
+from tests.support import filesystems
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -41,7 +43,7 @@ def test_a_new_commit_renews_the_row_of_its_table(tables):
 
 def test_the_pace_keeps_the_number_of_requests(tables):
     root, _ = tables
-    follower = open_lake(root).follow(requests_per_minute=16 * 60)  # two looks a second
+    follower = open_lake(root).follow(requests_per_minute=120)  # two looks a second: each counts as one
     looks, looked_often = [], threading.Event()
     step = follower.step
 
@@ -59,6 +61,22 @@ def test_the_pace_keeps_the_number_of_requests(tables):
 
     assert looks[3] - looks[0] > 1  # 1.5 less what a busy machine delays the first look
     assert not follower.is_running
+
+
+def test_the_requests_to_a_store_are_counted():
+    counting = filesystems.counting("counted")
+    fsspec.register_implementation("counted", counting, clobber=True)
+    table = PaimonTable(fsspec.filesystem("memory"), "/followed/orders")
+    table.commit([(1, "a")], millis=now())
+    lake = open_lake("counted://followed")
+    follower = lake.follow()
+
+    unchanged = follower.step()
+    table.commit([(2, "b")], millis=now())
+    changed = follower.step()
+
+    assert (unchanged[1], changed[1]) == (False, True)
+    assert unchanged[2] < changed[2] < lake.tables[0].requests <= len(counting.requests)
 
 
 def test_an_error_is_a_row_until_the_table_is_readable_again(tables):

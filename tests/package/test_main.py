@@ -178,6 +178,8 @@ def test_mistakes_are_one_line_that_can_be_typed_in_a_terminal(capsys, orders):
         (["log", orders, "-o", "x"], "--out is for notebooks."),
         (["logs", orders], "There is no command logs. Did you mean log?"),
         (["log", orders, "--options", orders / "none.json"], "--storage-options: "),
+        (["log", orders, "--options", '{"key": "k"}'], "--storage-options is the name of a JSON file, not the options"),
+        (["report", orders, "none.html", "--where", "amont = 3"], "Unknown column 'amont'"),
     ):
         status, shown, error = printed(capsys, *words)
         assert (status, shown, error.count("\n")) == (2, "", 1)

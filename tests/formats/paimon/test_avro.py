@@ -382,7 +382,7 @@ def test_a_field_of_another_type_is_broken():
 
 
 def test_a_number_too_large_for_its_field_is_broken():
-    with pytest.raises(CorruptTableError, match="300 not in range"):
+    with pytest.raises(CorruptTableError, match="300 (not in range|too large)"):
         read(written(ROW, [{**row(), "kind": 300}]))
 
 

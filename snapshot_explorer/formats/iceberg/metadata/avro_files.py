@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.avro import columns as avro_columns
-from snapshot_explorer.formats.avro import records as avro_records
 from snapshot_explorer.formats.avro.arrow_values import pair_type
+from snapshot_explorer.formats.avro.columns import decode_rows
 from snapshot_explorer.formats.avro.container import (
     MAGIC,
     Atom,
@@ -111,8 +110,7 @@ def broken(path: str, problem: str) -> CorruptTableError:
 def _decoded(files: Sequence[Container], target: pa.StructType) -> pa.StructArray:
     blocks = [block for file in files for block in file.blocks]
     try:
-        columns = avro_columns.decode(blocks, files[0].shape, target)
-        return avro_records.decode(blocks, files[0].shape, target) if columns is None else columns
+        return decode_rows(blocks, files[0].shape, target)
     except (TruncatedError, pa.ArrowException, OverflowError) as error:
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.

@@ -15,8 +15,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import with_items
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.avro import columns as avro_columns
-from snapshot_explorer.formats.avro import records as avro_records
+from snapshot_explorer.formats.avro.columns import decode_rows
 from snapshot_explorer.formats.avro.container import (
     MAGIC,
     Atom,
@@ -72,9 +71,7 @@ def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:
     target = pa.struct(list(schema))
     blocks = [block for file in files for block in file.blocks]
     try:
-        columns = avro_columns.decode(blocks, files[0].shape, target)
-        if columns is None:
-            columns = avro_records.decode(blocks, files[0].shape, target)
+        columns = decode_rows(blocks, files[0].shape, target)
     except (TruncatedError, pa.ArrowException, OverflowError) as error:
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.
