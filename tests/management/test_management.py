@@ -160,7 +160,7 @@ def test_a_fresh_snapshot_is_returned_at_once_and_refreshed_in_the_background():
     at_once = management.update(staleness_acceptable=True)
     again = management.update(staleness_acceptable=True)
     log.wait_for.set()
-    management.background_update.result(10)
+    management.background_update.result(60)
 
     assert (at_once.version, again.version) == (1, 1)
     assert management.current_snapshot.version == 2
@@ -173,7 +173,7 @@ def test_an_error_in_the_background_is_kept_and_logged(caplog):
     log.broken = True
 
     management.update(staleness_acceptable=True)
-    management.background_update.exception(10)
+    management.background_update.exception(60)
 
     assert isinstance(management.last_background_error, StorageError)
     assert "could not be refreshed in the background: the storage does not answer" in caplog.text

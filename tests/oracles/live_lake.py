@@ -2,7 +2,8 @@
 
     .venv-oracles/bin/python tests/oracles/live_lake.py FOLDER LOG [--tables N] [--seconds N]
 
-A line of LOG is the table, the version, and the times in nanoseconds before and after the commit.
+A line of LOG is the table, the version, and the times in nanoseconds before and after the commit. A file `enough` in
+FOLDER ends them.
 """
 
 import argparse
@@ -15,9 +16,9 @@ from deltalake import write_deltalake
 
 
 def write(folder, log, end, lock):
-    """Append to a table until a time."""
+    """Append to a table until a time, or until enough was written."""
     version = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end and not folder.with_name("enough").exists():
         began = time.time_ns()
         write_deltalake(str(folder), pa.table({"id": pa.array([version], pa.int64())}), mode="append")
         with lock:
@@ -31,7 +32,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("log", type=Path)
     parser.add_argument("--tables", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=6)
+    parser.add_argument("--seconds", type=float, default=120)
     arguments = parser.parse_args()
     lock, end = threading.Lock(), time.monotonic() + arguments.seconds
     with arguments.log.open("w", buffering=1) as log:

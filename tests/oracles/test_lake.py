@@ -28,6 +28,7 @@ def test_the_pinned_versions_were_all_current_at_that_time(environment, tmp_path
         pinned = [lake.at() for _ in range(3)]
         pinned += [lake.at(datetime.now(UTC)), lake.at("1s")]
     finally:
+        (root / "enough").touch()
         writers.wait(60)
 
     commits = {}

@@ -13,6 +13,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError, TableNotFoundError, UnsupportedFeatureError
 from tests.support.canonical import canonical_rows
+from tests.support.object_stores import free_port
 
 pytestmark = pytest.mark.oracle
 STARTS_WITHIN = 300
@@ -24,8 +25,7 @@ def server(environment, tmp_path):
     """A running catalog over a folder, as its process and its URI."""
     hadoop = environment.glob("lib/python*/site-packages/pyspark/jars/hadoop-client-*.jar")
     jars = [*environment.glob("jars/iceberg-rest/*.jar"), *hadoop]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     env = os.environ | {"CATALOG_REST_PORT": str(port), "CATALOG_WAREHOUSE": f"file:{tmp_path}/warehouse"}
     options = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", ":".join(map(str, jars)))
     with (tmp_path / "log").open("w") as log:

@@ -15,7 +15,7 @@ class Heard:
         self.said = []
 
     def show(self, said):
-        self.said.append(str(said))
+        self.said.append(re.sub(r"\d+ s$", "N s", str(said)))  # a busy machine may pause
 
     def clear(self):
         self.said.append("cleared")
@@ -41,10 +41,12 @@ def test_work_is_reported_until_it_ends(impatient, heard):
         counting.advance()
         counting.advance(2)
 
-    assert heard.said == ["Counting sheep: 1 of 3, 0 s", "Counting sheep: 3 of 3, 0 s", "cleared"]
+    assert heard.said == ["Counting sheep: 1 of 3, N s", "Counting sheep: 3 of 3, N s", "cleared"]
 
 
-def test_work_that_is_done_soon_is_not_reported(heard):
+def test_work_that_is_done_soon_is_not_reported(heard, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 60.0)
+
     with step("Counting sheep", total=3) as counting:
         counting.advance(3)
 
@@ -58,7 +60,7 @@ def test_work_is_not_reported_more_often_than_anybody_can_read(impatient, heard,
         for _ in range(100):
             counting.advance()
 
-    assert heard.said == ["Counting sheep: 1, 0 s", "cleared"]
+    assert heard.said == ["Counting sheep: 1, N s", "cleared"]
 
 
 def test_an_interrupt_leaves_nothing_shown(impatient, heard):
@@ -73,7 +75,7 @@ def test_an_interrupt_leaves_nothing_shown(impatient, heard):
     assert heard.said[-1] == "cleared"
     with step("Counting on", total=3) as counting:
         counting.advance()
-    assert heard.said[-2:] == ["Counting on: 1 of 3, 0 s", "cleared"]
+    assert heard.said[-2:] == ["Counting on: 1 of 3, N s", "cleared"]
 
 
 def test_an_interrupt_while_it_is_shown_leaves_nothing_shown(impatient):
@@ -90,7 +92,7 @@ def test_an_interrupt_while_it_is_shown_leaves_nothing_shown(impatient):
     finally:
         listen(None)
 
-    assert listener.said == ["Counting sheep: 1, 0 s", "cleared"]
+    assert listener.said == ["Counting sheep: 1, N s", "cleared"]
 
 
 def test_a_step_within_a_step_says_nothing(impatient, heard):
@@ -98,7 +100,7 @@ def test_a_step_within_a_step_says_nothing(impatient, heard):
         inner.advance()
         outer.advance()
 
-    assert heard.said == ["Outer: 1 of 1, 0 s", "cleared"]
+    assert heard.said == ["Outer: 1 of 1, N s", "cleared"]
 
 
 def test_a_step_may_be_advanced_from_several_threads(impatient, heard):
@@ -112,7 +114,7 @@ def test_a_step_may_be_advanced_from_several_threads(impatient, heard):
             thread.join()
 
     assert len(heard.said) == 801
-    assert heard.said[-2:] == ["Counting sheep: 800 of 800, 0 s", "cleared"]
+    assert heard.said[-2:] == ["Counting sheep: 800 of 800, N s", "cleared"]
 
 
 def test_what_another_thread_does_is_not_reported(impatient, heard):
@@ -144,8 +146,8 @@ def test_a_line_of_the_terminal_is_wiped_out(impatient):
         counting.advance(2)
 
     first, last, blanks, nothing = stream.getvalue().split("\r")[1:]
-    assert first == "[############............] Counting sheep: 2 of 4, 0 s"
-    assert last == "[########################] Counting sheep: 4 of 4, 0 s"
+    assert first.startswith("[############............] Counting sheep: 2 of 4, ")
+    assert last.startswith("[########################] Counting sheep: 4 of 4, ")
     assert re.fullmatch(" +", blanks)
     assert len(blanks) == len(last)
     assert nothing == ""

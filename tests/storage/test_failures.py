@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 import types
+from pathlib import Path
 
 import botocore.exceptions
 import pyarrow as pa
@@ -171,8 +172,12 @@ def test_bad_options_are_an_error_of_the_storage(register):
 def test_a_local_file_that_may_not_be_read_is_not_a_missing_file(tmp_path, monkeypatch):
     import os
 
-    def refuse(path, *_):
-        raise PermissionError(13, "Permission denied", path)
+    opened = os.open
+
+    def refuse(path, *options, **named):
+        if Path(path).parent == tmp_path:
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, *options, **named)  # for threads of other tests
 
     monkeypatch.setattr(os, "open", refuse)  # the tests may run as root, who may read all
 

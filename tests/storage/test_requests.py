@@ -84,7 +84,7 @@ def test_what_we_decide_about_caches_may_stand_in_the_options(counted, memory_ro
 
 
 def test_many_files_are_read_at_once(register, memory_root):
-    counted = register(filesystems.counting(latency=0.02))
+    counted = register(filesystems.counting(in_rounds=True))
     filesystem, root = memory_root
     for i in range(96):
         filesystem.pipe_file(f"{root}/{i}", b"x")
@@ -141,8 +141,15 @@ def test_files_that_are_read_ahead_are_requested_once_and_not_kept_longer_than_a
 
 def test_a_failure_while_reading_ahead_is_not_told_in_a_later_call(register, monkeypatch):
     kind = register(filesystems.failing(PermissionError("no")))
-    storage, submit, submitted = Storage("failing://lake/t"), ThreadPoolExecutor.submit, []
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", lambda *given: submitted.append(submit(*given)) or submitted[-1])
+    submitted = []
+
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *arguments, **named):
+            submitted.append(super().submit(*arguments, **named))
+            return submitted[-1]
+
+    monkeypatch.setattr(storage_package, "ThreadPoolExecutor", Pool)
+    storage = Storage("failing://lake/t")
     with storage.reading_ahead(["a"]):
         wait(submitted)
     kind.cat_file = lambda *_, **__: b"1"

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_s3fs_is_not_imported_where_obstore_reads(monkeypatch):
 def test_a_fork_reads_with_s3fs_because_obstore_does_not_survive_it(monkeypatch):
     assert client({**KEYS, **HERE}) is ObjectStoreFiles
 
-    monkeypatch.setattr(os, "getpid", lambda: -1)
+    monkeypatch.setattr(object_store_clients, "os", SimpleNamespace(getpid=lambda: -1, environ=os.environ))
 
     assert client({**KEYS, **HERE}) is RemoteFiles
 

@@ -244,7 +244,7 @@ def test_no_thread_outlives_its_storage(store):
 
     del storage
     for thread in workers:
-        thread.join(5)
+        thread.join(60)
 
     assert not any(thread.is_alive() for thread in workers)
 

@@ -31,7 +31,7 @@ class FaultyProxy:
         self.fault = lambda number, method, path: None
         self.requests = []
         self.faults = []
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         proxy = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -61,6 +61,11 @@ class FaultyProxy:
         """Forget what was asked."""
         self.requests, self.faults = [], []
 
+    def wait_for_requests(self, count):
+        """Wait until it has read so many requests."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self.requests) >= count, 60)
+
     def at_rate(self, share, kinds=TRANSIENT, seed=0):
         """Fail this share of the requests, with one kind of fault after the other."""
         chance, kinds = random.Random(seed), list(kinds)
@@ -77,9 +82,10 @@ class FaultyProxy:
         self.fault = lambda *_: None
 
     def answer(self, request):
-        with self._lock:
+        with self._changed:
             number = len(self.requests)
             self.requests.append((request.command, request.path))
+            self._changed.notify_all()
             kind = self.fault(number, request.command, request.path)
             if kind is not None:
                 self.faults.append(kind)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,8 @@ import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.object_stores import free_port
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "of-this-test"
@@ -62,9 +63,7 @@ class JupyterServer:
 @contextmanager
 def jupyter_server(root, package=ROOT):
     """Run a server whose configuration and notebooks are in a folder; its kernels import `package`."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     for name, values in SETTINGS.items():
         folder, _, plugin = name.partition("/")
         home = root / "config" / "lab" / "user-settings" / "@jupyterlab" / folder

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.server
+import secrets
 import shutil
 import socket
 import subprocess
@@ -36,10 +37,11 @@ class Store:
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """Return a port on which nothing listens: one that the system does not choose for others before it is used."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)  # Linux chooses from 32,768 on
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @contextlib.contextmanager

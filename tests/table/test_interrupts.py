@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -70,18 +71,17 @@ def stopping(register):
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.fixture
+@contextmanager
 def interrupted_soon():
-    """Send SIGINT to the main thread in half a second."""
+    """Send SIGINT to the main thread half a second after the block began, which does not end before; expect its end."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.5, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
-    timer.start()
-    yield
-    timer.cancel()
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the timer starts where it may end
+        timer.start()
+        yield
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("interrupted_soon")
 @pytest.mark.parametrize(
     "query",
     [
@@ -90,16 +90,15 @@ def interrupted_soon():
     ],
 )
 def test_an_interrupted_query_ends_soon_and_answers_the_next_time(query):
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted_soon():
         sql(query, {})
 
     assert not any(thread.name.startswith("snapshot-sql") for thread in threading.enumerate())
     assert sql("select count(*) n from range(3)", {})["n"].tolist() == [3]
 
 
-@pytest.mark.usefixtures("interrupted_soon")
 def test_a_statement_of_duckdb_in_the_main_thread_is_interrupted_as_any_call():
-    with pytest.raises(KeyboardInterrupt), duckdb_sessions.locked_cursor() as cursor:
+    with interrupted_soon(), duckdb_sessions.locked_cursor() as cursor:
         cursor.execute("select max(hash(x)) from range(1_000_000_000_000) a(x)")
 
 

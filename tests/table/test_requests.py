@@ -173,7 +173,7 @@ def test_the_size_of_a_data_file_is_taken_from_its_manifest(counted, orders):
 def test_independent_requests_are_made_at_the_same_time(register, orders):
     from tests.support import filesystems
 
-    slow = register(filesystems.counting("slow", latency=0.01))
+    slow = register(filesystems.counting("slow", in_rounds=True))
     table = open_table(f"slow://{orders}")
     questions = {
         "versions": table.versions,
@@ -233,7 +233,7 @@ def test_twenty_commits_of_a_long_history_cost_what_those_of_a_short_one_do(coun
 def test_manifests_are_read_at_the_same_time(register, short_and_long):
     from tests.support import filesystems
 
-    slow = register(filesystems.counting("slow", latency=0.005))
+    slow = register(filesystems.counting("slow", in_rounds=True))
     written = short_and_long[1]
 
     open_table(f"slow://{written.root}").current.files()
@@ -371,13 +371,13 @@ def many_files(memory_root, files):
 
 @pytest.mark.parametrize("question", ["rows", "two columns", "rows of a condition", "difference"])
 def test_files_are_fetched_many_at_once_on_any_machine(register, memory_root, question):
-    counted = register(filesystems.counting(latency=0.05))
+    counted = register(filesystems.counting(in_rounds=True))
     written, _ = many_files(memory_root, 64)
     table = open_table(f"counted://{written.root}")
     now, first = table.at("latest"), table.at("earliest")
     now.files(), first.files()
     counted.requests.clear()
-    counted.rounds = counted.most_at_once = 0
+    counted.most_at_once = 0
 
     answers = {
         "rows": lambda: now.to_arrow().num_rows,
@@ -393,7 +393,7 @@ def test_files_are_fetched_many_at_once_on_any_machine(register, memory_root, qu
 
 
 def test_the_bytes_that_are_fetched_at_once_are_bounded(register, memory_root, monkeypatch):
-    counted = register(filesystems.counting(latency=0.02))
+    counted = register(filesystems.counting(in_rounds=True))
     written, size = many_files(memory_root, 48)
     monkeypatch.setattr(local, "REMOTE_BYTES", 12 * size)
     now = open_table(f"counted://{written.root}").at("latest")
@@ -406,7 +406,7 @@ def test_the_bytes_that_are_fetched_at_once_are_bounded(register, memory_root, m
 
 
 def test_a_delta_table_opens_in_four_rounds_however_long_its_log_is(register, memory_root):
-    counted = register(filesystems.counting(latency=0.1))
+    counted = register(filesystems.counting(in_rounds=True))
     filesystem, root = memory_root
     written = DeltaTable(filesystem, f"{root}/long")
     for number in range(30):

@@ -256,11 +256,11 @@ def test_a_listing_that_ends_late_is_not_a_shorter_one(written, register):
     with slow.hold(held[type(written)], answered=True) as waits:
         late = threading.Thread(target=lambda: found.append(table.versions()[-1]))
         late.start()
-        assert waits.wait(20)
+        assert waits.wait(60)
         slow.let_others()
         version = append(written, (9, "z"))
         assert table.update().version == version
-    late.join(20)
+    late.join(60)
 
     assert found in ([4], [5])
     assert table.current.version == version
