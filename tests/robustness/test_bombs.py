@@ -16,6 +16,7 @@ from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType,
 from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
 from snapshot_explorer.limits import parse_limits
 from snapshot_explorer.storage import Storage
+from tests.support.avro import array, record
 from tests.support.delta import table_builder
 from tests.support.delta.table_builder import DeltaTable, add, commit_name
 from tests.support.effort import at_most_steps
@@ -107,7 +108,7 @@ def test_a_parquet_manifest_that_unfolds_to_more_than_it_may_is_refused():
 
 @pytest.mark.parametrize("codec", ["null", "deflate", "zstandard"])
 def test_an_avro_block_of_rows_without_bytes_is_refused_at_once(codec):
-    rows = {"type": "record", "name": "r", "fields": [{"name": "_KIND", "type": ["null", "int"]}]}
+    rows = record("r", _KIND=["null", "int"])
     content = container(rows, [(10**9, b"")], codec)
 
     with (
@@ -118,7 +119,7 @@ def test_an_avro_block_of_rows_without_bytes_is_refused_at_once(codec):
 
 
 def test_an_avro_file_of_more_rows_than_it_may_have_is_refused():
-    rows = {"type": "record", "name": "r", "fields": [{"name": "_KIND", "type": ["null", "int"]}]}
+    rows = record("r", _KIND=["null", "int"])
 
     with pytest.raises(LimitError, match=r"manifest/m, of \d+ bytes, claims 5000000 rows; the limit is 4000000"):
         read_entries([("manifest/m", container(rows, [(5_000_000, bytes(5_000_000))], "deflate"))])
@@ -138,7 +139,7 @@ def rows_of(schema, blocks, **limits):
 )
 @pytest.mark.parametrize("count", [10**9, -(10**9)])
 def test_items_that_an_avro_data_file_announces_and_lacks_are_refused_at_once(item, count):
-    rows = {"type": "record", "name": "r", "fields": [{"name": "a", "type": {"type": "array", "items": item}}]}
+    rows = record("r", a=array(item))
     block = number(count) + (number(5) if count < 0 else b"")
 
     with at_most_steps(FEW), pytest.raises(CorruptBytesError, match="a block is damaged"):
@@ -146,7 +147,7 @@ def test_items_that_an_avro_data_file_announces_and_lacks_are_refused_at_once(it
 
 
 def test_rows_that_an_avro_data_file_announces_and_lacks_are_refused_at_once():
-    rows = {"type": "record", "name": "r", "fields": [{"name": "a", "type": {"type": "array", "items": "int"}}]}
+    rows = record("r", a=array("int"))
 
     with (
         at_most_steps(FEW),
@@ -166,11 +167,8 @@ def test_rows_that_an_avro_data_file_announces_and_lacks_are_refused_at_once():
 
 
 def test_items_of_an_avro_data_file_that_take_no_bytes_are_refused():
-    nothing = {"type": "array", "items": "null"}
-    rows = {"type": "record", "name": "r", "fields": [{"name": "a", "type": nothing}]}
-
     with pytest.raises(CorruptTableError, match="items of an array take no bytes"):
-        rows_of(rows, [(1, number(10**9) + number(0))])
+        rows_of(record("r", a=array("null")), [(1, number(10**9) + number(0))])
 
 
 def test_a_commit_of_very_many_blank_lines_is_refused(table):

@@ -17,52 +17,28 @@ from snapshot_explorer.formats.avro import columns as avro_columns
 from snapshot_explorer.formats.avro import records as avro_records
 from snapshot_explorer.formats.avro.container import parse_shape
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
+from tests.support.avro import array, record
 from tests.support.paimon.avro_bytes import container, counted, encoded, number, written
 
 CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
-INNER = {
-    "type": "record",
-    "name": "inner",
-    "fields": [
-        {"name": "low", "type": "bytes"},
-        {"name": "counts", "type": ["null", {"type": "array", "items": ["null", "long"]}]},
-    ],
-}
-PART = {
-    "type": "record",
-    "name": "part",
-    "fields": [
-        {"name": "path", "type": ["null", "string"]},
-        {"name": "sizes", "type": ["null", {"type": "array", "items": ["null", "long"]}]},
-    ],
-}
-ROW = {
-    "type": "record",
-    "name": "row",
-    "fields": [
-        {"name": "version", "type": "int"},
-        {"name": "kind", "type": "int"},
-        {"name": "part", "type": "bytes"},
-        {
-            "name": "file",
-            "type": {
-                "type": "record",
-                "name": "file",
-                "fields": [
-                    {"name": "name", "type": "string"},
-                    {"name": "rows", "type": "long"},
-                    {"name": "stats", "type": INNER},
-                    {"name": "extra", "type": {"type": "array", "items": "string"}},
-                    {"name": "columns", "type": ["null", {"type": "array", "items": "string"}]},
-                    {"name": "path", "type": ["null", "string"]},
-                    {"name": "time", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
-                    {"name": "origin", "type": ["null", PART]},
-                    {"name": "parts", "type": {"type": "array", "items": "part"}},
-                ],
-            },
-        },
-    ],
-}
+ROW = record(
+    "row",
+    version="int",
+    kind="int",
+    part="bytes",
+    file=record(
+        "file",
+        name="string",
+        rows="long",
+        stats=record("inner", low="bytes", counts=["null", array(["null", "long"])]),
+        extra=array("string"),
+        columns=["null", array("string")],
+        path=["null", "string"],
+        time=["null", {"type": "long", "logicalType": "timestamp-millis"}],
+        origin=["null", record("part", path=["null", "string"], sizes=["null", array(["null", "long"])])],
+        parts=array("part"),
+    ),
+)
 FILE_PART = pa.struct([("path", pa.string()), ("sizes", pa.list_(pa.int64()))])
 STATS = pa.struct([("low", pa.binary()), ("counts", pa.list_(pa.int64()))])
 WANTED = pa.schema(
@@ -209,22 +185,18 @@ def test_every_kind_of_avro_value_can_be_passed_over():
         "id": ({"type": "fixed", "name": "id", "size": 3}, b"abc"),
         "word": ({"type": "enum", "name": "word", "symbols": ["A", "B"]}, "B"),
         "pairs": ({"type": "map", "values": "long"}, {"x": 1, "y": 2}),
-        "many": ({"type": "array", "items": {"type": "array", "items": "int"}}, [[1, 2], []]),
+        "many": (array(array("int")), [[1, 2], []]),
     }
-    fields = [*({"name": name, "type": kind} for name, (kind, _) in kinds.items()), {"name": "kind", "type": "int"}]
+    schema = record("r", **{name: kind for name, (kind, _) in kinds.items()}, kind="int")
     value = {name: value for name, (_, value) in kinds.items()} | {"kind": 7}
 
-    table, _ = read(written({"type": "record", "name": "r", "fields": fields}, [value, value]))
+    table, _ = read(written(schema, [value, value]))
 
     assert table["kind"].to_pylist() == [7, 7]
 
 
 def test_lists_written_in_blocks_with_their_size_are_read():
-    schema = {
-        "type": "record",
-        "name": "r",
-        "fields": [{"name": "names", "type": {"type": "array", "items": "string"}}],
-    }
+    schema = record("r", names=array("string"))
     first = counted(b"ab") + counted(b"c")
     block = number(-2) + number(len(first)) + first + number(1) + counted(b"d") + number(0)
 
@@ -336,15 +308,9 @@ def test_more_rows_than_bytes_are_refused():
 @pytest.mark.parametrize(
     ("schema", "found"),
     [
-        ({"type": "record", "name": "r", "fields": []}, "its rows take no bytes"),
-        (
-            {"type": "record", "name": "r", "fields": [{"name": "n", "type": {"type": "array", "items": "null"}}]},
-            "items of an array take no bytes",
-        ),
-        (
-            {"type": "record", "name": "r", "fields": [{"name": "n", "type": "decimal"}]},
-            "'decimal' is not an Avro type",
-        ),
+        (record("r"), "its rows take no bytes"),
+        (record("r", n=array("null")), "items of an array take no bytes"),
+        (record("r", n="decimal"), "'decimal' is not an Avro type"),
         ({"type": "fixed", "name": "f", "size": -1}, "-1 bytes of fixed size"),
         ("int", "its field at the top is not of type record"),
     ],
@@ -355,20 +321,17 @@ def test_an_invalid_schema_is_broken(schema, found):
 
 
 def test_a_schema_that_refers_to_itself_is_refused():
-    loop = {"type": "record", "name": "r", "fields": [{"name": "n", "type": ["null", "r"]}]}
-
     with pytest.raises(UnsupportedFeatureError, match="refers to itself in 'r'"):
-        read(container(loop, []))
+        read(container(record("r", n=["null", "r"]), []))
 
 
 def test_a_schema_that_doubles_with_each_line_is_broken():
-    fields = [{"name": "n", "type": {"type": "record", "name": "r0", "fields": [{"name": "n", "type": "int"}]}}]
+    fields = {"n": record("r0", n="int")}
     for depth in range(1, 30):
-        inner = [{"name": name, "type": f"r{depth - 1}"} for name in "ab"]
-        fields.append({"name": f"n{depth}", "type": {"type": "record", "name": f"r{depth}", "fields": inner}})
+        fields[f"n{depth}"] = record(f"r{depth}", a=f"r{depth - 1}", b=f"r{depth - 1}")
 
     with pytest.raises(CorruptTableError, match="its schema is implausibly large"):
-        read(container({"type": "record", "name": "r", "fields": fields}, []))
+        read(container(record("r", **fields), []))
 
 
 def test_a_field_of_another_type_is_broken():

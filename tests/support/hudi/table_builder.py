@@ -14,6 +14,8 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.support.avro import array, record
+
 FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 COLUMNS = [
     {"name": "id", "type": ["null", "long"], "default": None},
@@ -33,40 +35,17 @@ LOGGED = {
     "fields": [*({"name": name, "type": ["null", "string"], "default": None} for name in META), *COLUMNS],
 }
 WRAPPERS = ("Boolean", "Int", "Long")
-DELETES = {
-    "type": "record",
-    "name": "HoodieDeleteRecordList",
-    "fields": [
-        {
-            "name": "deleteRecordList",
-            "type": {
-                "type": "array",
-                "items": {
-                    "type": "record",
-                    "name": "HoodieDeleteRecord",
-                    "fields": [
-                        {"name": "recordKey", "type": ["null", "string"]},
-                        {"name": "partitionPath", "type": ["null", "string"]},
-                        {
-                            "name": "orderingVal",
-                            "type": [
-                                "null",
-                                *(
-                                    {
-                                        "type": "record",
-                                        "name": f"{word}Wrapper",
-                                        "fields": [{"name": "value", "type": word.lower()}],
-                                    }
-                                    for word in WRAPPERS
-                                ),
-                            ],
-                        },
-                    ],
-                },
-            },
-        }
-    ],
-}
+DELETES = record(
+    "HoodieDeleteRecordList",
+    deleteRecordList=array(
+        record(
+            "HoodieDeleteRecord",
+            recordKey=["null", "string"],
+            partitionPath=["null", "string"],
+            orderingVal=["null", *(record(f"{word}Wrapper", value=word.lower()) for word in WRAPPERS)],
+        )
+    ),
+)
 
 
 def text(number):

@@ -1,84 +1,49 @@
 """Avro schemas of Paimon's metadata files, as its writers have them."""
 
-STATS = {
-    "type": "record",
-    "name": "stats",
-    "fields": [
-        {"name": "_MIN_VALUES", "type": "bytes"},
-        {"name": "_MAX_VALUES", "type": "bytes"},
-        {"name": "_NULL_COUNTS", "type": ["null", {"type": "array", "items": ["null", "long"]}]},
-    ],
-}
-MANIFEST_LIST = {
-    "type": "record",
-    "name": "record",
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_FILE_NAME", "type": "string"},
-        {"name": "_FILE_SIZE", "type": "long"},
-        {"name": "_NUM_ADDED_FILES", "type": "long"},
-        {"name": "_NUM_DELETED_FILES", "type": "long"},
-        {"name": "_PARTITION_STATS", "type": STATS},
-        {"name": "_SCHEMA_ID", "type": "long"},
-    ],
-}
-MANIFEST = {
-    "type": "record",
-    "name": "record",
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_KIND", "type": "int"},
-        {"name": "_PARTITION", "type": "bytes"},
-        {"name": "_BUCKET", "type": "int"},
-        {"name": "_TOTAL_BUCKETS", "type": "int"},
-        {
-            "name": "_FILE",
-            "type": {
-                "type": "record",
-                "name": "record__FILE",
-                "fields": [
-                    {"name": "_FILE_NAME", "type": "string"},
-                    {"name": "_FILE_SIZE", "type": "long"},
-                    {"name": "_ROW_COUNT", "type": "long"},
-                    {"name": "_MIN_KEY", "type": "bytes"},
-                    {"name": "_MAX_KEY", "type": "bytes"},
-                    {"name": "_KEY_STATS", "type": STATS},
-                    {"name": "_VALUE_STATS", "type": "stats"},
-                    {"name": "_MIN_SEQUENCE_NUMBER", "type": "long"},
-                    {"name": "_MAX_SEQUENCE_NUMBER", "type": "long"},
-                    {"name": "_SCHEMA_ID", "type": "long"},
-                    {"name": "_LEVEL", "type": "int"},
-                    {"name": "_EXTRA_FILES", "type": {"type": "array", "items": "string"}},
-                ],
-            },
-        },
-    ],
-}
-RANGE = {
-    "type": "record",
-    "name": "range",
-    "fields": [
-        {"name": "f0", "type": "string"},
-        {"name": "f1", "type": "int"},
-        {"name": "f2", "type": "int"},
-        {"name": "_CARDINALITY", "type": ["null", "long"]},
-    ],
-}
-INDEX = {
-    "type": "record",
-    "name": "record",
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_KIND", "type": "int"},
-        {"name": "_PARTITION", "type": "bytes"},
-        {"name": "_BUCKET", "type": "int"},
-        {"name": "_INDEX_TYPE", "type": "string"},
-        {"name": "_FILE_NAME", "type": "string"},
-        {"name": "_FILE_SIZE", "type": "long"},
-        {"name": "_ROW_COUNT", "type": "long"},
-        {"name": "_DELETIONS_VECTORS_RANGES", "type": ["null", {"type": "array", "items": ["null", RANGE]}]},
-    ],
-}
+from tests.support.avro import array, record
+
+STATS = record("stats", _MIN_VALUES="bytes", _MAX_VALUES="bytes", _NULL_COUNTS=["null", array(["null", "long"])])
+MANIFEST_LIST = record(
+    "record",
+    _VERSION="int",
+    _FILE_NAME="string",
+    _FILE_SIZE="long",
+    _NUM_ADDED_FILES="long",
+    _NUM_DELETED_FILES="long",
+    _PARTITION_STATS=STATS,
+    _SCHEMA_ID="long",
+)
+_FILE = record(
+    "record__FILE",
+    _FILE_NAME="string",
+    _FILE_SIZE="long",
+    _ROW_COUNT="long",
+    _MIN_KEY="bytes",
+    _MAX_KEY="bytes",
+    _KEY_STATS=STATS,
+    _VALUE_STATS="stats",
+    _MIN_SEQUENCE_NUMBER="long",
+    _MAX_SEQUENCE_NUMBER="long",
+    _SCHEMA_ID="long",
+    _LEVEL="int",
+    _EXTRA_FILES=array("string"),
+)
+MANIFEST = record(
+    "record", _VERSION="int", _KIND="int", _PARTITION="bytes", _BUCKET="int", _TOTAL_BUCKETS="int", _FILE=_FILE
+)
+RANGE = record("range", f0="string", f1="int", f2="int", _CARDINALITY=["null", "long"])
+INDEX = record(
+    "record",
+    _VERSION="int",
+    _KIND="int",
+    _PARTITION="bytes",
+    _BUCKET="int",
+    _INDEX_TYPE="string",
+    _FILE_NAME="string",
+    _FILE_SIZE="long",
+    _ROW_COUNT="long",
+    _DELETIONS_VECTORS_RANGES=["null", array(["null", RANGE])],
+)
 NEWER_FIELDS = [
     {"name": name, "type": ["null", kind], "default": None}
     for name, kind in {
@@ -86,10 +51,10 @@ NEWER_FIELDS = [
         "_DELETE_ROW_COUNT": "long",
         "_EMBEDDED_FILE_INDEX": "bytes",
         "_FILE_SOURCE": "int",
-        "_VALUE_STATS_COLS": {"type": "array", "items": "string"},
+        "_VALUE_STATS_COLS": array("string"),
         "_EXTERNAL_PATH": "string",
         "_FIRST_ROW_ID": "long",
-        "_WRITE_COLS": {"type": "array", "items": "string"},
+        "_WRITE_COLS": array("string"),
     }.items()
 ]
 """What a file's record has since Paimon 0.4, in the order in which it came."""
