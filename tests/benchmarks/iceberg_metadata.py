@@ -29,6 +29,7 @@ from snapshot_explorer.storage import Storage
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+from tests.benchmarks import timing
 from tests.benchmarks.report import record
 from tests.support.iceberg.table_builder import ADDED, EXISTING, IcebergTable, entry
 
@@ -114,13 +115,9 @@ def _carried(one: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
 
 
 def best(name: str, function: Callable[[], object], runs: int = 3) -> float:
-    seconds = []
-    for _ in range(runs):
-        begin = time.process_time()
-        function()
-        seconds.append(time.process_time() - begin)
-    print(f"{name}: {min(seconds):.4f}")
-    return min(seconds)
+    seconds = timing.best(function, runs, time.process_time)
+    print(f"{name}: {seconds:.4f}")
+    return seconds
 
 
 def main(snapshots: int, peer: str | None) -> None:

@@ -33,10 +33,11 @@ from snapshot_explorer.formats.iceberg.scan import planning
 sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.benchmarks.report import record
+from tests.benchmarks.timing import timed
 from tests.support.iceberg.live_files import RECORDED, Reader, Version, field, with_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
 FILES = 4
@@ -113,12 +114,6 @@ def version(folder: Path, kind: str, rows: int) -> Version:
     return made
 
 
-def timed(task: Callable[[], object]) -> float:
-    start = time.process_time()
-    task()
-    return time.process_time() - start
-
-
 def measure_deletes(folder: Path, rows: int) -> None:
     for number in range(FILES):
         write(folder, f"{number}.parquet", rows_of(number * rows, rows))
@@ -137,7 +132,7 @@ def measure_deletes(folder: Path, rows: int) -> None:
             return local.to_arrow(Reader(folder), splits, scan_of(schema))
 
         ours(), bare()
-        pairs = [(timed(ours), timed(bare)) for _ in range(REPEATS)]
+        pairs = [(timed(ours, time.process_time), timed(bare, time.process_time)) for _ in range(REPEATS)]
         mine, theirs = (statistics.median(times) for times in zip(*pairs, strict=True))
         print(f"{kind:<24} ours {mine * 1000:7.0f} ms   pyarrow {theirs * 1000:7.0f} ms   ratio {mine / theirs:4.2f}")
         work = f"Iceberg, {FILES * rows / 10**6:g} million rows, deletes: {kind}"
@@ -151,7 +146,7 @@ def measure_small_files(folder: Path, python: str, files: int) -> None:
     mine, theirs = [], []
     for _ in range(2):
         theirs.append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-        mine.append(timed(lambda: open_table(table).at("latest").to_arrow()))
+        mine.append(timed(lambda: open_table(table).at("latest").to_arrow(), time.process_time))
     best, other = min(mine), min(theirs)
     print(f"{files} files of 20 rows   ours {best:6.2f} s   pyiceberg {other:6.2f} s   ratio {best / other:4.2f}")
     record(f"Iceberg: read {files:,} files of 20 rows", best, {"pyiceberg": other}, processor=True)

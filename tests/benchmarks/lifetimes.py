@@ -36,25 +36,17 @@ from snapshot_explorer.storage import Storage
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from tests.benchmarks import delta_open, paimon_history
-from tests.benchmarks.paimon_manifests import best, entry, manifest, read_zstandard
+from tests.benchmarks import delta_open, paimon_history, timing
+from tests.benchmarks.paimon_manifests import entry, manifest, read_zstandard
 from tests.benchmarks.report import record
+from tests.benchmarks.timing import best
 
 PARTS = ("paimon", "manifest", "delta", "questions")
 LARGE = 100_000
 KEYED = settings_of(
     PaimonSchema(id=0, fields=(), partition_keys=(), primary_keys=("id",), options={}, comment=None), "shop.orders"
 )
-TIMED = """
-import io, sys, time
-def best(work, runs=5):
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-"""
+TIMED = Path(timing.__file__).read_text() + "import io, sys\n"
 WITH_POLARS = """
 import polars_avro
 content = open(sys.argv[1], "rb").read()

@@ -51,46 +51,35 @@ def write_list(folder: Path, name: str, rows: list[dict[str, Any]]) -> tuple[str
     return name, len(out.getvalue())
 
 
-class Written:
-    """A table that grows commit by commit."""
+class Metadata:
+    """The metadata of a table with partitions by day, which grows snapshot by snapshot."""
 
-    def __init__(self, folder: Path, *, compacted: bool) -> None:
-        self.folder, self.compacted = folder, compacted
-        self.live: dict[str, dict[str, Any]] = {}
-        self.young: list[str] = []
+    def __init__(self, folder: Path, types: dict[str, str], primary_keys: list[str], buckets: int) -> None:
+        self.folder = folder
         self.base: list[dict[str, Any]] = []
         self.rows = 0
         for name in ("schema", "snapshot", "manifest"):
             (folder / name).mkdir(parents=True, exist_ok=True)
-        fields = [{"id": 0, "name": "day", "type": "INT"}]
-        fields += [{"id": number, "name": f"c{number}", "type": "BIGINT"} for number in range(1, 10)]
         schema = {
             "version": 3,
             "id": 0,
-            "fields": fields,
-            "highestFieldId": 9,
+            "fields": [{"id": index, "name": name, "type": types[name]} for index, name in enumerate(types)],
+            "highestFieldId": len(types) - 1,
             "partitionKeys": ["day"],
-            "primaryKeys": ["day", "c1"],
-            "options": {"bucket": "8"},
+            "primaryKeys": primary_keys,
+            "options": {"bucket": str(buckets)},
             "timeMillis": 0,
         }
         (folder / "schema" / "schema-0").write_text(json.dumps(schema))
 
-    def commit(self, version: int, added: list[dict[str, Any]]) -> None:
-        """Add a snapshot."""
-        compacts = self.compacted and version % _COMPACTED_EVERY == 0
-        entries = [self.live.pop(name) | {"_KIND": 1} for name in (self.young if compacts else ())]
-        self.young = [] if compacts else [*self.young, *(one["_FILE"]["_FILE_NAME"] for one in added)]
-        self.live |= {one["_FILE"]["_FILE_NAME"]: one for one in added}
-        entries += added
-        delta = write_manifest(self.folder, f"manifest-{version:032x}-0", entries)
+    def add_snapshot(self, version: int, entries: list[dict[str, Any]], kind: str, manifest_name: str) -> None:
+        """Write a snapshot of these changes, and the manifest of them."""
+        delta = write_manifest(self.folder, manifest_name, entries)
         lists = [
             write_list(self.folder, f"manifest-list-{version:032x}-{part}", rows)
-            for part, rows in ((0, self.base), (1, [delta]))
+            for part, rows in enumerate((self.base, [delta]))
         ]
         self.base = [*self.base, delta]
-        if version % _MERGED_EVERY == 0:
-            self.base = [write_manifest(self.folder, f"manifest-{version:032x}-1", list(self.live.values()))]
         changed = sum(one["_FILE"]["_ROW_COUNT"] * (1 - 2 * one["_KIND"]) for one in entries)
         self.rows += changed
         snapshot = {
@@ -104,7 +93,7 @@ class Written:
             "changelogManifestList": None,
             "commitUser": "benchmark",
             "commitIdentifier": version,
-            "commitKind": "COMPACT" if compacts else "APPEND",
+            "commitKind": kind,
             "timeMillis": _BEGIN + version * _MINUTE,
             "totalRecordCount": self.rows,
             "deltaRecordCount": changed,
@@ -112,6 +101,30 @@ class Written:
         }
         (self.folder / "snapshot" / f"snapshot-{version}").write_text(json.dumps(snapshot, indent=2))
         (self.folder / "snapshot" / "LATEST").write_text(str(version))
+        if version == 1:
+            (self.folder / "snapshot" / "EARLIEST").write_text("1")
+
+
+class Written(Metadata):
+    """A table that grows commit by commit."""
+
+    def __init__(self, folder: Path, *, compacted: bool) -> None:
+        types = {"day": "INT"} | {f"c{number}": "BIGINT" for number in range(1, 10)}
+        super().__init__(folder, types, ["day", "c1"], 8)
+        self.compacted = compacted
+        self.live: dict[str, dict[str, Any]] = {}
+        self.young: list[str] = []
+
+    def commit(self, version: int, added: list[dict[str, Any]]) -> None:
+        """Add a snapshot."""
+        compacts = self.compacted and version % _COMPACTED_EVERY == 0
+        entries = [self.live.pop(name) | {"_KIND": 1} for name in (self.young if compacts else ())]
+        self.young = [] if compacts else [*self.young, *(one["_FILE"]["_FILE_NAME"] for one in added)]
+        self.live |= {one["_FILE"]["_FILE_NAME"]: one for one in added}
+        entries += added
+        self.add_snapshot(version, entries, "COMPACT" if compacts else "APPEND", f"manifest-{version:032x}-0")
+        if version % _MERGED_EVERY == 0:
+            self.base = [write_manifest(self.folder, f"manifest-{version:032x}-1", list(self.live.values()))]
 
 
 def write(folder: Path, snapshots: int = 2_000, entries: int = 20_000, *, compacted: bool = False) -> None:

@@ -7,12 +7,9 @@ Prints seconds, the best of several runs; asserts nothing.
 
 # ruff: noqa: T201 - it prints what it measured
 import io
-import json
 import random
 import struct
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +17,12 @@ import fastavro
 import fastavro._read as fastavro_read
 import pyarrow as pa
 
-from snapshot_explorer.formats.avro import container as avro_container
 from snapshot_explorer.formats.paimon.metadata import manifests
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+from tests.benchmarks.timing import best
+from tests.support.paimon.avro_bytes import written
 from tests.support.paimon.avro_schemas import newest_manifest
 
 ENTRY = newest_manifest()
@@ -70,29 +68,9 @@ def entry(number: int, columns: int = 10) -> dict[str, Any]:
     }
 
 
-def number(value: int) -> bytes:
-    """Return a zigzag varint of a number that is not negative."""
-    value, out = value << 1, bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
 def manifest(entries: list[dict[str, Any]]) -> bytes:
     """Return a manifest in blocks of about 64 kB, compressed with zstandard."""
-    meta = {"avro.schema": json.dumps(ENTRY).encode(), "avro.codec": b"zstandard"}
-    header = b"".join(number(len(item)) + item for pair in meta.items() for item in (pair[0].encode(), pair[1]))
-    sync = bytes(range(16))
-    file = io.BytesIO()
-    file.write(avro_container.MAGIC + number(len(meta)) + header + number(0) + sync)
-    for begin in range(0, len(entries), 100):
-        block, some = io.BytesIO(), entries[begin : begin + 100]
-        for one in some:
-            fastavro.schemaless_writer(block, ENTRY, one)
-        packed = pa.compress(block.getvalue(), "zstd", asbytes=True)
-        file.write(number(len(some)) + number(len(packed)) + packed + sync)
-    return file.getvalue()
+    return written(ENTRY, entries, "zstandard", per_block=100)
 
 
 def read_zstandard(file: io.BytesIO) -> io.BytesIO:
@@ -103,15 +81,6 @@ def read_zstandard(file: io.BytesIO) -> io.BytesIO:
 
 def with_fastavro(files: list[tuple[str, bytes]]) -> int:
     return sum(len(list(fastavro.reader(io.BytesIO(content)))) for _, content in files)
-
-
-def best(work: Callable[[], object], runs: int = 5) -> float:
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return min(times)
 
 
 def main() -> None:

@@ -33,11 +33,10 @@ from snapshot_explorer import open_table
 sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.benchmarks.report import record
+from tests.benchmarks.timing import timed
 from tests.support.delta.table_builder import DeltaTable, add, remove
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import SparkSession
 
 FILES = 100
@@ -82,12 +81,6 @@ def rewrite(table: DeltaTable, folder: Path, numbers: range, rows: int, *, chang
     paths = [action["add"]["path"] for action in table.state() if "add" in action]
     live = {int(path.partition("-")[0]): path for path in paths}
     table.commit(*(remove(live[one]) for one in numbers), *adds)
-
-
-def timed(task: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    task()
-    return time.perf_counter() - start
 
 
 def except_all(before: list[str], after: list[str]) -> None:

@@ -20,7 +20,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.benchmarks.paimon_history import write_list, write_manifest
+from tests.benchmarks.paimon_history import Metadata, write_manifest
 from tests.benchmarks.paimon_manifests import binary_row
 
 DAYS = 100
@@ -127,6 +127,7 @@ def paimon_files(folder: Path, files: int, *, keyed: bool, days: int = DAYS) -> 
     each = max(1, files // 100)
     for begin in range(0, files, each):
         table.base.append(table.manifest([table.entry(number) for number in range(begin, begin + each)]))
+        table.rows += 1000 * each
     some = max(1, files // 10_000)
     for young in range(YOUNG_COMMITS + 1):
         added = [table.entry(files + young * some + number) for number in range(some)]
@@ -353,29 +354,16 @@ class _Hudi:
         }
 
 
-class _Paimon:
+class _Paimon(Metadata):
     """A table that grows snapshot by snapshot."""
 
     def __init__(self, folder: Path, *, keyed: bool, days: int = DAYS) -> None:
-        self.folder, self.keyed = folder, keyed
-        self.base: list[dict[str, Any]] = []
+        types = {"day": "DATE NOT NULL", "c1": "BIGINT NOT NULL"}
+        types |= {f"c{number}": "BIGINT" for number in range(2, _COLUMNS)}
+        super().__init__(folder, types, ["day", "c1"] if keyed else [], BUCKETS if keyed else -1)
+        self.keyed = keyed
         self.days = [binary_row(20_454 + day) for day in range(days)]
-        for name in ("schema", "snapshot", "manifest"):
-            (folder / name).mkdir(parents=True)
         self.manifests = 0
-        fields = [{"id": 0, "name": "day", "type": "DATE NOT NULL"}, {"id": 1, "name": "c1", "type": "BIGINT NOT NULL"}]
-        fields += [{"id": number, "name": f"c{number}", "type": "BIGINT"} for number in range(2, _COLUMNS)]
-        schema = {
-            "version": 3,
-            "id": 0,
-            "fields": fields,
-            "highestFieldId": _COLUMNS - 1,
-            "partitionKeys": ["day"],
-            "primaryKeys": ["day", "c1"] if keyed else [],
-            "options": {"bucket": str(BUCKETS) if keyed else "-1"},
-            "timeMillis": 0,
-        }
-        (folder / "schema" / "schema-0").write_text(json.dumps(schema))
 
     def entry(self, number: int) -> dict[str, Any]:
         """Return the ADD entry of a file, as Paimon 1.x writes it."""
@@ -417,37 +405,12 @@ class _Paimon:
         }
 
     def commit(self, version: int, entries: list[dict[str, Any]]) -> None:
-        delta = self.manifest(entries)
-        lists = [
-            write_list(self.folder, f"manifest-list-{version:032x}-{at}", rows)
-            for at, rows in enumerate((self.base, [delta]))
-        ]
-        self.base = [*self.base, delta]
-        changed = sum(one["_FILE"]["_ROW_COUNT"] * (1 - 2 * one["_KIND"]) for one in entries)
-        snapshot = {
-            "version": 3,
-            "id": version,
-            "schemaId": 0,
-            "baseManifestList": lists[0][0],
-            "baseManifestListSize": lists[0][1],
-            "deltaManifestList": lists[1][0],
-            "deltaManifestListSize": lists[1][1],
-            "changelogManifestList": None,
-            "commitUser": "2d3c9f0e-0000-4000-8000-000000000000",
-            "commitIdentifier": version,
-            "commitKind": "COMPACT" if version % 10 == 0 else "APPEND",
-            "timeMillis": _BEGIN + version * _MINUTE,
-            "totalRecordCount": 1000 * sum(one["_NUM_ADDED_FILES"] - one["_NUM_DELETED_FILES"] for one in self.base),
-            "deltaRecordCount": changed,
-            "watermark": -(2**63),
-        }
-        (self.folder / "snapshot" / f"snapshot-{version}").write_text(json.dumps(snapshot))
-        (self.folder / "snapshot" / "LATEST").write_text(str(version))
-        if version == 1:
-            (self.folder / "snapshot" / "EARLIEST").write_text("1")
+        self.add_snapshot(version, entries, "COMPACT" if version % 10 == 0 else "APPEND", self._next_manifest())
 
     def manifest(self, entries: list[dict[str, Any]]) -> dict[str, Any]:
         """Write a manifest; return its row in a manifest list."""
-        name = f"manifest-{uuid.UUID(int=self.manifests)}-0"
+        return write_manifest(self.folder, self._next_manifest(), entries)
+
+    def _next_manifest(self) -> str:
         self.manifests += 1
-        return write_manifest(self.folder, name, entries)
+        return f"manifest-{uuid.UUID(int=self.manifests - 1)}-0"

@@ -37,6 +37,7 @@ from snapshot_explorer import open_table
 sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.benchmarks.report import record
+from tests.benchmarks.timing import timed
 from tests.support.delta.table_builder import DeltaTable, add
 
 if TYPE_CHECKING:
@@ -79,12 +80,6 @@ def write(folder: Path, files: int, rows: int, *, deleted: float = 0) -> None:
 
 def aggregate(rows: DataFrame) -> object:
     return rows.selectExpr("count(*)", "sum(id)", "max(name)", "round(sum(amount), 2)", "max(at)", "min(day)").collect()
-
-
-def timed(task: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    task()
-    return time.perf_counter() - start
 
 
 def compare(title: str, ours: Callable[[], object], theirs: Callable[[], object], *, work: str, peer: str) -> None:

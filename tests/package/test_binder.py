@@ -29,13 +29,6 @@ import json
 from importlib import metadata
 print(json.dumps([(found.name, found.version) for found in metadata.distributions()]))
 """
-TO_SPARK = """
-from snapshot_explorer import errors, open_table, samples
-try:
-    open_table(samples.path("orders")).current.to_spark()
-except errors.MissingDependencyError as error:
-    print(error)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +82,3 @@ def test_the_quickstart_runs(environment, tmp_path):
     wrote = environment.run("python", "-I", "-c", RUN, str(notebook), cwd=tmp_path)
 
     assert Path(wrote.strip()).is_relative_to(environment.folder)
-
-
-def test_without_java_spark_says_in_one_line_what_to_install(environment, tmp_path):
-    assert environment.python(TO_SPARK, tmp_path) == (
-        "Spark needs Java, but no java is on the PATH. Install Java 17 or newer (openjdk-17-jre-headless on Debian)"
-        ", or pass a session that runs elsewhere: to_spark(spark).\n"
-    )

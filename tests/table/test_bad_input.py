@@ -45,24 +45,9 @@ def test_a_path_that_is_a_file_is_refused_by_name(tmp_path):
         open_table(tmp_path / "notes.txt")
 
 
-def test_a_delta_table_is_refused_as_a_paimon_table(tmp_path):
-    (tmp_path / "_delta_log").mkdir()
-    (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("{}")
-
-    with pytest.raises(
-        TableNotFoundError, match="is not a paimon table but a delta table. Leave the format out, or write delta"
-    ):
-        open_table(tmp_path, format="paimon")
-
-
 def test_an_unknown_format_is_refused(url):
     with pytest.raises(InvalidArgumentError, match="No format is called 'lance'. Formats: paimon"):
         open_table(url, format="lance")
-
-
-def test_an_unknown_branch_is_refused(url):
-    with pytest.raises(TableNotFoundError, match="dev"):
-        open_table(url, branch="dev")
 
 
 @pytest.mark.parametrize("ref", [99, "99", "99~1", "latest~10", "tag:nope", "@2020-01-01", 0])

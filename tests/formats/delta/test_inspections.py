@@ -174,13 +174,6 @@ def test_the_history_is_read_whatever_a_writer_records_of_its_commit(info, opera
     assert opened.row_changes(0, 1).num_rows == 0
 
 
-def test_history_describes_no_single_version(table):
-    with pytest.raises(
-        InvalidArgumentError, match="history describes the table as a whole, not one version. Leave 0 out"
-    ):
-        rows(table, "history", 0)
-
-
 def test_detail_has_the_columns_of_describe_detail(memory_root):
     table = DeltaTable(
         *memory_root, first=(protocol(), metadata(partition_by=["name"], name="orders", description="All."))

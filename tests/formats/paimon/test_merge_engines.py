@@ -446,17 +446,6 @@ def test_a_retract_of_a_function_without_one_is_refused(name):
         aggregate(Function(name=name), [None, None], kind, [0, 3])
 
 
-def test_first_rows_and_partial_updates_refuse_retracts_that_no_option_explains():
-    history = [({**dict.fromkeys(COLUMNS), "k": 1}, 0), ({**dict.fromkeys(COLUMNS), "k": 1}, 3)]
-
-    with pytest.raises(CorruptBytesError, match="a table with merge-engine=first-row contains rows of kind -U or -D"):
-        run(Rules(keys=("k",), engine=FirstRow()), history)
-    with pytest.raises(
-        CorruptBytesError, match="a table with merge-engine=partial-update contains rows of kind -U or -D"
-    ):
-        run(Rules(keys=("k",), engine=PartialUpdate()), history)
-
-
 def test_a_null_in_a_column_that_allows_none_is_refused():
     table = pa.table(
         {"k": pa.array([1, 1]), "v": pa.array([1, None])},

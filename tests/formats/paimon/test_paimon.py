@@ -533,24 +533,6 @@ def test_a_total_that_does_not_add_up_is_refused(table):
         in_memory(table).version(1).files()
 
 
-def test_files_elsewhere_are_shown_but_their_rows_are_not_followed(table):
-    where = "s3://elsewhere/data-1.parquet"
-    table.commit()
-    paimon = in_memory(table)
-    from snapshot_explorer.formats.paimon.metadata import manifests
-
-    entries, _ = manifests.read_entries([("m", table.filesystem.cat_file(f"{table.root}/manifest/manifest-1"))])
-    assert entries["external_path"].to_pylist() == [None]
-    moved = entries.set_column(entries.column_names.index("external_path"), "external_path", pa.array([where]))
-    from snapshot_explorer.formats.paimon.metadata.partitions import data_paths
-
-    storage = paimon.storage
-    folders = pa.array(["bucket-0"])
-    assert data_paths(moved, folders, storage, strict=False).to_pylist() == [where]
-    with pytest.raises(UnsupportedFeatureError):
-        data_paths(moved, folders, storage, strict=True)
-
-
 def test_operations_tell_what_an_overwrite_was(table):
     for operation in ("WRITE", "DELETE", "TRUNCATE", "UPDATE", "MERGE", "OVERWRITE", None):
         table.commit(kind="OVERWRITE", **({"operation": operation} if operation else {}))
@@ -577,20 +559,3 @@ def test_a_watermark_that_means_none_is_null(table, watermark, shown):
     found = in_memory(table).commits([1])["watermark"][0].as_py()
 
     assert (found and str(found)) == shown
-
-
-def test_opening_and_planning_cost_no_more_with_a_longer_history(memory_root, counted):
-    counts = []
-    for number in (5, 50):
-        filesystem, root = memory_root
-        table = PaimonTable(filesystem, f"{root}/{number}")
-        for _ in range(number):
-            table.commit()
-        table.merge_manifests()
-        table.commit()
-        counted.requests.clear()
-        paimon = Paimon(Storage(f"counted:/{table.root}"))
-        paimon.version(paimon.listing().latest).files()
-        counts.append(len(counted.requests))
-
-    assert counts[0] == counts[1] <= 10
