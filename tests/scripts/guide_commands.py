@@ -90,7 +90,7 @@ compare two, `log 5` and `log -5` return five commits, `load 8 as df` assigns, a
 
 `{variable}` and `$variable` stand for their values. A semicolon at the end of the line shows nothing; `NAME << ...`,
 `... as NAME` or `-o NAME` put the result into a variable. `%config SnapshotMagics` lists the settings, such as how many
-rows are drawn, and from which size on `load` requires `--limit` or `--yes`. Work that takes longer than a second shows
+rows are drawn, and the size from which `load` requires `--limit` or `--yes`. Work that takes longer than a second shows
 its progress.
 """
 

@@ -50,7 +50,7 @@ ANOMALIES = Command(
         ),
         TABLE,
     ),
-    notes="A version is listed if its change is more than 5 times the usual change of the versions before it, and "
-    "at least 20 % of rows, files or bytes, 5 points of a null rate, or half of a column's range. Metadata "
-    "only, but for --key. In Python table.anomalies(rules=AnomalyRules(...)) has all thresholds.",
+    notes="A version is listed if its change is more than 5 times the usual change of the versions before it, and at "
+    "least 20 % of rows, files or bytes, 5 points of a null rate, or half of a column's range. Reads only "
+    "metadata, except with --key. In Python table.anomalies(rules=AnomalyRules(...)) has all thresholds.",
 )

@@ -51,12 +51,12 @@ BISECT = Command(
         Option(
             flags=("--bad",), metavar="REF", value_type="ref", meaning="a version where it holds; by default the newest"
         ),
-        Option(flags=("--all",), meaning="each version where the condition begins or ceases to hold; reads all"),
+        Option(flags=("--all",), meaning="each version where the condition begins or ceases to hold; reads all rows"),
         TABLE,
     ),
-    notes="Needs no quotes around the condition; options stand behind it. "
-    "A condition without an aggregate holds if any row matches. Metadata: rows, files, bytes, committed_at, "
-    "columns, types, null_count.COLUMN, null_rate.COLUMN; every version is evaluated from the log. Conditions "
-    "on rows load about log2 of the versions, only the columns that they name, or read each file once if that is less. "
-    "Versions that are missing or cannot be read are skipped and named.",
+    notes="The condition needs no quotes; options follow it. A condition without an aggregate holds if any row "
+    "matches. Metadata: rows, files, bytes, committed_at, columns, types, null_count.COLUMN, null_rate.COLUMN; every "
+    "version is evaluated from the log. A condition on rows loads about log2(n) of n versions, only the columns "
+    "that it names, or reads each file once if that is less. Versions that are missing or cannot be read are "
+    "skipped and named.",
 )

@@ -41,8 +41,7 @@ BLAME = Command(
         Option(flags=("--between",), metavar="A..B", value_type="range", meaning="only these versions"),
         TABLE,
     ),
-    notes="Opens only files that might contain matching rows by their statistics, and only those that a version "
-    "added or removed; the result says how many. Without a key an update is a delete and an insert. A restore "
-    "is listed with the rows that it brings back; compactions and added columns change no rows. b.lines has "
-    "the rows before and after.",
+    notes="Opens only files that a version added or removed and whose statistics allow matching rows; the result shows "
+    "how many. Without a key an update is a delete and an insert. A restore is listed with the rows that it "
+    "brings back; compactions and added columns change no rows. b.lines has the rows before and after.",
 )

@@ -21,6 +21,5 @@ BRANCHES = Command(
         TABLE,
     ),
     notes="forked_version is the version of this table with the first commit of the branch; null if none is "
-    "proven. Open one with %snapshot open PATH --branch B. Delta and Hudi tables have none; the graph has one lane "
-    "then.",
+    "proven. Open one with %snapshot open PATH --branch B. Delta and Hudi tables have none; their graph has one lane.",
 )

@@ -79,8 +79,8 @@ CHECK = Command(
         Option(
             flags=("--fail-on",),
             metavar="RULES",
-            meaning="the rules, with commas: late, anomaly, schema-change, unreadable, duplicates, and conditions such "
-            'as "rows < 0.5 * previous"; by default late,anomaly,unreadable',
+            meaning="the rules, separated by commas: late, anomaly, schema-change, unreadable, duplicates, and "
+            'conditions such as "rows < 0.5 * previous"; by default late,anomaly,unreadable',
         ),
         Option(
             flags=("--since",),

@@ -164,7 +164,7 @@ DIFF = Command(
     ),
     options=(
         Option(flags=("--stat",), meaning="shared, removed and added files, rows and bytes"),
-        Option(flags=("--commits",), meaning="the commits between"),
+        Option(flags=("--commits",), meaning="the commits between the versions"),
         Option(flags=("--schema",), meaning="columns and keys: added, dropped, renamed, widened, ..."),
         Option(flags=("--properties",), meaning="properties that were set, changed or removed"),
         Option(flags=("--partitions",), meaning="differences by partition and bucket"),
@@ -194,22 +194,22 @@ DIFF = Command(
             value_type="columns",
             meaning="with two tables: columns that are not compared",
         ),
-        Option(flags=("--tolerance",), metavar="X", meaning="with two tables: the most by which numbers may differ"),
+        Option(flags=("--tolerance",), metavar="X", meaning="with two tables: the maximum difference of equal numbers"),
         Option(
             flags=("--relative-tolerance",), metavar="X", meaning="with two tables: the same, as a share of the number"
         ),
-        Option(flags=("--ignore-case",), meaning="with two tables: texts are equal that differ only in case"),
-        Option(flags=("--trim",), meaning="with two tables: white space around texts does not matter"),
-        Option(flags=("--preview",), meaning="with --rows: only what would be read, and how many rows can differ"),
+        Option(flags=("--ignore-case",), meaning="with two tables: compare text without regard to case"),
+        Option(flags=("--trim",), meaning="with two tables: ignore white space around text"),
+        Option(flags=("--preview",), meaning="with --rows: only show how much to read, and how many rows can differ"),
         Option(
             flags=("-n", "--limit"), metavar="N", value_type="number", meaning="with --rows: the number of rows to show"
         ),
         TABLE,
     ),
-    notes="Returns a Comparison that shows the selected parts; with one flag, returns that part, a frame. "
-    "Reads metadata only. For the entries of a manifest: c.entries(NAME). With --rows, which first says what it will "
-    "read, returns a RowDiff: d.inserted, d.deleted, d.updated, d.by_column, d.by_partition(), d.to_pandas(). Files in "
-    "both versions are not read. Versions of two open tables, of any formats, are orders@7 copy@3, or orders copy for "
-    "the latest of both; columns are paired by name, and have the names of B.",
+    notes="Returns a Comparison that shows the selected parts; with one flag, returns that part, a frame. Reads "
+    "metadata only. For the entries of a manifest: c.entries(NAME). With --rows, first shows how much it will "
+    "read, then returns a RowDiff: d.inserted, d.deleted, d.updated, d.by_column, d.by_partition(), "
+    "d.to_pandas(). Files in both versions are not read. Versions of two open tables, of any formats, are "
+    "orders@7 copy@3, or orders copy for the latest of both; columns are paired by name, and have the names of B.",
     accepts_two_tables=True,
 )

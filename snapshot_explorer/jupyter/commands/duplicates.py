@@ -14,7 +14,7 @@ def _duplicates(invocation: Invocation) -> Frame:
 
 DUPLICATES = Command(
     name="duplicates",
-    summary="Rows that are there several times",
+    summary="Rows that occur more than once",
     run=_duplicates,
     python='orders.at(17).duplicates("order_id")',
     examples=("%snapshot duplicates --key order_id", "%snapshot duplicates 17", "d = %snapshot duplicates -t orders"),
@@ -29,5 +29,5 @@ DUPLICATES = Command(
         WHERE,
         TABLE,
     ),
-    notes="Returns the number of rows, then the key, most frequent first. Reads the columns of the key, of all rows.",
+    notes="Returns the number of rows and the key, most frequent first. Reads the key columns of all rows.",
 )

@@ -67,9 +67,9 @@ INSPECT = Command(
         Option(flags=("-y", "--yes"), meaning="read all rows, whatever their number"),
         TABLE,
     ),
-    notes="Columns, types and texts match SELECT * FROM orders$files in Paimon, where times without zone "
-    "are UTC, DESCRIBE HISTORY and DESCRIBE DETAIL in Delta, and orders.files in Iceberg. The timeline of Hudi "
-    "shows what was requested, is running, completed or was rolled back, how long it ran and beside what; file_groups "
-    "when each file slice was live, and its log files. Tables of rows cost the "
-    "same as load, and have the same limits; the first rows are shown, all are returned.",
+    notes="Columns, types and texts match SELECT * FROM orders$files in Paimon, where times without zone are UTC, "
+    "DESCRIBE HISTORY and DESCRIBE DETAIL in Delta, and orders.files in Iceberg. The timeline of Hudi shows which "
+    "actions were requested, are running, completed or were rolled back, how long each ran and which ran at the "
+    "same time; file_groups shows when each file slice was live, and its log files. Tables with rows cost as much "
+    "as load and have the same limits; they show the first rows and return all.",
 )

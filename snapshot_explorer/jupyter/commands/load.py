@@ -100,7 +100,7 @@ LOAD = Command(
             flags=("-n", "--limit"),
             metavar="N",
             value_type="number",
-            meaning="the maximum number of rows; which rows is undefined",
+            meaning="the maximum number of rows, which can be any of them",
         ),
         Option(flags=("-y", "--yes"), meaning="read without a limit on the amount"),
         TABLE,

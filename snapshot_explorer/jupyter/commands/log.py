@@ -43,6 +43,7 @@ LOG = Command(
         ),
         TABLE,
     ),
-    notes="Reads only the commits that it returns, unless it filters by kind or text. Rows are counted in files, "
-    "less those deleted by vectors: before Paimon's keys are merged, and before equality deletes of Iceberg.",
+    notes="Reads only the commits that it returns, unless it filters by kind or text. Row counts are those of the "
+    "files, without rows that deletion vectors delete: Paimon's keys are not merged, and Iceberg's equality "
+    "deletes are not applied.",
 )

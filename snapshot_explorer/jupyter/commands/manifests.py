@@ -17,6 +17,6 @@ MANIFESTS = Command(
     examples=("%snapshot manifests 17", "m = %snapshot manifests latest^"),
     arguments=(REF,),
     options=(TABLE,),
-    notes="For Delta, base is the checkpoint of the version, and delta the commits after it. For Iceberg, base are the "
-    "manifests of earlier commits, delta those of the version's own, and index those of delete files.",
+    notes="For Delta, base is the checkpoint of the version, and delta the commits after it. For Iceberg, base has the "
+    "manifests of earlier commits, delta those of the version's own commit, and index those of delete files.",
 )

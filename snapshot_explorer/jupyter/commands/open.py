@@ -129,7 +129,10 @@ OPEN = Command(
         ),
         Option(flags=("--branch",), metavar="B", meaning="open this branch instead of the main one"),
         Option(
-            flags=("--format",), metavar="F", value_type="format", meaning="require a format: paimon, delta or iceberg"
+            flags=("--format",),
+            metavar="F",
+            value_type="format",
+            meaning="require a format: paimon, delta, iceberg or hudi",
         ),
         SPARK,
         CATALOG,
@@ -150,7 +153,7 @@ OPEN = Command(
         Option(
             flags=("--limits",),
             metavar="NAME=NUMBER,...",
-            meaning="what a metadata file may cost, where it exceeds a limit: metadata_bytes=8589934592, for example",
+            meaning="raise limits for metadata files, such as metadata_bytes=8589934592",
         ),
     ),
     notes="Makes the table the current one, and assigns it to a variable NAME: NAME.history() works at once. "

@@ -26,6 +26,6 @@ ORPHANS = Command(
         TABLE,
     ),
     notes="Deletes nothing, and shows the engine's own command. Lists each folder of the table once, then reads all "
-    "metadata of all branches. o.files lists the files, with what the engine's clean-up would do; o.unread says which "
-    "metadata could not be read: then no file is called an orphan.",
+    "metadata of all branches. o.files lists the files, with what the engine's clean-up would do; o.unread lists "
+    "metadata that could not be read; if there is any, no file is called an orphan.",
 )

@@ -34,6 +34,7 @@ PROFILE = Command(
         Option(flags=("--exact",), meaning="read the rows, each file once, where statistics are bounds or missing"),
         TABLE,
     ),
-    notes="From the statistics of files in the metadata; the column bounds says which numbers are bounds, and why. "
-    "p.frame is the table, p.figure() the lines, p.anomalies the versions where a number jumps, each with its rule.",
+    notes="Computed from the file statistics in the metadata; the column bounds shows which numbers are bounds, and "
+    "why. p.frame is the table, p.figure() the lines, p.anomalies the versions where a number jumps, each with "
+    "its rule.",
 )

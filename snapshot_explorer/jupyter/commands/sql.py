@@ -88,8 +88,8 @@ SQL = Command(
     notes_in_notebooks="The query is below %%snapshot sql, or below %%snapshot, in the same cell, where nothing is "
     "expanded. In a line it needs no quotes; only the options --yes, --engine, --out and --debug may follow it.",
     notes="The query uses the names of open tables, each followed by version as of 17, version as of 'latest~2' (any "
-    "REF, or a tag), timestamp as of '2026-11-01 12:00' (UTC without a zone) or '2h'; by default the newest version. "
-    "DuckDB reads the columns and files that the query needs, into memory: more than the settings "
-    "load_row_limit or load_size_limit only with --yes. Only read-only statements are allowed.",
+    "REF, or a tag), timestamp as of '2026-11-01 12:00' (UTC without a zone) or '2h'; by default the newest "
+    "version. DuckDB reads the columns and files that the query needs, into memory: more than the settings "
+    "load_row_limit or load_size_limit is read only with --yes. Only read-only statements are allowed.",
     accepts_body=True,
 )

@@ -57,5 +57,5 @@ TABLES = Command(
         Option(flags=("--no-sizes",), meaning="do not read which files are live: faster, without files and size_bytes"),
         STORAGE_OPTIONS,
     ),
-    notes="Of the open tables * marks the current one. At most 1,000 folders are listed; the title says how many were.",
+    notes="An asterisk marks the current table. At most 1,000 folders are listed; the title shows how many were.",
 )

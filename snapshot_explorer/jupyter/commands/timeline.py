@@ -45,8 +45,9 @@ TIMELINE = Command(
         MARKED,
         TABLE,
     ),
-    notes="Bars up show what a commit added, bars down what it removed, by kind; the line is the total. Tags are "
-    "flags, dotted lines are new schemas; versions on grey can no longer be loaded. --anomalies marks versions where a "
-    "number jumps, with the rule on hover and below the table; it reads the statistics of all files. Without figures, "
-    "only the table is shown. p.figure is the plotly figure; rows are counted as %snapshot log counts them.",
+    notes="Bars above the axis show what a commit added, bars below what it removed, by kind; the line is the total. "
+    "Tags are flags, dotted lines are new schemas; versions on grey can no longer be loaded. --anomalies marks "
+    "versions where a number jumps, with the rule on hover and below the table; it reads the statistics of all "
+    "files. Without figures, only the table is shown. p.figure is the plotly figure; rows are counted as "
+    "%snapshot log counts them.",
 )

@@ -20,7 +20,7 @@ TRACE = Command(
     arguments=(CONDITION,),
     options=(TABLE,),
     notes="Covers every version of every branch, deleted rows that data files still store, changelogs, and metadata "
-    "whose statistics name the value. Opens only data files that can have matching rows by their statistics. t.verdict "
+    "whose statistics name the value. Opens only data files whose statistics allow matching rows. t.verdict "
     "never says that rows are gone where something could not be read; t.versions, t.files, t.changelogs and t.metadata "
     "have the evidence, t.digest a hash of it. Rows that the merge of a primary-key table drops are not counted.",
 )

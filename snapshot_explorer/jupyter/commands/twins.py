@@ -37,7 +37,8 @@ TWINS = Command(
         ),
     ),
     options=(STORAGE_OPTIONS, TABLE),
-    notes="Without OTHER for a table whose folder also has the metadata of another format: Delta with UniForm, Paimon "
-    "with Iceberg compatibility, XTable. Says which versions name the same data files, how far the one is behind, and "
-    "since when. Opens no data file; t.diff(key=...) compares the rows of the newest versions. t.versions is a frame.",
+    notes="OTHER is not needed for a table whose folder also has the metadata of another format: Delta with UniForm, "
+    "Paimon with Iceberg compatibility, XTable. Shows which versions name the same data files, how far one table "
+    "is behind the other, and since when. Opens no data file; t.diff(key=...) compares the rows of the newest "
+    "versions. t.versions is a frame.",
 )

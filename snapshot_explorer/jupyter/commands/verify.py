@@ -21,15 +21,15 @@ VERIFY = Command(
     python='orders.verify("footers")',
     examples=("%snapshot verify", "%snapshot verify --footers", "v = %snapshot verify --bytes"),
     options=(
-        Option(flags=("--existence",), meaning="only whether files exist with the recorded sizes; the default"),
+        Option(flags=("--existence",), meaning="check only that files exist with the recorded sizes; the default"),
         Option(flags=("--footers",), meaning="also read the footers of Parquet and ORC files, and compare their rows"),
         Option(flags=("--bytes",), meaning="also read each file as a whole, with the checksums of its pages"),
         Option(
             flags=("--resume",),
-            meaning="do not open files again that an earlier call found in order, also one that was interrupted",
+            meaning="skip files that an earlier call, even an interrupted one, found in order",
         ),
         TABLE,
     ),
     notes="Covers the files of every version of every branch, each once. v.files lists them, those with problems "
-    "first. v.is_ok is whether everything was looked at and nothing differs.",
+    "first. v.is_ok is true if everything was checked and nothing differs.",
 )
