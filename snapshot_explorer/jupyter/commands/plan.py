@@ -13,7 +13,7 @@ def _plan(invocation: Invocation) -> Frame:
 
 PLAN = Command(
     name="plan",
-    summary="The files that a read opens, and those it skips",
+    summary="Files that a read opens, and those it skips",
     run=_plan,
     python='orders.at(17).plan(where="amount > 10")',
     examples=("%snapshot plan 17", '%snapshot plan 17 --where "amount > 10"'),
