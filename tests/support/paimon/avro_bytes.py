@@ -37,7 +37,7 @@ def squeezed(block, codec):
     if codec == "bzip2":
         return bz2.compress(block)
     if codec == "xz":
-        return lzma.compress(block)
+        return lzma.compress(block, preset=0)
     return block
 
 
