@@ -134,12 +134,12 @@ class Lake:
                 self.write(dice, 6, begin)
             case 6:
                 self.sql(f"UPDATE {self.name} SET amount = amount + 1")
-            case 1:
+            case 3 if self.kind != "hudi":  # Hudi refuses updates of partition columns
+                self.sql(f"UPDATE {self.name} SET part = {part} WHERE id % 7 = {number}")
+            case 1 | 3:
                 self.sql(f"UPDATE {self.name} SET amount = -amount - 1 WHERE id % 7 = {number}")
             case 2:
                 self.sql(f"DELETE FROM {self.name} WHERE id % 7 = {number}")
-            case 3:
-                self.sql(f"UPDATE {self.name} SET part = {part} WHERE id % 7 = {number}")
             case 4:
                 self.sql(f"DELETE FROM {self.name} WHERE part = {part}")
             case 5:

@@ -43,7 +43,7 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
     """
     state = source.state
     commits = source.commits(versions)
-    totals = _totals(state.files, source.versions)
+    totals = state.total_rows
     is_known = not state.lost
     rows = []
     for version, time in zip(versions, committed_at(source, versions), strict=True):
@@ -105,23 +105,3 @@ def _bytes(files: Sequence[StoredFile]) -> int | None:
     sizes = [file.size_bytes for file in files]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
-
-
-def _totals(files: Sequence[StoredFile], versions: Sequence[int]) -> dict[int, int | None]:
-    """Return the rows in the files of each version; None where a log file changes them."""
-    if not versions:
-        return {}
-    rows: dict[int, int] = {}
-    unknown: dict[int, int] = {}
-    for file in files:
-        counted, counts = (unknown, 1) if file.rows is None else (rows, file.rows)
-        first = max(file.first, versions[0])
-        counted[first] = counted.get(first, 0) + counts
-        counted[file.removed] = counted.get(file.removed, 0) - counts
-    totals: dict[int, int | None] = {}
-    total = uncounted = 0
-    for version in versions:
-        total += rows.get(version, 0)
-        uncounted += unknown.get(version, 0)
-        totals[version] = None if uncounted else total
-    return totals

@@ -76,6 +76,25 @@ class FileStates:
     """The first known commit."""
     is_cut: bool
     """Whether commits before the first known one are unknown, so that older instants count as committed."""
+    versions: Sequence[int]
+
+    @cached_property
+    def total_rows(self) -> Mapping[int, int | None]:
+        """The rows in the files of each version; None where a log file changes them."""
+        rows: dict[int, int] = {}
+        unknown: dict[int, int] = {}
+        for file in self.files:
+            counted, counts = (unknown, 1) if file.rows is None else (rows, file.rows)
+            first = max(file.first, self.start)
+            counted[first] = counted.get(first, 0) + counts
+            counted[file.removed] = counted.get(file.removed, 0) - counts
+        totals: dict[int, int | None] = {}
+        total = uncounted = 0
+        for version in self.versions:
+            total += rows.get(version, 0)
+            uncounted += unknown.get(version, 0)
+            totals[version] = None if uncounted else total
+        return totals
 
     @cached_property
     def added(self) -> Mapping[int, Sequence[StoredFile]]:
@@ -340,7 +359,7 @@ class HudiSource:
                 has_completion_times=self.config.has_completion_times,
             )
         )
-        return FileStates(files=files, lost=lost, start=start, is_cut=bool(listed or lost))
+        return FileStates(files=files, lost=lost, start=start, is_cut=bool(listed or lost), versions=self.versions)
 
     def _check_empty(self, commits: Mapping[int, CommitMetadata]) -> None:
         """Raise if a commit whose metadata names no files wrote some that later ones follow."""

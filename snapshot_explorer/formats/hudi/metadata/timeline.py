@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConfig
 from snapshot_explorer.storage import Entry
@@ -26,8 +26,7 @@ _PARTS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
 """Where the year, the month, the day, the hour, the minute and the second are in the text of an instant."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instant:
+class Instant(NamedTuple):
     """An action on a table, in its furthest state."""
 
     time: int
