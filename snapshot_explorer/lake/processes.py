@@ -15,6 +15,7 @@ from threading import Lock, RLock, Thread, Timer
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from snapshot_explorer.discovery import MANY
+from snapshot_explorer.formats import formats_by_name
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.lake.threads import WORKERS, concurrently
 from snapshot_explorer.progress import step
@@ -127,7 +128,10 @@ def _from_processes(
     if len(tables) < MANY or not count:
         return
     level = logging.getLogger(_PACKAGE).getEffectiveLevel()
-    locations = [(table.name, table.folder) for table in tables]
+    formats = formats_by_name()
+    # Last come those that take few requests: at the end, only the requests of a table one after another take time.
+    in_order = sorted(tables, key=lambda table: formats[str(table.format)].commits_are_in_one_file)
+    locations = [(table.name, table.folder) for table in in_order]
     try:
         tasks = [pickle.dumps((work, locations[number::count], WORKERS // count, level)) for number in range(count)]
     except (pickle.PicklingError, TypeError, AttributeError):
