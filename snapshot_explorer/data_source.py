@@ -16,7 +16,7 @@ import pyarrow as pa
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.engines.spark.conditions import pushed_condition
 from snapshot_explorer.engines.spark.executors import packed, unpacked
-from snapshot_explorer.engines.spark.rows import Reading, read
+from snapshot_explorer.engines.spark.rows import SparkReading, read
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import packs
@@ -153,7 +153,7 @@ def reading(described: bytes, columns: StructType) -> bytes:
     source: _TableDescription = unpacked(described)
     names = [column.name for column in columns]
     schema = pa.schema([source.schema.field(column.name).with_nullable(column.nullable) for column in columns])
-    state = Reading(
+    state = SparkReading(
         reader=source.version,
         needed=tuple([*names, *sorted(source.where.columns - set(names))] if source.where else names),
         condition=source.where,

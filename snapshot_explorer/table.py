@@ -67,15 +67,15 @@ from snapshot_explorer.retention import (
 from snapshot_explorer.rows import (
     AnomalyRules,
     Bisection,
+    BisectionReading,
     Blame,
     BlameRequest,
     DiffRequest,
     DoubledKeys,
     Profile,
-    Reading,
     RowDiff,
     RowDiffPlan,
-    Source,
+    RowSource,
     Trace,
     bisect,
     blame,
@@ -951,7 +951,7 @@ class Table(Drawable):
         good: RefLike | None = None,
         bad: RefLike | None = None,
         *,
-        announce: Callable[[Reading], object] | None = None,
+        announce: Callable[[BisectionReading], object] | None = None,
         single_pass: bool | None = None,
         every: bool = False,
     ) -> Bisection:
@@ -1228,12 +1228,12 @@ class Table(Drawable):
         branch = f", branch={self.branch!r}" if self.branch else ""
         return f"Table(path={self.path!r}, format={self.format!r}{branch}, version={self.current.version})"
 
-    def _history_of(self, between: str | None) -> tuple[Source, VersionResolver, tuple[Ref, Ref] | None]:
+    def _history_of(self, between: str | None) -> tuple[RowSource, VersionResolver, tuple[Ref, Ref] | None]:
         """Return the history that has a range, and the range in it; this one without a range."""
         table, bounds = range_in_history(self, between)
         return table._source(), VersionResolver(table), bounds  # noqa: SLF001 - of this class
 
-    def _versions_of(self, between: str | None) -> tuple[Source, Sequence[int] | None]:
+    def _versions_of(self, between: str | None) -> tuple[RowSource, Sequence[int] | None]:
         """Return the history that has a range, and the versions of the range, newest first; None for all."""
         source, resolver, bounds = self._history_of(between)
         return source, None if bounds is None else resolver.between(bounds)
@@ -1250,9 +1250,9 @@ class Table(Drawable):
         arguments = " or ".join(f'format="{name}"' for name in others)
         return f"{' and '.join(others)} metadata in this folder, read with {arguments}; %snapshot twins compares both"
 
-    def _source(self) -> Source:
+    def _source(self) -> RowSource:
         """Return what questions about many versions read."""
-        return Source(
+        return RowSource(
             path=self.path,
             name=self.name,
             branch=self.branch,
@@ -1263,11 +1263,11 @@ class Table(Drawable):
             ),
         )
 
-    def _source_on(self, branch: str) -> Source:
+    def _source_on(self, branch: str) -> RowSource:
         return self.on_branch(branch)._source()  # noqa: SLF001 - of this class
 
 
-def _naming_renamed_columns(source: Source, versions: Sequence[int] | None = None) -> AbstractContextManager[None]:
+def _naming_renamed_columns(source: RowSource, versions: Sequence[int] | None = None) -> AbstractContextManager[None]:
     """Name renamed columns in errors for unknown ones, with their names at the last of some versions, or at all."""
     return naming_renamed_columns(source.format, lambda: source.format.version(max(versions or source.versions())))
 

@@ -96,10 +96,10 @@ def in_utc(source: pa.NativeFile) -> pa.NativeFile | None:
     new = _packed(_encoded(fields), compression)
     kept = [item for item in _messages(_postscript(source)) if item[0] not in (1, _METADATA_LENGTH)]
     last = _encoded([(1, len(new)), *kept])
-    return pa.PythonFile(_WithTail(source, bytes(tail + new + last) + bytes([len(last)])), mode="r")
+    return pa.PythonFile(_FileWithTail(source, bytes(tail + new + last) + bytes([len(last)])), mode="r")
 
 
-class _WithTail(io.RawIOBase):
+class _FileWithTail(io.RawIOBase):
     """A file followed by other bytes."""
 
     def __init__(self, source: pa.NativeFile, tail: bytes) -> None:

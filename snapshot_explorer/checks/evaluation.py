@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.checks.rules import Rule
     from snapshot_explorer.checks.settings import CheckSettings
     from snapshot_explorer.frames import Frame
-    from snapshot_explorer.rows import AnomalyRules, Source
+    from snapshot_explorer.rows import AnomalyRules, RowSource
     from snapshot_explorer.snapshot import Snapshot
 
 _NAMED = 3
@@ -73,14 +73,14 @@ class _Finding:
     version: int | None = None
 
 
-def check_table(name: str, table: CheckableTable, source: Source, settings: CheckSettings) -> tuple[CheckLine, ...]:
+def check_table(name: str, table: CheckableTable, source: RowSource, settings: CheckSettings) -> tuple[CheckLine, ...]:
     """Return a line for each rule of the settings.
 
     Args:
         name: The name of the table in the lines.
         source: The history of the table.
     """
-    judged = _Judged(table, source, settings)
+    judged = _CheckedTable(table, source, settings)
     return tuple(_line(name, judged, rule) for rule in settings.rules)
 
 
@@ -92,7 +92,7 @@ def failed_opening(name: str, error: SnapshotExplorerError, settings: CheckSetti
     )
 
 
-def _line(name: str, judged: _Judged, rule: Rule) -> CheckLine:
+def _line(name: str, judged: _CheckedTable, rule: Rule) -> CheckLine:
     try:
         finding = judged.find(rule)
     except (CorruptTableError, MissingFileError) as error:
@@ -103,10 +103,10 @@ def _line(name: str, judged: _Judged, rule: Rule) -> CheckLine:
     return CheckLine(table=name, rule=str(rule), state=state, found=finding.found, version=finding.version)
 
 
-class _Judged:
+class _CheckedTable:
     """A table at a time, what was committed in the window before, and the last commit before the window."""
 
-    def __init__(self, table: CheckableTable, source: Source, settings: CheckSettings) -> None:
+    def __init__(self, table: CheckableTable, source: RowSource, settings: CheckSettings) -> None:
         self._table = table
         self._source = source
         self._settings = settings

@@ -61,7 +61,7 @@ _REFUSED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ConditionPart:
     """One of several conditions joined by AND."""
 
     text: str
@@ -79,7 +79,7 @@ class Condition:
     """The condition as SQL."""
     columns: frozenset[str]
     """The columns that it reads, as spelled in the table's schema."""
-    parts: tuple[Part, ...]
+    parts: tuple[ConditionPart, ...]
     """The operands of the top-level AND."""
 
     def on(self, columns: frozenset[str]) -> Condition | None:
@@ -168,7 +168,7 @@ def _condition(text: str, schema: pa.Schema) -> Condition:
         columns = columns_of(tree, schema, text)
         _check_is_condition(tree, text, schema)
         parts = tuple(
-            Part(
+            ConditionPart(
                 text=part_text,
                 columns=columns_of(part, schema, text),
                 form=data_skipping.form(cursor, part, schema),

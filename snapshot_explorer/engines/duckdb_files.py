@@ -68,7 +68,7 @@ _CONSTANTS = "__snapshot_constants__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class QueryFile:
     """A file that DuckDB may read."""
 
     path: str
@@ -124,18 +124,18 @@ def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int | No
     return total
 
 
-def _runs(files: Sequence[File]) -> Iterator[Sequence[File]]:
+def _runs(files: Sequence[QueryFile]) -> Iterator[Sequence[QueryFile]]:
     for _, run in groupby(files, key=_kind):
         yield list(run)
 
 
-def _kind(file: File) -> tuple[object, ...]:
+def _kind(file: QueryFile) -> tuple[object, ...]:
     return file.names, file.guarded, id(file.constants)
 
 
 def proven(
     reader: TableVersion, splits: Sequence[Split], schema: pa.Schema, predicate: Condition | None
-) -> list[File] | None:
+) -> list[QueryFile] | None:
     """Return the files of splits, in order, if DuckDB reads these columns of every one as the format does.
 
     Checksums of pages without a matching row may not be verified.
@@ -175,7 +175,7 @@ def _is_plain(address: str | None) -> bool:
 
 def _proven_file(
     file: NativeFile, partition: pa.Table | None, schema: pa.Schema, predicate: Condition | None
-) -> File | None:
+) -> QueryFile | None:
     """Return a file if its footer has each column in the type of the table."""
     stored_footer = footer(file)
     if stored_footer is None or file.rows not in (None, stored_footer.rows):
@@ -204,7 +204,7 @@ def _proven_file(
         return None
     read = [name for name in constants if name in schema.names]
     doubted = _FLOATS if row_groups.WRITERS.match(stored_footer.writer) else (*_FLOATS, *_TEXTS)
-    return File(
+    return QueryFile(
         path=path,
         names=tuple(names.items()),
         guarded=frozenset(name for name in names if schema.field(name).type in doubted),
@@ -234,7 +234,7 @@ def _checksums(
         )
 
 
-def _is_intact(file: File) -> bool:
+def _is_intact(file: QueryFile) -> bool:
     """Return whether pages match their checksums, which DuckDB does not verify."""
     try:
         return _has_intact(identity(file.path), file.checksums)
@@ -255,7 +255,7 @@ def _has_intact(file: Identity, chunks: tuple[tuple[int, int], ...]) -> bool:
         return all(parquet_pages.is_intact(source, metadata.row_group(group).column(leaf)) for group, leaf in chunks)
 
 
-def _fetch(run: Sequence[File], columns: pa.Schema | None, scan: Scan, limit: int | None) -> pa.Table | None:
+def _fetch(run: Sequence[QueryFile], columns: pa.Schema | None, scan: Scan, limit: int | None) -> pa.Table | None:
     """Return rows of files that one query reads, or their number without columns; None where DuckDB fails."""
     import duckdb
 
@@ -305,7 +305,7 @@ def _typed(rows: pa.Table, columns: pa.Schema) -> pa.Table | None:
     return pa.Table.from_arrays(typed, schema=columns)
 
 
-def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[File], columns: Mapping[str, str], prefix: str) -> str:
+def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[QueryFile], columns: Mapping[str, str], prefix: str) -> str:
     """Return a query of DuckDB over all rows of files, in order. Conditions on it skip row groups.
 
     Args:
@@ -322,17 +322,17 @@ def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[File], columns: Mapp
     return " UNION ALL ".join(parts)
 
 
-def _files(run: Sequence[File]) -> str:
+def _files(run: Sequence[QueryFile]) -> str:
     paths = ", ".join(f"'{file.path}'" for file in run)
     return f"read_parquet([{paths}], hive_partitioning = false, union_by_name = false)"
 
 
-def _value(file: File, name: str, constants: str = _CONSTANTS) -> str:
+def _value(file: QueryFile, name: str, constants: str = _CONSTANTS) -> str:
     stored = dict(file.names).get(name)
     return f"(SELECT {quoted(name)} FROM {constants})" if stored is None else quoted(stored)  # noqa: S608
 
 
-def _guarded(file: File, name: str, constants: str = _CONSTANTS) -> str:
+def _guarded(file: QueryFile, name: str, constants: str = _CONSTANTS) -> str:
     """Return a column in a form for which DuckDB uses no statistics where these are unreliable.
 
     Statistics of parquet leave out NaN, which is greater than any number in DuckDB: `x > 5` would skip files with it.

@@ -22,7 +22,7 @@ _NAME = re.compile(r"plan__(\d+)__(?:\d+|rows)")
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class PlannedScan:
     """A scan of a relation in a plan."""
 
     columns: tuple[str, ...]
@@ -49,12 +49,12 @@ def number_of(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def scans(plan: object) -> Sequence[Scan]:
+def scans(plan: object) -> Sequence[PlannedScan]:
     """Return the scans of a plan in DuckDB's JSON format."""
     return tuple(_scans(plan, "", {}))
 
 
-def _scans(node: object, parent: str, parent_info: Mapping[str, Any]) -> Iterator[Scan]:
+def _scans(node: object, parent: str, parent_info: Mapping[str, Any]) -> Iterator[PlannedScan]:
     """Yield the scans in a part of a plan, below a node with this name and these details."""
     if isinstance(node, list):
         for child in node:
@@ -68,7 +68,7 @@ def _scans(node: object, parent: str, parent_info: Mapping[str, Any]) -> Iterato
         conditions = [text for text in filters if not text.startswith(_OPTIONAL)]
         if parent == "FILTER":
             conditions += _texts(parent_info, "Expression")
-        yield Scan(
+        yield PlannedScan(
             tuple(dict.fromkeys((*columns, *(name[0] for text in filters for name in _NAME.finditer(text))))),
             " AND ".join(conditions if len(conditions) < 2 else (f"({text})" for text in conditions)) or None,  # noqa: PLR2004
             _limit(parent_info) if parent in _LIMITS and not filters else None,
@@ -88,13 +88,13 @@ def _limit(info: Mapping[str, Any]) -> int | None:
     return int(limit) + int(offset) if limit.isdecimal() and offset.isdecimal() else None
 
 
-def limit_of(scans: Sequence[Scan]) -> int | None:
+def limit_of(scans: Sequence[PlannedScan]) -> int | None:
     """Return a number of rows that is enough for all scans of a relation; None if a scan needs all."""
     limits = [scan.limit for scan in scans if scan.limit is not None]
     return max(limits) if limits and len(limits) == len(scans) else None
 
 
-def condition_of(scans: Sequence[Scan], names: Mapping[str, str], schema: pa.Schema) -> str | None:
+def condition_of(scans: Sequence[PlannedScan], names: Mapping[str, str], schema: pa.Schema) -> str | None:
     """Return a condition in SQL that matches all rows that the scans of a relation need, or None.
 
     Uses only comparisons of columns with constants of a compatible type, which mean the same outside the query.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from snapshot_explorer.engines.duckdb_files import File
+    from snapshot_explorer.engines.duckdb_files import QueryFile
 
 log = logger_of(__name__)
 
@@ -80,7 +80,7 @@ class Relation:
     """Returns the required columns of at least the required rows."""
     count: Callable[[], int]
     """Returns the number of rows."""
-    files: Callable[[Sequence[str], str | None], Sequence[File] | None] = lambda *_: None
+    files: Callable[[Sequence[str], str | None], Sequence[QueryFile] | None] = lambda *_: None
     """Returns the files that contain the required columns and rows, if DuckDB may read them itself; otherwise None."""
 
 
@@ -132,7 +132,7 @@ def run(
 def _result_of(
     query: str,
     views: Sequence[RelationView],
-    plan: Sequence[pushdown.Scan] | None,
+    plan: Sequence[pushdown.PlannedScan] | None,
     before: Callable[[Mapping[str, RequiredRows]], object] | None,
 ) -> pa.Table:
     required = [view.required(plan) for view in views]
@@ -140,7 +140,7 @@ def _result_of(
         view.check(query, rows)
     if before is not None:
         before({view.name: rows for view, rows in zip(views, required, strict=True) if rows is not None})
-    files: list[Sequence[File] | None] = [None] * len(views)
+    files: list[Sequence[QueryFile] | None] = [None] * len(views)
     if not DUCKDB_ALLOWED_PATHS.applies():
         files = [view.files(rows) for view, rows in zip(views, required, strict=True)]
     result = _result_from_files(query, views, required, files) if any(files) else None
@@ -156,7 +156,7 @@ def _result_from_files(
     query: str,
     views: Sequence[RelationView],
     required: Sequence[RequiredRows | None],
-    files: Sequence[Sequence[File] | None],
+    files: Sequence[Sequence[QueryFile] | None],
 ) -> pa.Table | None:
     """Return the result of a query for which DuckDB reads files itself; None if it reports an error."""
     import duckdb
@@ -185,7 +185,7 @@ def _translated(query: str, failure: Failure) -> Iterator[None]:
 
 def _planned(
     connection: duckdb.DuckDBPyConnection, query: str, failure: Failure, views: Sequence[RelationView]
-) -> Sequence[pushdown.Scan] | None:
+) -> Sequence[pushdown.PlannedScan] | None:
     """Return the scans of a query's plan; None if the columns of a scan are unknown."""
     with _translated(_PLAN + query, lambda sentence, at: failure(sentence, None if at is None else at - len(_PLAN))):
         rows = connection.execute(_PLAN + query).fetchall()
@@ -231,7 +231,7 @@ class RelationView:
         connection.register(f"{self.name}__rows", marked.empty_table())
         self._view(connection, [quoted(name) for name in self._plan_names], f"{self.name}__rows")
 
-    def required(self, plan: Sequence[pushdown.Scan] | None) -> RequiredRows | None:
+    def required(self, plan: Sequence[pushdown.PlannedScan] | None) -> RequiredRows | None:
         """Return what the plan reads; everything without a plan, None if it reads nothing."""
         if plan is None:
             return RequiredRows(columns=tuple(self._plan_names.values()))
@@ -251,7 +251,7 @@ class RelationView:
             check_query(query, required.columns, self._relation.schema, self._relation.what)
             check_nanoseconds(required.columns, self._relation.schema)
 
-    def files(self, required: RequiredRows | None) -> Sequence[File] | None:
+    def files(self, required: RequiredRows | None) -> Sequence[QueryFile] | None:
         """Return the files that contain the required rows, if DuckDB may read them itself; otherwise None."""
         if required is None or not required.columns:
             return None
@@ -261,7 +261,7 @@ class RelationView:
         self,
         connection: duckdb.DuckDBPyConnection,
         required: RequiredRows | None,
-        files: Sequence[File] | None = None,
+        files: Sequence[QueryFile] | None = None,
     ) -> None:
         """Register the required rows, or a view of their files. If the query reads other columns or rows, it fails."""
         if files and required is not None:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.command import COMMON_OPTIONS, Arguments, Command, Option
-from snapshot_explorer.jupyter.command_line import Token
+from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import value_of_name
 from snapshot_explorer.refs import parse_ref
@@ -23,7 +23,7 @@ _OF_TABLE = re.compile(r"([A-Za-z_]\w*)@(.+)", re.DOTALL)
 
 def parse(
     command: Command,
-    words: Sequence[Token],
+    words: Sequence[LineToken],
     *,
     expand: Callable[[str], str],
     is_table: Callable[[str], bool],
@@ -44,7 +44,7 @@ class _Parser:
     def __init__(
         self,
         command: Command,
-        words: Sequence[Token],
+        words: Sequence[LineToken],
         expand: Callable[[str], str],
         is_table: Callable[[str], bool],
         variables: Mapping[str, object],
@@ -69,7 +69,7 @@ class _Parser:
             self._replace_names()
         return Arguments(values=self._values, repeated={name: tuple(values) for name, values in self._repeated.items()})
 
-    def _consume(self, word: Token) -> None:
+    def _consume(self, word: LineToken) -> None:
         if word.flag:
             self._set(self._find_option(word.flag), word)
         elif word.quote or not _looks_like_a_flag(word.text):
@@ -81,12 +81,12 @@ class _Parser:
         else:
             self._consume_flag(word)
 
-    def _consume_flag(self, word: Token) -> None:
+    def _consume_flag(self, word: LineToken) -> None:
         flag, equals, value = word.text.partition("=")
         glued = self._command.option(flag[:2])
         if glued and glued.metavar and self._command.option(flag) is None and not flag.startswith("--"):
             # -n20, as git accepts it.
-            self._set(glued, Token(word.text[2:]))
+            self._set(glued, LineToken(word.text[2:]))
             return
         option = self._find_option(flag)
         if option.metavar is None and equals:
@@ -94,7 +94,7 @@ class _Parser:
         if option.metavar is None:
             self._values[option.name] = ""
         else:
-            self._set(option, Token(value) if equals else self._next_value(option, flag))
+            self._set(option, LineToken(value) if equals else self._next_value(option, flag))
 
     def _find_option(self, flag: str) -> Option:
         option = self._command.option(flag)
@@ -111,14 +111,14 @@ class _Parser:
         option = next((option for option in self._command.all_options if option.keyword == text), None)
         return option if self._positionals or (option in COMMON_OPTIONS and self._words) else None
 
-    def _next_value(self, option: Option, flag: str) -> Token:
+    def _next_value(self, option: Option, flag: str) -> LineToken:
         following = self._words[0] if self._words else None
         is_flag = following and not following.quote and self._command.option(following.text.partition("=")[0])
         if following is None or is_flag:
             raise UsageError(f"{flag} needs a value: {flag} {option.metavar}.")
         return self._words.pop(0)
 
-    def _set(self, option: Option, word: Token) -> None:
+    def _set(self, option: Option, word: LineToken) -> None:
         value = _variable(option, word.text) if option.is_secret else self._expand(word.text)
         if option.repeated:
             self._repeated.setdefault(option.name, []).append(value)

@@ -101,7 +101,7 @@ class Arguments:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CommandSettings:
     """The settings that commands read; `%config SnapshotMagics` shows and sets them."""
 
     display_limit: int
@@ -122,7 +122,7 @@ class Invocation:
     commands: "Sequence[Command]"
     """All commands, in the order of the help."""
     tables: OpenTables
-    settings: Settings
+    settings: CommandSettings
     """The settings in force."""
     variables: Mapping[str, object]
     """The user's variables, those of the calling function before the global ones."""

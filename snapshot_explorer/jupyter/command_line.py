@@ -35,7 +35,7 @@ _FLAG_VALUE = re.compile(r"--?[A-Za-z][\w-]*=(?=[\"'])")
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class LineToken:
     """A word of a line."""
 
     text: str
@@ -47,7 +47,7 @@ class Token:
     start: int = field(default=0, compare=False)
 
 
-def tokenize(line: str) -> tuple[Token, ...]:
+def tokenize(line: str) -> tuple[LineToken, ...]:
     """Return the words of a line.
 
     Blanks separate words, but not within quotes, and not within `{...}`, which may contain an expression. A quote
@@ -75,16 +75,16 @@ def _after_blanks(line: str, at: int) -> int:
     return at
 
 
-def _word(line: str, at: int) -> tuple[Token, int]:
+def _word(line: str, at: int) -> tuple[LineToken, int]:
     flag = _FLAG_VALUE.match(line, at)
     start = flag.end() if flag else at
     if line[start] in "\"'":
         closing = _closing_quote(line, start)
         if closing is not None:
-            word = Token(line[start + 1 : closing], quote=line[start], start=at)
+            word = LineToken(line[start + 1 : closing], quote=line[start], start=at)
             return replace(word, flag=flag.group()[:-1]) if flag else word, closing + 1
     end = _end_of_bare_word(line, at)
-    return Token(line[at:end], start=at), end
+    return LineToken(line[at:end], start=at), end
 
 
 def _closing_quote(line: str, opening: int, also_before: str = "") -> int | None:
@@ -120,7 +120,7 @@ def _after_group(line: str, at: int, start: int) -> int:
 class CommandLine:
     """A line in the form of a command."""
 
-    words: tuple[Token, ...]
+    words: tuple[LineToken, ...]
     """The name of the command, if the line has one, and the words behind it."""
     body: str | None
     """The cell below the line, with the part of a query that is in the line."""
@@ -139,7 +139,7 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
     words = tokenize(line)
     has_body = body is not None and bool(body.strip())
     if has_body and (not words or words[0].text.startswith("--") or words[0].text in ("-o", "-y")):
-        words = (Token("sql"), *words)
+        words = (LineToken("sql"), *words)
     if words and not words[0].quote:
         words = _with_command(words, names, is_table)
     if words and words[0].text in _TAKE_CONDITIONS:
@@ -147,16 +147,18 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
     if not words or words[0].text != "sql":
         return CommandLine(words=words, body=None if words and words[0].text == "help" else body)
     if body is not None and _SHOW_TABLES.fullmatch(body) and (len(words) == 1 or words[1].text in ("-o", "--out")):
-        return CommandLine(words=(Token("tables"), *words[1:]), body=None)
+        return CommandLine(words=(LineToken("tables"), *words[1:]), body=None)
     return _with_query(line, words, body)
 
 
-def _with_command(words: tuple[Token, ...], names: Sequence[str], is_table: Callable[[str], bool]) -> tuple[Token, ...]:
+def _with_command(
+    words: tuple[LineToken, ...], names: Sequence[str], is_table: Callable[[str], bool]
+) -> tuple[LineToken, ...]:
     """Return the words of a short form, such as `5` or `3..4`, with its command first; others as they are."""
     first, *others = words
     text = first.text
     if text.endswith("?") and not others:
-        return (Token("help"), *([Token(text.rstrip("?"))] if text.rstrip("?") else []))
+        return (LineToken("help"), *([LineToken(text.rstrip("?"))] if text.rstrip("?") else []))
     if text == "show" and others and not others[0].quote:
         noun = others[0].text
         if (noun in names or noun in ALIASES) and not is_table(noun):
@@ -164,21 +166,21 @@ def _with_command(words: tuple[Token, ...], names: Sequence[str], is_table: Call
     if text in names or is_table(text):
         return words
     if text in ALIASES:
-        return (*map(Token, ALIASES[text]), *others)
+        return (*map(LineToken, ALIASES[text]), *others)
     if text.lower() in _QUERY_STARTS:
-        return (Token("sql"), *words)
+        return (LineToken("sql"), *words)
     if ".." in text:
-        return (Token("diff"), *words) if _parses(parse_range, text) else words
+        return (LineToken("diff"), *words) if _parses(parse_range, text) else words
     table, at, ref = text.partition("@")
     if not _parses(parse_ref, ref if at and is_table(table) else text):
         return words
     two = len(others) == 1 and not others[0].text.startswith("-") and _parses(parse_ref, others[0].text)
-    return (Token("diff" if two else "show"), *words)
+    return (LineToken("diff" if two else "show"), *words)
 
 
 def _with_condition(
-    line: str, words: tuple[Token, ...], body: str, is_table: Callable[[str], bool]
-) -> tuple[Token, ...]:
+    line: str, words: tuple[LineToken, ...], body: str, is_table: Callable[[str], bool]
+) -> tuple[LineToken, ...]:
     """Return the words of a command with its condition as one word: `amount < 0`, `"order id" = 3`, or the cell."""
     begin = 2 if len(words) > 1 and is_table(words[1].text) else 1
     end = next((at for at in range(begin, len(words)) if _is_option(words[at])), len(words))
@@ -188,10 +190,10 @@ def _with_condition(
         return words
     first, after = (words[at].start if at < len(words) else len(line) for at in (begin, end))
     text = f"{line[first:after]}\n{body}".strip()
-    return (*words[:begin], Token(text, quote='"'), *words[end:])
+    return (*words[:begin], LineToken(text, quote='"'), *words[end:])
 
 
-def _is_option(word: Token) -> bool:
+def _is_option(word: LineToken) -> bool:
     """Return whether a word is an option: not a negative number or a part of an expression."""
     return not word.quote and (word.text in ("-t", "-o", "-h") or bool(re.match("--[a-z]", word.text)))
 
@@ -204,14 +206,14 @@ def _parses(parse: Callable[[object], object], text: str) -> bool:
     return True
 
 
-def _with_query(line: str, words: tuple[Token, ...], body: str | None) -> CommandLine:
+def _with_query(line: str, words: tuple[LineToken, ...], body: str | None) -> CommandLine:
     """Return the words of `sql` with a query that has no quotes as one word, or in the body where there is one."""
     command, *others = words
     at = 0
     while at < len(others) and others[at].text.startswith("-") and not others[at].quote:
         at += 2 if others[at].text in (*_FLAGS_WITH_VALUE, "-o") else 1
     before, query = others[:at], others[at:]
-    after: list[Token] = []
+    after: list[LineToken] = []
     while query and (count := _option_at_the_end(query)):
         after = [*query[-count:], *after]
         query = query[:-count]
@@ -221,13 +223,13 @@ def _with_query(line: str, words: tuple[Token, ...], body: str | None) -> Comman
         return CommandLine(words=words, body=body)
     text = line[query[0].start : after[0].start if after else len(line)].strip()
     if body is None and _SHOW_TABLES.fullmatch(text):
-        return CommandLine(words=(Token("tables"), *before, *after), body=None, has_query=True)
+        return CommandLine(words=(LineToken("tables"), *before, *after), body=None, has_query=True)
     if body is not None:
         return CommandLine(words=(command, *before, *after), body=f"{text}\n{body}", has_query=True)
-    return CommandLine(words=(command, *before, Token(text, quote='"'), *after), body=None, has_query=True)
+    return CommandLine(words=(command, *before, LineToken(text, quote='"'), *after), body=None, has_query=True)
 
 
-def _option_at_the_end(words: Sequence[Token]) -> int:
+def _option_at_the_end(words: Sequence[LineToken]) -> int:
     """Return the number of words of an option that ends a query; 0 if there is none."""
     last = words[-1]
     if last.quote:

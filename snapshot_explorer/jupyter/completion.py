@@ -16,7 +16,7 @@ from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import CachedMetadata
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
-from snapshot_explorer.jupyter.command_line import ALIASES, Token, tokenize
+from snapshot_explorer.jupyter.command_line import ALIASES, LineToken, tokenize
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.query_completion import Names, query_items
@@ -167,7 +167,7 @@ def suggestions(typed: str, tables: OpenTables, variables: Mapping[str, object])
     is_between = not rest or rest[-1].isspace()
     if words and not is_between and words[-1].quote:
         return Suggestions("", ())
-    current = Token("") if is_between else words[-1]
+    current = LineToken("") if is_between else words[-1]
     before = words if is_between else words[:-1]
     if not before:
         named = [(command.name, "command") for command in COMMANDS]
@@ -184,7 +184,7 @@ class _CursorPosition:
     def __init__(
         self,
         command: Command,
-        before: Sequence[Token],
+        before: Sequence[LineToken],
         typed: str,
         tables: OpenTables,
         variables: Mapping[str, object],

@@ -17,7 +17,7 @@ ENGINES = ("pandas", "arrow", "spark")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ReadLimits:
     """What is read without confirmation; `%config SnapshotMagics` sets it."""
 
     rows: int
@@ -29,7 +29,7 @@ class Limits:
         return f"{self.rows:,} rows or {size(self.size_bytes)}"
 
 
-DEFAULT_LIMITS = Limits(rows=1_000_000, size_bytes=1_000_000_000)
+DEFAULT_LIMITS = ReadLimits(rows=1_000_000, size_bytes=1_000_000_000)
 """The limits unless `%config` sets others."""
 
 
@@ -49,7 +49,7 @@ class Cost:
             size_bytes=self.size_bytes + other.size_bytes,
         )
 
-    def exceeds(self, limits: Limits) -> bool:
+    def exceeds(self, limits: ReadLimits) -> bool:
         """Return whether it is more than the limits allow; if the number of rows is unknown, only the bytes count."""
         return (self.rows or 0) > limits.rows or self.size_bytes > limits.size_bytes
 

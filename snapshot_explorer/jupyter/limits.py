@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.jupyter.command import Invocation
-from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
+from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.queries import Reading
+from snapshot_explorer.queries import QueryReading
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.snapshot import Snapshot
 
@@ -41,7 +41,7 @@ def _of_time(snapshot: Snapshot) -> str:
         return ""
 
 
-def check_read_size(invocation: Invocation, readings: Sequence[Reading]) -> None:
+def check_read_size(invocation: Invocation, readings: Sequence[QueryReading]) -> None:
     """Raise if a query would read more than the settings allow without --yes; from metadata alone."""
     if invocation.arguments.has("yes"):
         return
@@ -60,5 +60,5 @@ def check_read_size(invocation: Invocation, readings: Sequence[Reading]) -> None
         )
 
 
-def _limits(invocation: Invocation) -> Limits:
-    return Limits(rows=invocation.settings.load_row_limit, size_bytes=invocation.settings.load_size_limit)
+def _limits(invocation: Invocation) -> ReadLimits:
+    return ReadLimits(rows=invocation.settings.load_row_limit, size_bytes=invocation.settings.load_size_limit)

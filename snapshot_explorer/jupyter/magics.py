@@ -11,8 +11,8 @@ from traitlets import Bool, Bunch, Enum, Int, TraitError, Unicode, validate
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.jupyter.arguments import parse
-from snapshot_explorer.jupyter.command import HELP, Arguments, Command, Invocation, Settings, find_command
-from snapshot_explorer.jupyter.command_line import ALIASES, CommandLine, Token, as_command, without_semicolon
+from snapshot_explorer.jupyter.command import HELP, Arguments, Command, CommandSettings, Invocation, find_command
+from snapshot_explorer.jupyter.command_line import ALIASES, CommandLine, LineToken, as_command, without_semicolon
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
 from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview, read_only_sentence, with_commands
@@ -128,13 +128,13 @@ class SnapshotMagics(Magics):
     def _is_table(self, variables: Mapping[str, object]) -> Callable[[str], bool]:
         return lambda name: name in self.tables.all() or isinstance(variables.get(name), Table)
 
-    def _parsed(self, words: Sequence[Token], variables: Mapping[str, object]) -> tuple[Command, Arguments]:
+    def _parsed(self, words: Sequence[LineToken], variables: Mapping[str, object]) -> tuple[Command, Arguments]:
         """Return the command that the words name and its arguments; without a word, the one that fits."""
         if not words:
-            words = (Token("status" if self.tables.all() else "help"),)
+            words = (LineToken("status" if self.tables.all() else "help"),)
         word, *others = words
         if word.text in HELP.flags:
-            word = Token("help")
+            word = LineToken("help")
         if word.text[:1] == "{" and (value := expand(word.text, variables)) != word.text:
             word, *others = (*self._written(value, None, variables).words, *others)
         if word.text in self.tables.all() and word.text not in {command.name for command in COMMANDS}:
@@ -169,7 +169,7 @@ class SnapshotMagics(Magics):
             commands=COMMANDS,
             tables=self.tables,
             variables=variables,
-            settings=Settings(
+            settings=CommandSettings(
                 display_limit=self.display_limit,
                 load_row_limit=self.load_row_limit,
                 load_size_limit=self.load_size_limit,

@@ -21,8 +21,8 @@ from snapshot_explorer.checks import CheckResult
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.arguments import parse
-from snapshot_explorer.jupyter.command import Command, Invocation, Settings, find_command
-from snapshot_explorer.jupyter.command_line import Token
+from snapshot_explorer.jupyter.command import Command, CommandSettings, Invocation, find_command
+from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
 from snapshot_explorer.jupyter.help_text import command_help, with_commands
@@ -144,15 +144,15 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
         raise UsageError(f"{command.name} needs a path: python -m snapshot_explorer {command.name} PATH.")
     opening, rest = _split(command, words)
     # The shell has removed the quotes: what contains a blank was quoted.
-    tokens = [Token(word, quote="'" if " " in word and not word.startswith("--") else "") for word in rest]
+    tokens = [LineToken(word, quote="'" if " " in word and not word.startswith("--") else "") for word in rest]
     file = opening.get(_STORAGE_OPTIONS[0])
     options = None if file is None else _storage_options(file)
     variables: dict[str, object] = {}
     tables = OpenTables(variables)
     if command.accepts_path:
-        tokens.insert(0, Token(path, quote="'"))
+        tokens.insert(0, LineToken(path, quote="'"))
         if options is not None and command.option(_STORAGE_OPTIONS[0]) is not None:
-            tokens += [Token(_STORAGE_OPTIONS[0]), Token("options")]
+            tokens += [LineToken(_STORAGE_OPTIONS[0]), LineToken("options")]
             variables["options"] = options
     arguments = parse(command, tokens, expand=str, is_table=lambda _: False)
     unavailable = next((name for name in _NOTEBOOK_OPTIONS if arguments.get(name) is not None), None)
@@ -175,7 +175,7 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
         commands=COMMANDS,
         tables=tables,
         variables=variables,
-        settings=Settings(
+        settings=CommandSettings(
             display_limit=DRAWN_ROWS,
             load_row_limit=DEFAULT_LIMITS.rows,
             load_size_limit=DEFAULT_LIMITS.size_bytes,

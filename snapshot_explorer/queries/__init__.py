@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
-    from snapshot_explorer.engines.duckdb_files import File
+    from snapshot_explorer.engines.duckdb_files import QueryFile
     from snapshot_explorer.queries.references import Reference
     from snapshot_explorer.queries.tokens import Token
     from snapshot_explorer.snapshot import Snapshot
 
-__all__ = ["ENGINES", "Before", "Engine", "Reading", "VersionedTable", "check", "sql", "to_arrow"]
+__all__ = ["ENGINES", "Before", "Engine", "QueryReading", "VersionedTable", "check", "sql", "to_arrow"]
 
 Engine = Literal["duckdb", "spark"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -70,7 +70,7 @@ class VersionedTable(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class QueryReading:
     """The rows that a query will read from a table at a version."""
 
     table: str
@@ -90,7 +90,7 @@ _UNKNOWN_COLUMN = re.compile(
 )
 """The name of an unknown column in messages of DuckDB and Spark."""
 
-Before: TypeAlias = "Callable[[Sequence[Reading]], object]"
+Before: TypeAlias = "Callable[[Sequence[QueryReading]], object]"
 """Called with what a query will read, before it does. It may raise."""
 
 
@@ -157,11 +157,13 @@ def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before
     return rows.rename_columns([restore_column(column, query, parsed.written) for column in rows.column_names])
 
 
-def _readings(parsed: _Query, required: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[Reading]:
+def _readings(parsed: _Query, required: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[QueryReading]:
     """Return the snapshots whose rows are read, not only counted."""
     named = {name(number): item for number, item in enumerate(parsed.sources)}
     return [
-        Reading(table=named[relation].written, snapshot=named[relation].snapshot, where=rows.where, limit=rows.limit)
+        QueryReading(
+            table=named[relation].written, snapshot=named[relation].snapshot, where=rows.where, limit=rows.limit
+        )
         for relation, rows in required.items()
         if rows.columns
     ]
@@ -306,7 +308,7 @@ def _relation(source: _Source) -> duckdb_sql.Relation:
     )
 
 
-def _files(snapshot: Snapshot, columns: Sequence[str], where: str | None) -> Sequence[File] | None:
+def _files(snapshot: Snapshot, columns: Sequence[str], where: str | None) -> Sequence[QueryFile] | None:
     """Return the files of a scan, if DuckDB may read them itself."""
     scan = scan_of(snapshot.arrow_schema, columns, where)
     splits = snapshot.resolved.plan(scan.condition).splits

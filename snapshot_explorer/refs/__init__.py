@@ -19,17 +19,17 @@ version, the ref is ambiguous and refused.
 
 from snapshot_explorer.refs.grammar import MAIN, parse_range, parse_ref, parse_time_bound
 from snapshot_explorer.refs.records import AsOf, Earliest, Latest, OfBranch, Ref, RefLike, Tag, Version
-from snapshot_explorer.refs.search import History, NothingBeforeError, not_found, resolve, resolve_range
+from snapshot_explorer.refs.search import NothingBeforeError, RefHistory, not_found, resolve, resolve_range
 
 __all__ = [
     "MAIN",
     "AsOf",
     "Earliest",
-    "History",
     "Latest",
     "NothingBeforeError",
     "OfBranch",
     "Ref",
+    "RefHistory",
     "RefLike",
     "Tag",
     "Version",

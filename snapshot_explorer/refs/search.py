@@ -28,7 +28,7 @@ class NothingBeforeError(SnapshotNotFoundError):
     """All versions were committed after a time, and none has expired since the listing."""
 
 
-class History(Protocol):
+class RefHistory(Protocol):
     """The versions, commit times and tags of a table."""
 
     def listing(self) -> Listing:
@@ -52,7 +52,7 @@ class History(Protocol):
         ...
 
 
-def resolve(ref: Ref, history: History) -> int:
+def resolve(ref: Ref, history: RefHistory) -> int:
     """Return the version of a ref; a short form, such as `v5`, is also compared with the names of the tags.
 
     A number without steps is returned unchecked and reads nothing: the caller loads the version, and raises
@@ -80,7 +80,7 @@ def resolve(ref: Ref, history: History) -> int:
     )
 
 
-def _tag_of_the_same_name(ref: Ref, history: History) -> Tag | None:
+def _tag_of_the_same_name(ref: Ref, history: RefHistory) -> Tag | None:
     """Return the tag that the text of a short form names, or None. Reads the tags of short forms only."""
     match ref:
         case Version(written=written) | Latest(written=written) | AsOf(written=written) if written:
@@ -93,7 +93,7 @@ def _tag_of_the_same_name(ref: Ref, history: History) -> Tag | None:
             return None
 
 
-def _resolve(ref: Ref, history: History) -> int:
+def _resolve(ref: Ref, history: RefHistory) -> int:
     """Return the version of a ref, whose text is not the name of a tag."""
     match ref:
         case Version(back=0):
@@ -144,7 +144,7 @@ def _range_text(listing: Listing) -> str:
     return f"{first} to {last}{', with gaps' if listing.has_gaps else ''}" if first != last else f"{first}"
 
 
-def _index_of(ref: Version, history: History) -> int:
+def _index_of(ref: Version, history: RefHistory) -> int:
     versions = _existing_versions(ref, history)
     index = bisect_left(versions, ref.number)
     if index == len(versions) or versions[index] != ref.number:
@@ -152,7 +152,7 @@ def _index_of(ref: Version, history: History) -> int:
     return index
 
 
-def _step_back(ref: Ref, index: int, history: History) -> int:
+def _step_back(ref: Ref, index: int, history: RefHistory) -> int:
     """Return the version that is the ref's number of steps before a position among the existing versions."""
     versions = _existing_versions(ref, history)
     if index < ref.back:
@@ -163,14 +163,14 @@ def _step_back(ref: Ref, index: int, history: History) -> int:
     return versions[index - ref.back]
 
 
-def _existing_versions(ref: Ref, history: History) -> Sequence[int]:
+def _existing_versions(ref: Ref, history: RefHistory) -> Sequence[int]:
     versions = history.listing().versions
     if not versions:
         raise _no_versions_error(ref)
     return versions
 
 
-def _resolve_tag(ref: Tag, history: History) -> int:
+def _resolve_tag(ref: Tag, history: RefHistory) -> int:
     tags = history.tags()
     literal_names = [
         name for name in (f"{ref.name}~{ref.back}", ref.name + "^" * min(ref.back, LONGEST_NAME)) if name in tags
@@ -201,7 +201,7 @@ def _unknown_tag_error(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundErr
     return SnapshotNotFoundError(f"Tag {ref.name!r} does not exist. Tags: {examples}. {advice}")
 
 
-def _resolve_time(ref: AsOf, history: History) -> int:
+def _resolve_time(ref: AsOf, history: RefHistory) -> int:
     versions = _existing_versions(ref, history)
     run = history.candidates_at(ref.time, versions)
     seen: dict[int, datetime] = {}
@@ -239,7 +239,7 @@ def _no_versions_error(ref: Ref | int) -> SnapshotNotFoundError:
 _SHOWN = 5
 
 
-def resolve_range(first: Ref, last: Ref, history: History, *, whole: bool) -> tuple[int, int]:
+def resolve_range(first: Ref, last: Ref, history: RefHistory, *, whole: bool) -> tuple[int, int]:
     """Return the bounds of a range of changes: the version before the first change, and the version of the last.
 
     Args:
@@ -256,7 +256,7 @@ def resolve_range(first: Ref, last: Ref, history: History, *, whole: bool) -> tu
     return start, end
 
 
-def _start(ref: Ref, history: History, *, whole: bool) -> int:
+def _start(ref: Ref, history: RefHistory, *, whole: bool) -> int:
     listing = history.listing()
     before = listing.before_earliest if whole else None
     is_before = ref == Earliest(back=1) or (isinstance(ref, Version) and not ref.back and ref.number == before)

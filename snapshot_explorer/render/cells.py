@@ -53,7 +53,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class _Formatted:
+class _FormattedText:
     text: str
 
 
@@ -116,7 +116,7 @@ def cell(value: object, unit: Unit | None = None) -> Cell:
         return _number(value, unit)
     if isinstance(value, float | Decimal):
         return Cell(f"{value:,}" if unit else str(value), whole=True)
-    return Cell(_format(value), whole=isinstance(value, bool | datetime | _Formatted))
+    return Cell(_format(value), whole=isinstance(value, bool | datetime | _FormattedText))
 
 
 def to_the_second(time: Cell) -> Cell:
@@ -149,7 +149,7 @@ def _python(scalar: pa.Scalar) -> object:
     if not scalar.is_valid:
         return None
     if pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype):
-        return _Formatted(_temporal(scalar))
+        return _FormattedText(_temporal(scalar))
     if pa.types.is_map(dtype):
         entries = scalar.values.slice(0, _MAX_ITEMS + 1)
         keys, items = entries.flatten()
@@ -171,7 +171,7 @@ def _variant(scalar: pa.StructScalar) -> object:
     """Return a variant as JSON text; one whose bytes are damaged as its bytes."""
     parts: dict[str, bytes] = scalar.as_py()
     try:
-        return _Formatted(json_text(parts["metadata"], parts["value"])[:_MAX_LENGTH])
+        return _FormattedText(json_text(parts["metadata"], parts["value"])[:_MAX_LENGTH])
     except (TypeError, ValueError):
         return parts
 
@@ -193,7 +193,7 @@ def _format(value: object, *, guarded: str = "", nested: bool = False) -> str:
     match value:
         case None:
             shown = NULL
-        case _Formatted():
+        case _FormattedText():
             shown = visible(value.text)
         case bool():
             shown = "yes" if value else "no"

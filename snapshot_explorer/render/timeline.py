@@ -67,7 +67,7 @@ _JUMP_HEIGHT = 0.32
 
 
 @dataclass(frozen=True)
-class History:
+class TimelineHistory:
     """COMMITS, oldest first, as arrays."""
 
     rows: pa.Table
@@ -155,7 +155,7 @@ def timeline(  # noqa: PLR0913 - what is drawn in one figure
     """
     rows = with_marks(_with_branches(commits, branches or {}), anomalies)
     newest_first = rows.sort_by([("version", "descending")])
-    history = History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), _measure(y))
+    history = TimelineHistory(newest_first.take(pa.array(np.arange(len(commits))[::-1])), _measure(y))
     log_length = total if total is not None and total > len(commits) else None
     grid = commit_table(newest_first, history.y, total)
     drawing = Drawing(title=title, parts=(*map(Line, notes), grid, *listed_rules(newest_first)))
@@ -171,10 +171,10 @@ def _measure(y: str) -> Measure:
 
 def history_of(
     commits: pa.Table, y: str, branches: Mapping[int, Sequence[str]], anomalies: pa.Table | None = None
-) -> History:
+) -> TimelineHistory:
     """Return commits as arrays, oldest first, with the names of the branches that begin with each, and their marks."""
     rows = with_marks(_with_branches(commits, branches), anomalies)
-    return History(rows.sort_by([("version", "ascending")]), _measure(y))
+    return TimelineHistory(rows.sort_by([("version", "ascending")]), _measure(y))
 
 
 def _with_branches(commits: pa.Table, branches: Mapping[int, Sequence[str]]) -> pa.Table:
@@ -184,7 +184,7 @@ def _with_branches(commits: pa.Table, branches: Mapping[int, Sequence[str]]) -> 
     return commits.append_column("branches", pa.nulls(len(commits), dtype) if names is None else pa.array(names, dtype))
 
 
-def _figure(history: History, title: str, total: int | None, notes: Sequence[str]) -> go.Figure:
+def _figure(history: TimelineHistory, title: str, total: int | None, notes: Sequence[str]) -> go.Figure:
     import plotly.graph_objects as go
 
     count = len(history.rows)
@@ -233,7 +233,7 @@ def _cut(values: _Numbers) -> float:
     return _ROOM * usual if most > _OUTLIER * usual else most
 
 
-def _range(history: History) -> dict[str, list[float]]:
+def _range(history: TimelineHistory) -> dict[str, list[float]]:
     """Return the range of the bars' axis if bars are cut or flags need space; otherwise plotly chooses one."""
     up, down = _cut(history.added), _cut(history.removed)
     is_cut = up < history.added.max(initial=0) or down < history.removed.max(initial=0)
@@ -244,7 +244,7 @@ def _range(history: History) -> dict[str, list[float]]:
     return {"range": [bottom, top]}
 
 
-def _cut_marks(history: History) -> Iterator[dict[str, object]]:
+def _cut_marks(history: TimelineHistory) -> Iterator[dict[str, object]]:
     """Yield a mark with its height for each bar that is cut, up to a number of bars on each side."""
     for values, sign in ((history.added, 1), (history.removed, -1)):
         most = _cut(values)
@@ -271,7 +271,7 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _date_axis(history: History) -> dict[str, object]:
+def _date_axis(history: TimelineHistory) -> dict[str, object]:
     """Return an axis below the totals with the dates of some versions."""
     known = np.flatnonzero(history.rows["committed_at"].is_valid().to_numpy())
     if not len(known):
@@ -286,7 +286,7 @@ def _date_axis(history: History) -> dict[str, object]:
     return version_axis(history.counted) | {"matches": "x", "anchor": "y2", **ticks}
 
 
-def _traces(history: History) -> Iterator[go.Scatter | go.Bar]:
+def _traces(history: TimelineHistory) -> Iterator[go.Scatter | go.Bar]:
     """Yield the traces of the figure, from the back to the front."""
     yield from _shades(history)
     yield from _thin_bars(history) if history.is_long else _bars(history)
@@ -300,7 +300,7 @@ def _traces(history: History) -> Iterator[go.Scatter | go.Bar]:
         yield _hover(history)
 
 
-def _bars(history: History) -> Iterator[go.Bar]:
+def _bars(history: TimelineHistory) -> Iterator[go.Bar]:
     """Yield a bar up and a bar down per commit."""
     import plotly.graph_objects as go
 
@@ -320,7 +320,7 @@ def _bars(history: History) -> Iterator[go.Bar]:
             )
 
 
-def _thin_bars(history: History) -> Iterator[go.Scatter]:
+def _thin_bars(history: TimelineHistory) -> Iterator[go.Scatter]:
     """Yield a line per commit from what it added to what it removed: a single path per kind, which is drawn at once."""
     import plotly.graph_objects as go
 
@@ -359,7 +359,7 @@ def _thin_bars(history: History) -> Iterator[go.Scatter]:
         )
 
 
-def _unknown(history: History) -> Iterator[go.Scatter]:
+def _unknown(history: TimelineHistory) -> Iterator[go.Scatter]:
     """Yield marks on the zero line for commits that do not record their changes."""
     import plotly.graph_objects as go
 
@@ -377,7 +377,7 @@ def _unknown(history: History) -> Iterator[go.Scatter]:
     )
 
 
-def total_line(history: History) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], str]:
+def total_line(history: TimelineHistory) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], str]:
     """Return the recorded totals, otherwise the sums over the drawn commits, and the name of the line."""
     totals = history.rows["total_rows"]
     if history.y == "rows" and (history.unknown.any() or not totals.null_count):
@@ -390,7 +390,7 @@ def total_line(history: History) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np
     return np.where(known, net.astype(np.float64), np.nan), f"net {history.y}"
 
 
-def _total(history: History) -> go.Scatter:
+def _total(history: TimelineHistory) -> go.Scatter:
     import plotly.graph_objects as go
 
     values, name = total_line(history)
@@ -409,7 +409,7 @@ def _total(history: History) -> go.Scatter:
     )
 
 
-def _shades(history: History) -> Iterator[go.Scatter]:
+def _shades(history: TimelineHistory) -> Iterator[go.Scatter]:
     """Yield a grey area behind versions that can no longer be loaded, as one shape."""
     readable = history.rows["readable"].to_numpy()
     for word, name, pattern in UNREADABLE:
@@ -421,7 +421,7 @@ def _shades(history: History) -> Iterator[go.Scatter]:
         yield shades(first, last, name=name, colour=INK, pattern=pattern, panel="y3")
 
 
-def _schema_changes(history: History) -> Iterator[go.Scatter]:
+def _schema_changes(history: TimelineHistory) -> Iterator[go.Scatter]:
     """Yield a dotted line from bottom to top where the schema changes."""
     import plotly.graph_objects as go
 
@@ -451,7 +451,7 @@ def changed_schema(rows: pa.Table) -> _Mask:
     return changed
 
 
-def _jumps(history: History) -> Iterator[go.Scatter | go.Scattergl]:
+def _jumps(history: TimelineHistory) -> Iterator[go.Scatter | go.Scattergl]:
     """Yield a mark between bars and totals for each version where a number jumps."""
     import plotly.graph_objects as go
 
@@ -473,7 +473,7 @@ def _jumps(history: History) -> Iterator[go.Scatter | go.Scattergl]:
     )
 
 
-def _hover(history: History) -> go.Scatter:
+def _hover(history: TimelineHistory) -> go.Scatter:
     """Return invisible points with the tooltips of their commits."""
     import plotly.graph_objects as go
 
@@ -489,7 +489,7 @@ def _hover(history: History) -> go.Scatter:
     )
 
 
-def commit_records(history: History) -> Iterator[tuple[dict[str, object], bool]]:
+def commit_records(history: TimelineHistory) -> Iterator[tuple[dict[str, object], bool]]:
     """Return the commits as records, each with whether it changes the schema."""
     rows = history.rows.drop_columns(["details"]).to_pylist()
     return zip(rows, changed_schema(history.rows).tolist(), strict=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from snapshot_explorer.render.timeline import History
+    from snapshot_explorer.render.timeline import TimelineHistory
 
     Numbers: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.uint8]
 
@@ -129,7 +129,7 @@ def packed(values: Numbers) -> dict[str, object]:
     }
 
 
-def _flags(history: History) -> list[dict[str, object]]:
+def _flags(history: TimelineHistory) -> list[dict[str, object]]:
     """Return the flags of each kind, with their indices among the commits."""
     return [
         {
@@ -143,7 +143,7 @@ def _flags(history: History) -> list[dict[str, object]]:
     ]
 
 
-def _commit_texts(history: History) -> dict[str, object]:
+def _commit_texts(history: TimelineHistory) -> dict[str, object]:
     """Return the tooltip of each commit; for many commits, the values that the page formats."""
     if not history.is_long:
         rows = commit_records(replace(history, rows=history.rows.drop_columns(["total_rows"])))
@@ -151,7 +151,7 @@ def _commit_texts(history: History) -> dict[str, object]:
     return {"tooltips": None, "names": _names(history.rows)}
 
 
-def _totals(history: History, totals: pa.Table | None) -> tuple[npt.NDArray[np.float64], str]:
+def _totals(history: TimelineHistory, totals: pa.Table | None) -> tuple[npt.NDArray[np.float64], str]:
     """Return the totals, and the name of the line: rows of the commits, files and bytes of the table's size."""
     if totals is None or history.y == "rows":
         result, name = total_line(history)
@@ -164,7 +164,7 @@ def _totals(history: History, totals: pa.Table | None) -> tuple[npt.NDArray[np.f
     return line, f"total {history.y}"
 
 
-def _jumps(history: History, anomalies: pa.Table) -> list[dict[str, object]]:
+def _jumps(history: TimelineHistory, anomalies: pa.Table) -> list[dict[str, object]]:
     """Return the anomalies of each commit as text, with its place."""
     texts: dict[int, list[str]] = {}
     for row in anomalies.to_pylist():

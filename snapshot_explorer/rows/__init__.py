@@ -1,7 +1,7 @@
 """Rows through time: row diffs, blame, bisection and column profiles."""
 
 from snapshot_explorer.rows.bisection import bisect
-from snapshot_explorer.rows.bisection_result import Bisection, Reading
+from snapshot_explorer.rows.bisection_result import Bisection, BisectionReading
 from snapshot_explorer.rows.blame import blame
 from snapshot_explorer.rows.blame_result import Blame, BlameRequest
 from snapshot_explorer.rows.diffs.changed_splits import ChangedSplits, changed_splits, differing_splits
@@ -13,12 +13,13 @@ from snapshot_explorer.rows.diffs.spark_diff import row_diff_by
 from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
 from snapshot_explorer.rows.profiling.profiles import DoubledKeys, Profile, profile_over, table_anomalies
-from snapshot_explorer.rows.source import Source, call_text, naming_renamed_columns, renamed_column
+from snapshot_explorer.rows.source import RowSource, call_text, naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.trace_result import Trace, trace
 
 __all__ = [
     "AnomalyRules",
     "Bisection",
+    "BisectionReading",
     "Blame",
     "BlameRequest",
     "ChangedSplits",
@@ -27,10 +28,9 @@ __all__ = [
     "PairRequest",
     "PairSide",
     "Profile",
-    "Reading",
     "RowDiff",
     "RowDiffPlan",
-    "Source",
+    "RowSource",
     "Tolerance",
     "Trace",
     "bisect",

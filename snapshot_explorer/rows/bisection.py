@@ -23,11 +23,11 @@ from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Gap, Predicate, gaps_note, runs_of, runs_text
 from snapshot_explorer.progress import step
-from snapshot_explorer.rows.bisection_result import Bisection, Reading
+from snapshot_explorer.rows.bisection_result import Bisection, BisectionReading
 from snapshot_explorer.rows.diffs.changed_splits import can_diff, can_load
 from snapshot_explorer.rows.single_pass import SinglePass
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
-from snapshot_explorer.rows.source import UNREADABLE, Source, names_before
+from snapshot_explorer.rows.source import UNREADABLE, RowSource, names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
 
 Test: TypeAlias = "str | Callable[..., object]"
@@ -35,12 +35,12 @@ Test: TypeAlias = "str | Callable[..., object]"
 
 
 def bisect(
-    source: Source,
+    source: RowSource,
     condition: Test,
     good: int | None = None,
     bad: int | None = None,
     *,
-    announce: Callable[[Reading], object] | None = None,
+    announce: Callable[[BisectionReading], object] | None = None,
     single_pass: bool | None = None,
     every: bool = False,
 ) -> Bisection:
@@ -108,7 +108,7 @@ class _Evaluations:
         )
 
 
-def _by_metadata(source: Source, condition: MetadataCondition, versions: Sequence[int]) -> _Evaluations:
+def _by_metadata(source: RowSource, condition: MetadataCondition, versions: Sequence[int]) -> _Evaluations:
     holds = condition.holds(source, versions)
     answers = dict(zip(versions, holds, strict=True))
     unknown = "its files, or statistics of them, are not known"
@@ -203,7 +203,7 @@ class _Function:
 _Test = _Rows | _Function
 
 
-def _evaluate(source: Source, test: _Test, version: int, evaluations: _Evaluations) -> bool | None:
+def _evaluate(source: RowSource, test: _Test, version: int, evaluations: _Evaluations) -> bool | None:
     """Return whether a condition holds at a version, None if that cannot be read. Records the result and a note."""
     try:
         evaluations.answers[version], note = test.holds(source.format.version(version))
@@ -214,7 +214,7 @@ def _evaluate(source: Source, test: _Test, version: int, evaluations: _Evaluatio
     return evaluations.answers[version]
 
 
-def _test(source: Source, condition: Test, newest: TableVersion) -> _Test:
+def _test(source: RowSource, condition: Test, newest: TableVersion) -> _Test:
     if isinstance(condition, str):
         return _Rows(condition, newest)
     if not callable(condition):
@@ -225,10 +225,10 @@ def _test(source: Source, condition: Test, newest: TableVersion) -> _Test:
     return _Function(condition, source.snapshot)
 
 
-def _reading(versions: Sequence[int], test: _Test, newest: TableVersion, *, every: bool) -> Reading:
+def _reading(versions: Sequence[int], test: _Test, newest: TableVersion, *, every: bool) -> BisectionReading:
     # Other versions may have files that match although none of the newest does.
     splits = newest.plan(None if every else test.predicate).splits
-    return Reading(
+    return BisectionReading(
         versions=len(versions),
         loads=len(versions) if every else 1 + (len(versions) - 1).bit_length(),
         columns=test.columns,
@@ -242,7 +242,7 @@ _COMMIT_BYTES = 64 * 2**10
 
 
 def _pass_over(
-    source: Source, test: _Test, versions: Sequence[int], reading: Reading, *, is_required: bool | None
+    source: RowSource, test: _Test, versions: Sequence[int], reading: BisectionReading, *, is_required: bool | None
 ) -> SinglePass | None:
     """Return the pass that evaluates the condition at every version; None if loads read less, or it is not exact."""
     bytes_of_loads = reading.loads * reading.size_bytes
@@ -282,7 +282,7 @@ def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
     return InvalidArgumentError(f"bad is version {version}, but {why}. Give a version where the condition holds.")
 
 
-def _by_all(source: Source, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
+def _by_all(source: RowSource, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating every version."""
     result = _Evaluations()
     with step("Evaluating versions", total=len(versions)) as evaluating:
@@ -294,7 +294,7 @@ def _by_all(source: Source, test: _Test, versions: Sequence[int], *, is_bad_give
     return result
 
 
-def _by_halving(source: Source, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
+def _by_halving(source: RowSource, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating the last version, then of halving the versions before it."""
     result = _Evaluations()
     with step("Evaluating versions", total=1 + (len(versions) - 1).bit_length()) as evaluating:
@@ -329,7 +329,7 @@ def _fraction(failures: int) -> float:
 
 
 def _result(
-    source: Source,
+    source: RowSource,
     condition: Test,
     versions: Sequence[int],
     evaluations: _Evaluations,
@@ -373,7 +373,7 @@ def _result(
     )
 
 
-def _commands_of_change(source: Source, last_good: int | None, first: int) -> tuple[str, ...]:
+def _commands_of_change(source: RowSource, last_good: int | None, first: int) -> tuple[str, ...]:
     """Return commands that show the rows that a version changed.
 
     Checks that the data files that the commands read exist. Where some do not, the commands read metadata alone.
@@ -414,7 +414,7 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluatio
     return notes
 
 
-def _evaluated(source: Source, evaluations: _Evaluations) -> Frame:
+def _evaluated(source: RowSource, evaluations: _Evaluations) -> Frame:
     versions = sorted(evaluations.answers)
     columns = [
         pa.array(versions, pa.int64()),
@@ -426,7 +426,7 @@ def _evaluated(source: Source, evaluations: _Evaluations) -> Frame:
     return Frame(rows, title=f"Versions of {source.name} that were evaluated", noun="versions")
 
 
-def _times(source: Source, versions: Sequence[int]) -> Sequence[datetime | None]:
+def _times(source: RowSource, versions: Sequence[int]) -> Sequence[datetime | None]:
     try:
         return source.format.committed_at(versions)
     except SnapshotExplorerError:

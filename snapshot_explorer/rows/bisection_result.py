@@ -17,7 +17,7 @@ from snapshot_explorer.rows.frame_result import FrameResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class BisectionReading:
     """What a bisection will read."""
 
     versions: int

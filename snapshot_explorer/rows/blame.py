@@ -26,13 +26,13 @@ from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from snapshot_explorer.rows.diffs.diff import check_not_null, not_unique
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated, row_hashes
-from snapshot_explorer.rows.source import UNREADABLE, ColumnNames, Source, column_names
+from snapshot_explorer.rows.source import UNREADABLE, ColumnNames, RowSource, column_names
 
 _AT_ONCE = 8
 """Versions of a remote table that are planned and compared at the same time."""
 
 
-def blame(source: Source, request: BlameRequest, between: Sequence[int] | None = None) -> Blame:
+def blame(source: RowSource, request: BlameRequest, between: Sequence[int] | None = None) -> Blame:
     """Return what happened to rows; see `Table.blame`.
 
     Args:
@@ -67,7 +67,7 @@ class _Reader:
 
     def __init__(
         self,
-        source: Source,
+        source: RowSource,
         reference: TableVersion,
         columns: Sequence[str],
         where: Condition | None,

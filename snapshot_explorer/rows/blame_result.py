@@ -32,7 +32,7 @@ from snapshot_explorer.render.grid import drawn_field
 from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_figure
 from snapshot_explorer.rows.affected_versions import AffectedVersions
 from snapshot_explorer.rows.frame_result import FrameResult
-from snapshot_explorer.rows.source import Source, call_text
+from snapshot_explorer.rows.source import RowSource, call_text
 
 _DRAWN_LINES = 20
 _DRAWN_COLUMNS = 8
@@ -188,7 +188,7 @@ class Blame(FrameResult):
 
 
 def blame_of(
-    source: Source,
+    source: RowSource,
     affected: AffectedVersions,
     changes: Sequence[ChangesAt],
     *,
@@ -219,7 +219,7 @@ def blame_of(
     )
 
 
-def _lines_of(source: Source, changes: Sequence[ChangesAt], whole: int | None) -> pa.Table:
+def _lines_of(source: RowSource, changes: Sequence[ChangesAt], whole: int | None) -> pa.Table:
     """Return changed rows by version as lines, with the commits that made the changes: BLAME, and the rows.
 
     Args:
@@ -270,7 +270,7 @@ def _structs(changes: pa.Table) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(rows.schema))
 
 
-def _commits(source: Source, versions: Sequence[int]) -> pa.Table:
+def _commits(source: RowSource, versions: Sequence[int]) -> pa.Table:
     """Return the COMMITS of versions, without those of which only the state is left."""
     try:
         return source.format.commits(versions)

@@ -13,7 +13,7 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.aggregates import PartialCondition
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import Predicate, Split
-from snapshot_explorer.rows.source import Source
+from snapshot_explorer.rows.source import RowSource
 
 Ints = npt.NDArray[np.int64]
 
@@ -93,7 +93,7 @@ class _Parts:
 
 
 def single_pass(
-    source: Source, versions: Sequence[int], columns: Sequence[str], where: Predicate | None, *, max_plans: int
+    source: RowSource, versions: Sequence[int], columns: Sequence[str], where: Predicate | None, *, max_plans: int
 ) -> SinglePass | str:
     """Return the splits of one pass over the rows of versions, or why it may not be exact. Opens no data file.
 
@@ -134,7 +134,7 @@ class _Files:
     last: Ints
 
 
-def _why_not_exact(source: Source, versions: Sequence[int], columns: Sequence[str]) -> str | None:
+def _why_not_exact(source: RowSource, versions: Sequence[int], columns: Sequence[str]) -> str | None:
     schemas = source.schemas(versions)
     if any(schema.is_merged for schema in schemas):
         return "rows are merged by their primary key"
@@ -164,7 +164,7 @@ def _covering(first: Ints, last: Ints) -> list[int]:
 
 
 def _planned(
-    source: Source, versions: Sequence[int], indices: Sequence[int], files: _Files, where: Predicate | None
+    source: RowSource, versions: Sequence[int], indices: Sequence[int], files: _Files, where: Predicate | None
 ) -> SinglePass | str:
     """Return the splits of files at some positions, or why the plans do not match the files."""
     reads = []

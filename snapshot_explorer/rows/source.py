@@ -1,4 +1,4 @@
-"""`Source`: a table over its versions, and the names of its columns at each version."""
+"""`RowSource`: a table over its versions, and the names of its columns at each version."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def call_text(method: str, *positional: object, **named: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class RowSource:
     """A table over its versions, for one call: lists the log once."""
 
     path: str

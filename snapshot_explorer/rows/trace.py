@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Split
     from snapshot_explorer.rows.affected_versions import AffectedVersions
     from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns
-    from snapshot_explorer.rows.source import Source
+    from snapshot_explorer.rows.source import RowSource
 
 READ, METADATA, MISSING, UNREADABLE_FILE = "read", "metadata", "missing", "unreadable"
 _CERTAINTY = {METADATA: 0, READ: 1, MISSING: 2, UNREADABLE_FILE: 3}
@@ -86,12 +86,12 @@ class TracedHistory:
     """What names changelogs or metadata files and could not be read, a sentence each."""
 
 
-def trace_history(source: Source, where: str) -> TracedHistory:
+def trace_history(source: RowSource, where: str) -> TracedHistory:
     """Return where rows of a condition are in a history; see `Table.trace`."""
     return despite_expiry(source.format, lambda _: _traced(replace(source), where))
 
 
-def _traced(source: Source, where: str) -> TracedHistory:
+def _traced(source: RowSource, where: str) -> TracedHistory:
     versions = source.versions_of(None)
     reference = source.format.version(versions[-1])
     predicate = condition(where, reference.arrow_schema)

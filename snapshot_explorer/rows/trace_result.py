@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from snapshot_explorer.retention import Retention
-    from snapshot_explorer.rows.source import Source
+    from snapshot_explorer.rows.source import RowSource
     from snapshot_explorer.rows.trace import TracedFile, TracedHistory, TracedVersion
 
 _NOT_COVERED = "Not looked at: {}files that no version names, and copies of the table elsewhere."
@@ -39,7 +39,7 @@ class Trace(Drawable):
 
     def __init__(  # noqa: PLR0913 - what was examined, each part stated
         self,
-        source: Source,
+        source: RowSource,
         where: str,
         histories: Mapping[str | None, TracedHistory],
         *,
@@ -367,11 +367,11 @@ class Trace(Drawable):
 
 
 def trace(
-    source: Source,
+    source: RowSource,
     where: str,
     *,
     own_branch: str | None,
-    branches: Mapping[str, Callable[[], Source]],
+    branches: Mapping[str, Callable[[], RowSource]],
     retention: Callable[[], Retention],
 ) -> Trace:
     """Return where rows of a condition still are; see `Table.trace`.
@@ -427,7 +427,7 @@ def trace(
 
 
 def _refs(
-    sources: Mapping[str | None, Source], histories: Mapping[str | None, TracedHistory]
+    sources: Mapping[str | None, RowSource], histories: Mapping[str | None, TracedHistory]
 ) -> tuple[Mapping[tuple[str | None, int], Sequence[str]], Sequence[tuple[str, int]]]:
     """Return the tags and branches that name each version, by branch, and the tags of versions in no history."""
     refs: defaultdict[tuple[str | None, int], list[str]] = defaultdict(list)
@@ -444,7 +444,7 @@ def _refs(
     return refs, sorted(unknown - known)
 
 
-def _named(branch: str, source: Source) -> str:
+def _named(branch: str, source: RowSource) -> str:
     """Return what a history is called: a branch, or the snapshot that no branch leads to."""
     return f"{'snapshot' if branch in source.format.detached_heads() else 'branch'} {branch}"
 

@@ -14,7 +14,7 @@ from snapshot_explorer.engines.conditions import names_of, parsed, unknown_colum
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.lifetimes import FileLifetimes, read_statistics
 from snapshot_explorer.rows.profiling.column_numbers import lacking_columns, ranges_of, rows_note, rows_over
-from snapshot_explorer.rows.source import Source
+from snapshot_explorer.rows.source import RowSource
 
 QUALIFIER = "metadata"
 """The prefix of a name that a column of the table also has: `metadata.rows`."""
@@ -59,7 +59,7 @@ class MetadataCondition:
     named: frozenset[str]
     """The columns whose null counts it names."""
 
-    def holds(self, source: Source, versions: Sequence[int]) -> list[bool | None]:
+    def holds(self, source: RowSource, versions: Sequence[int]) -> list[bool | None]:
         """Return for each version whether it holds; None if its files, or numbers that decide it, are unknown.
 
         One pass over the log, as `lifetimes`; with statistics if the condition names null counts.
@@ -108,7 +108,7 @@ class MetadataCondition:
             result |= of_column
         return result
 
-    def notes(self, source: Source, versions: Sequence[int]) -> tuple[str, ...]:
+    def notes(self, source: RowSource, versions: Sequence[int]) -> tuple[str, ...]:
         """Return a sentence on the rows that it counts, where these are not the rows of the table."""
         counts_rows = {"rows", *_OF_COLUMNS} & set(self.names)
         return rows_note(source.format, versions) if counts_rows else ()
@@ -144,7 +144,7 @@ class MetadataCondition:
         return pa.schema([pa.field(name, kinds.get(name, pa.int64())) for name in names])
 
     def _values(
-        self, source: Source, lifetimes: FileLifetimes, names: Sequence[str], nulls: Mapping[str, pa.Array]
+        self, source: RowSource, lifetimes: FileLifetimes, names: Sequence[str], nulls: Mapping[str, pa.Array]
     ) -> dict[str, pa.Array | pa.ChunkedArray]:
         totals = lifetimes.totals()
         values = {name: totals[name] for name in totals.column_names} | {"bytes": totals["size_bytes"]}

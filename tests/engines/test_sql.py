@@ -125,8 +125,8 @@ def test_what_a_query_does_not_need_is_not_read(query, asked):
     [
         ("select i from t", []),
         ("select count(*) from t", []),
-        ("select i from t", [pushdown.Scan(("plan__0__1",), None)]),
-        ("select 1 from t where s = 'a' and i = 1", [pushdown.Scan(("plan__0__1",), None)]),
+        ("select i from t", [pushdown.PlannedScan(("plan__0__1",), None)]),
+        ("select 1 from t where s = 'a' and i = 1", [pushdown.PlannedScan(("plan__0__1",), None)]),
     ],
 )
 def test_rows_that_a_plan_does_not_name_are_an_error_and_never_missing(query, plan):

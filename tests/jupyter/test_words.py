@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.jupyter.command_line import Token, tokenize, without_semicolon
+from snapshot_explorer.jupyter.command_line import LineToken, tokenize, without_semicolon
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_a_line_is_cut_into_words(line: str, words: list[str]) -> None:
 
 def test_a_word_knows_its_quote_and_the_flag_before_it() -> None:
     assert tokenize("""--where='a b' "--yes" x""") == (
-        Token("a b", quote="'", flag="--where"),
-        Token("--yes", quote='"'),
-        Token("x"),
+        LineToken("a b", quote="'", flag="--where"),
+        LineToken("--yes", quote='"'),
+        LineToken("x"),
     )
 
 
@@ -55,11 +55,11 @@ def test_every_line_can_be_cut_and_no_letter_but_quotes_and_blanks_is_lost(line:
 @given(st.text(max_size=30).filter(lambda text: '"' not in text))
 def test_anything_in_quotes_is_one_word(value: str) -> None:
     assert tokenize(f'load --where "{value}" -n 1') == (
-        Token("load"),
-        Token("--where"),
-        Token(value, quote='"'),
-        Token("-n"),
-        Token("1"),
+        LineToken("load"),
+        LineToken("--where"),
+        LineToken(value, quote='"'),
+        LineToken("-n"),
+        LineToken("1"),
     )
 
 

@@ -36,7 +36,7 @@ _DUMMY = pa.schema([pa.field("row", pa.null())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class SparkReading:
     """Reads the rows of a split. Picklable. It contains the storage with its options, so it has no repr."""
 
     reader: TableVersion
@@ -75,7 +75,7 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
         needed=scan.needed,
         condition=condition,
     )
-    reading = Reading(
+    reading = SparkReading(
         reader=version,
         needed=tuple(scan.needed.names),
         condition=condition,
@@ -112,7 +112,7 @@ def _plain(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     return _collated(rows, schema) if schema.names else rows.select()
 
 
-def read(reading: Reading, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+def read(reading: SparkReading, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task's splits for Spark. Runs on executors."""
     total = 0
     for split in splits:

@@ -73,13 +73,13 @@ def _caller(module: str, missing_message: str) -> Callable[..., Any]:
 
 
 def _hidden(options: Mapping[str, Any]) -> dict[str, Any]:
-    class Hidden(dict[str, Any]):
+    class HiddenOptions(dict[str, Any]):
         """Storage options, which a traceback with locals does not display."""
 
         def __repr__(self) -> str:
             return f"<{len(self)} storage options>"
 
-    return Hidden(options)
+    return HiddenOptions(options)
 
 
 def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor: Callable[..., Any]) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.jupyter.explorer.context import ExplorerContext
     from snapshot_explorer.jupyter.explorer.work import Job
-    from snapshot_explorer.rows import Bisection, Reading
+    from snapshot_explorer.rows import Bisection, BisectionReading
 
 
 class _ConfirmationRequiredError(Exception):
@@ -48,7 +48,7 @@ class Bisector(Action):
         is_confirmed, self._unconfirmed = self._unconfirmed == (condition, bad), None
         limits = load_limits()
 
-        def announce(job: Job, reading: Reading) -> None:
+        def announce(job: Job, reading: BisectionReading) -> None:
             cost = Cost(rows=None, files=reading.loads * reading.files, size_bytes=reading.loads * reading.size_bytes)
             work.hand_over(job, lambda: None if job.stop.is_set() else self._announce(str(reading)))
             if cost.exceeds(limits) and not is_confirmed:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.getipython import get_ipython
 
-from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, Limits
+from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ReadLimits
 from snapshot_explorer.rows.source import opening
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ def name_of(table: Table, variables: Mapping[str, Any]) -> str:
     return names[0] if names else opening(table.path, table.branch)
 
 
-def load_limits() -> Limits:
+def load_limits() -> ReadLimits:
     """Return what may be loaded without confirmation: the settings of `%snapshot`, which `%config` shows."""
     shell = get_ipython()
     # By name: the magics import the explorer.
     magics = None if shell is None else shell.magics_manager.registry.get("SnapshotMagics")
     if magics is None:
         return DEFAULT_LIMITS
-    return Limits(rows=magics.load_row_limit, size_bytes=magics.load_size_limit)
+    return ReadLimits(rows=magics.load_row_limit, size_bytes=magics.load_size_limit)
 
 
 def time_zone() -> str:

@@ -45,7 +45,7 @@ _DRAWN_ROWS = 20
 _WIDEST_CELL = 60
 
 
-class Changes:
+class RowChanges:
     """Changed rows, in memory, in a file or on Spark."""
 
     schema: pa.Schema
@@ -72,7 +72,7 @@ class Changes:
         )
 
 
-class ChangedRows(Changes):
+class ChangedRows(RowChanges):
     """Changed rows, in memory or in a temporary file that is removed with this object."""
 
     def __init__(self, schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> None:
@@ -151,7 +151,7 @@ class RowDiff(Exportable, Drawable):
 
     plan: RowDiffPlan
     """What was compared and read."""
-    changed: Changes
+    changed: RowChanges
     drawn_rows: int = _DRAWN_ROWS
 
     @property

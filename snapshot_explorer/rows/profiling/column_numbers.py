@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.extremes import extreme_over
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
 from snapshot_explorer.model import Bounds
-from snapshot_explorer.rows.source import Source, column_names
+from snapshot_explorer.rows.source import RowSource, column_names
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -31,7 +31,7 @@ UNORDERED = "min, max: unknown, since the texts have a collation"
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class ColumnNumbers:
     """The numbers of a column, a value per version; null is unknown."""
 
     null_count: pa.Array
@@ -69,7 +69,7 @@ class FileRanges:
         """Return at which versions a file has a deletion vector."""
         return self._running(_mask(self.deleted.is_valid())) > 0
 
-    def numbers(self, columns: Sequence[str]) -> Iterator[tuple[str, Numbers]]:
+    def numbers(self, columns: Sequence[str]) -> Iterator[tuple[str, ColumnNumbers]]:
         """Yield the numbers of columns, in no order. Columns of one type are computed together."""
         by_type: dict[pa.DataType, list[str]] = {}
         for column in columns:
@@ -85,7 +85,7 @@ class FileRanges:
                 )
                 for index, column in enumerate(batch):
                     of_column = (part.slice(index * self.count, self.count) for part in (nulls, minimum, maximum))
-                    yield column, Numbers(*of_column)
+                    yield column, ColumnNumbers(*of_column)
 
     @staticmethod
     def _together(values: pa.Table, columns: Sequence[str]) -> pa.Array:
@@ -254,7 +254,7 @@ def _ranges(lifetimes: FileLifetimes, bounds: Bounds) -> FileRanges:
 
 
 def lacking_columns(
-    source: Source, known: FileStatistics, reference: TableVersion, names: Sequence[str]
+    source: RowSource, known: FileStatistics, reference: TableVersion, names: Sequence[str]
 ) -> dict[str, list[tuple[int, int]]]:
     """Return for each column the ranges of positions of versions whose schema lacks it."""
     versions = np.asarray(known.lifetimes.versions, np.int64)

@@ -13,11 +13,11 @@ from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import Bounds, Split
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, FileRanges, is_sortable
-from snapshot_explorer.rows.source import UNREADABLE, Source, column_names
+from snapshot_explorer.rows.source import UNREADABLE, RowSource, column_names
 
 
 def read_ranges(
-    source: Source, versions: Sequence[int], reference: TableVersion, columns: Sequence[str]
+    source: RowSource, versions: Sequence[int], reference: TableVersion, columns: Sequence[str]
 ) -> tuple[FileRanges, Mapping[str, list[str | None]]]:
     """Return ranges of positions of groups of files with exact statistics, and why numbers are unknown.
 

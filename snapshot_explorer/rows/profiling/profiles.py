@@ -26,8 +26,8 @@ from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, AnomalyRul
 from snapshot_explorer.rows.profiling.column_numbers import (
     LACKING,
     UNORDERED,
+    ColumnNumbers,
     FileRanges,
-    Numbers,
     is_sortable,
     lacking_columns,
     ranges_of,
@@ -35,7 +35,7 @@ from snapshot_explorer.rows.profiling.column_numbers import (
     rows_over,
 )
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
-from snapshot_explorer.rows.source import Source
+from snapshot_explorer.rows.source import RowSource
 from snapshot_explorer.visible import visible
 
 _Numbers = tuple[tuple[int, ...], dict[str, pa.Table]]
@@ -108,7 +108,7 @@ class Profile(FrameResult):
 
 
 def profile_over(
-    source: Source,
+    source: RowSource,
     columns: Sequence[str] | None,
     between: Sequence[int] | None,
     *,
@@ -137,13 +137,15 @@ def profile_over(
     )
 
 
-def _from_rows(source: Source, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
+def _from_rows(source: RowSource, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
     ranges, whys = read_ranges(source, versions, newest, names)
     times: pa.Array = pa.array(source.format.committed_at(versions), frames.UTC_MILLIS)
     return tuple(versions), _of_columns(ranges, versions, times, whys)
 
 
-def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
+def _from_statistics(
+    source: RowSource, versions: Sequence[int], newest: TableVersion, names: Sequence[str]
+) -> _Numbers:
     """Return the numbers of columns from the metadata, at the versions whose files are known."""
     known = read_statistics(source.format, names, versions[-1])
     every, times = known.lifetimes.versions, known.lifetimes.committed_at
@@ -229,7 +231,7 @@ class _Bounds:
         self._rows = _without(rows, has_no_rows)
         self._some = _without(self._rows, pc.equal(self._rows, 0)).cast(pa.float64())
 
-    def with_numbers(self, numbers: Numbers, heads: Mapping[str, pa.Array]) -> pa.Table:
+    def with_numbers(self, numbers: ColumnNumbers, heads: Mapping[str, pa.Array]) -> pa.Table:
         nulls = _without(numbers.null_count, self._unknown)
         columns = {
             **heads,
@@ -351,7 +353,7 @@ class DoubledKeys:
 
 
 def table_anomalies(
-    source: Source,
+    source: RowSource,
     profile: Profile,
     between: Sequence[int] | None,
     rules: AnomalyRules,
@@ -395,7 +397,7 @@ def table_anomalies(
     )
 
 
-def _with_commits(source: Source, marked: pa.Table, after_gaps: frozenset[int]) -> pa.Table:
+def _with_commits(source: RowSource, marked: pa.Table, after_gaps: frozenset[int]) -> pa.Table:
     """Return marks with the commits behind them, without those of the table that commits of maintenance make.
 
     A mark after a gap has no commit: a missing one may have made the change.

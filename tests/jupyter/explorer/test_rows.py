@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.jupyter.cost import Limits
+from snapshot_explorer.jupyter.cost import ReadLimits
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
@@ -292,7 +292,7 @@ def test_columns_are_chosen_by_their_places(many):
 
 
 def test_what_is_too_large_is_neither_counted_nor_sorted(many, monkeypatch):
-    monkeypatch.setattr(version_rows, "COUNTED", Limits(rows=100, size_bytes=10))
+    monkeypatch.setattr(version_rows, "COUNTED", ReadLimits(rows=100, size_bytes=10))
 
     typed(many, where="amount >= 0")
     assert many.view["title"] == "The first 960 rows that match at version 3"

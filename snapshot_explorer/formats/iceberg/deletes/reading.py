@@ -21,12 +21,12 @@ _MAX_BYTES = 512 * 2**20
 """The size of the cached content of delete files, in memory."""
 
 
-class _Sized(Protocol):
+class _DeleteFile(Protocol):
     @property
     def size_bytes(self) -> int: ...
 
 
-S = TypeVar("S", bound=_Sized)
+S = TypeVar("S", bound=_DeleteFile)
 
 
 class DeleteReader:

@@ -17,7 +17,7 @@ _Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applying:
+class ApplicableDeletes:
     """Pairs of a data file and a delete file that applies to it, sorted by both."""
 
     data: _Indices
@@ -25,7 +25,7 @@ class Applying:
     """The row of the delete file in `IcebergLiveFiles.deletes`."""
 
 
-def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> Applying:
+def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> ApplicableDeletes:
     """Return which delete files apply to which data files.
 
     Where a deletion vector applies, position delete files do not. Equality deletes of unpartitioned specs apply to
@@ -39,7 +39,7 @@ def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> Applying
     """
     deletes = live.deletes
     if not len(deletes) or not len(live.data):
-        return Applying(data=np.zeros(0, np.int64), deletes=np.zeros(0, np.int64))
+        return ApplicableDeletes(data=np.zeros(0, np.int64), deletes=np.zeros(0, np.int64))
     named = referenced_files(deletes)
     is_vector = pc.equal(deletes.column("file_format"), "puffin").to_numpy()
     is_equality = pc.equal(deletes.column("content"), EQUALITY_DELETES).to_numpy()
@@ -61,7 +61,7 @@ def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> Applying
     with_vector[data[is_vector[delete_indices]]] = True
     kept = is_vector[delete_indices] | is_equality[delete_indices] | ~with_vector[data]
     order = np.lexsort((delete_indices[kept], data[kept]))
-    return Applying(data=data[kept][order], deletes=delete_indices[kept][order])
+    return ApplicableDeletes(data=data[kept][order], deletes=delete_indices[kept][order])
 
 
 def referenced_files(deletes: pa.Table) -> pa.Array:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.jupyter.cost import Cost, Limits
+from snapshot_explorer.jupyter.cost import Cost, ReadLimits
 from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.render import Part
     from snapshot_explorer.rows import RowDiff, RowDiffPlan
 
-_SMALL = Limits(rows=100_000, size_bytes=10_000_000)
+_SMALL = ReadLimits(rows=100_000, size_bytes=10_000_000)
 """What is read without a click on a button."""
 _KINDS = {"updated": AFTER, "inserted": INSERTED, "deleted": DELETED}
 """The kinds in the order in which their rows are shown."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
+from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows, with_json
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.version_rows import PART, VersionRows
@@ -24,7 +24,7 @@ _MOST_NAMES = 2_000
 """Columns that a page offers to choose from."""
 _DRAWN = 20
 """Rows that are drawn without a grid."""
-_LIVE = Limits(rows=1_000_000, size_bytes=100_000_000)
+_LIVE = ReadLimits(rows=1_000_000, size_bytes=100_000_000)
 """What is filtered while a condition is typed."""
 
 
@@ -107,7 +107,7 @@ def _sorted_call(sort: str, *, descending: bool) -> str:
     return f".sort_by({[(sort, 'descending' if descending else 'ascending')]!r})" if sort else ""
 
 
-def load(cache: SnapshotCache, request: ViewRequest, limits: Limits | None) -> tuple[Cost, Any]:
+def load(cache: SnapshotCache, request: ViewRequest, limits: ReadLimits | None) -> tuple[Cost, Any]:
     """Return the cost of reading the rows of B, and the rows; None if they exceed the limits."""
     snapshot = cache.at(request["b"])
     engine, limit = request["engine"], request["load_limit"] or None

@@ -11,7 +11,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames.exports import flat
-from snapshot_explorer.jupyter.cost import Limits, cost_of
+from snapshot_explorer.jupyter.cost import ReadLimits, cost_of
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import comparison
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _PARTS = 8
 """Parts that are kept in memory."""
 HELD_VALUES, _HELD_BYTES = 2_000_000, 20_000_000
 """The most values in memory and bytes of files whose rows are read at once and kept."""
-COUNTED = Limits(rows=20_000_000, size_bytes=2_000_000_000)
+COUNTED = ReadLimits(rows=20_000_000, size_bytes=2_000_000_000)
 """The largest files of which matching rows are counted, and of which a column is sorted."""
 
 
