@@ -6,19 +6,18 @@ import logging
 import os
 import shutil
 import sys
-import tempfile
 import uuid
 from collections import Counter
 
 import fsspec
 import hypothesis
-import jupyter_client
 import nbval.kernel
 import pytest
 from fsspec.registry import _registry
 
 from snapshot_explorer.storage import retries
 from tests.support import filesystems, spark_clusters
+from tests.support.kernels import SocketKernelManager
 from tests.support.refusals import RefusalRecorder
 
 # The processes that tests start import the package hundreds of times: it is compiled once.
@@ -113,14 +112,6 @@ def pytest_configure(config):
     """Record refusals, and start the kernels of notebooks on sockets of their own."""
     nbval.kernel.KernelManager = SocketKernelManager
     config.pluginmanager.register(RefusalRecorder())
-
-
-class SocketKernelManager(jupyter_client.KernelManager):
-    """Starts a kernel on sockets in a folder of its own: another process may take a port that was chosen for it."""
-
-    def __init__(self, **options):
-        self.folder = tempfile.TemporaryDirectory(prefix="kernel-")
-        super().__init__(transport="ipc", ip=f"{self.folder.name}/socket", **options)
 
 
 @pytest.hookimpl(wrapper=True)

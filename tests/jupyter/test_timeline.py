@@ -10,6 +10,7 @@ from snapshot_explorer import progress, samples
 from snapshot_explorer.jupyter.progress import CellProgress
 from snapshot_explorer.progress import Progress, step
 from snapshot_explorer.render.figures import PLOTLY, Picture
+from tests.support.kernels import ON_SOCKETS
 
 
 def test_timeline_is_a_figure_with_a_table_beside_it(orders):
@@ -102,27 +103,30 @@ def test_without_a_notebook_or_a_terminal_nothing_is_shown(orders, impatient):
     assert (cell.said, cell.stdout, cell.stderr) == ([], "", "")
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_in_a_notebook_progress_leaves_nothing_behind(path_of_sample, tmp_path, wanted):
-    cells = (
+def test_in_a_notebook_progress_leaves_nothing_behind(path_of_sample, tmp_path):
+    cells = [
         "%load_ext snapshot_explorer",
-        f"%config SnapshotMagics.progress = {wanted}",
         "from snapshot_explorer import progress\nprogress.PATIENCE = progress.EVERY = 0.0",
         f"%snapshot open {path_of_sample} as orders\nNone",
-        "print(len(orders.history(kind='compact')))",
-        "progress._LISTENER.get() is None",
-        "with progress.step('Failing') as failing:\n    failing.advance()\n    raise KeyboardInterrupt",
-    )
+    ]
+    for wanted in (True, False):
+        cells += [
+            f"%config SnapshotMagics.progress = {wanted}",
+            "print(len(orders.history(kind='compact')))",
+            "progress._LISTENER.get() is None",
+            "with progress.step('Failing') as failing:\n    failing.advance()\n    raise KeyboardInterrupt",
+        ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
 
-    NotebookClient(notebook, kernel_name="python3", allow_errors=True, timeout=120).execute(cwd=str(tmp_path))
+    NotebookClient(notebook, **ON_SOCKETS, allow_errors=True).execute(cwd=str(tmp_path))
 
-    *_, history, listening, failing = [cell.outputs for cell in notebook.cells]
-    shown = [output.data for output in [*history, *failing] if output.output_type == "display_data"]
-    assert shown == ([{}, {}] if wanted else [])
-    assert history[-1].text == "3\n"
-    assert listening[0].data["text/plain"] == str(not wanted)
-    assert failing[-1].ename == "KeyboardInterrupt"
+    outputs = [cell.outputs for cell in notebook.cells]
+    for wanted, (history, listening, failing) in ((True, outputs[4:7]), (False, outputs[8:11])):
+        shown = [output.data for output in [*history, *failing] if output.output_type == "display_data"]
+        assert shown == ([{}, {}] if wanted else [])
+        assert history[-1].text == "3\n"
+        assert listening[0].data["text/plain"] == str(not wanted)
+        assert failing[-1].ename == "KeyboardInterrupt"
 
 
 @pytest.fixture

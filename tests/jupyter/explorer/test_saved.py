@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from snapshot_explorer import samples
+from tests.support.kernels import ON_SOCKETS
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 OPEN = "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))"
@@ -25,7 +26,7 @@ def saved(tmp_path_factory):
     )
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     folder = tmp_path_factory.mktemp("saved")
-    client = nbclient.NotebookClient(made, timeout=300, resources={"metadata": {"path": folder}})
+    client = nbclient.NotebookClient(made, **ON_SOCKETS, resources={"metadata": {"path": folder}})
     client.execute(env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])})
     nbformat.write(made, folder / "saved.ipynb")
     return folder / "saved.ipynb"
@@ -83,7 +84,7 @@ def test_lines_of_code_have_the_name_of_the_variable_in_a_kernel(tmp_path):
     nbclient = pytest.importorskip("nbclient")
     shutil.copytree(samples.path("orders"), tmp_path / "orders")
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    client = nbclient.NotebookClient(made, timeout=300, resources={"metadata": {"path": tmp_path}})
+    client = nbclient.NotebookClient(made, **ON_SOCKETS, resources={"metadata": {"path": tmp_path}})
     client.execute(env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])})
     printed = [[output.text for output in cell.outputs if output.output_type == "stream"] for cell in made.cells]
 
