@@ -56,6 +56,19 @@ def test_of_very_many_tables_the_most_urgent_are_drawn(overview):
     assert many.num_rows == len(rows)
 
 
+def test_iceberg_tables_without_a_version_hint_are_noted_once_and_not_logged(tmp_path, caplog):
+    for name in ("a", "b"):
+        lakes.write_iceberg(tmp_path / name, lakes.HISTORIES["daily"](0))
+        (tmp_path / name / "metadata/version-hint.text").unlink()
+
+    overview = open_lake(tmp_path, at=lakes.NOW).overview()
+
+    assert [note[:24] for note in overview["note"].to_pylist()] == ["It has no version hint, "] * 2
+    assert str(overview).count("version hint") == 1
+    assert "A note on 2 tables: It has no version hint" in str(overview)
+    assert not caplog.records
+
+
 def test_what_was_not_checked_is_null_and_drawn_so(overview):
     assert overview["unreadable"].null_count == overview["health"].null_count == len(overview)
     assert "not checked" in repr(overview)
