@@ -18,11 +18,10 @@ from traitlets import Dict, TraitError, Unicode, default
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.history import missing_notes
 from snapshot_explorer.jupyter.cost import ENGINES
-from snapshot_explorer.jupyter.explorer.bisecting import Bisector
+from snapshot_explorer.jupyter.explorer.actions import LOADS, Bisector, Loader, RowActions
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, most_changed, overview
 from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
-from snapshot_explorer.jupyter.explorer.context import ExplorerContext
 from snapshot_explorer.jupyter.explorer.environment import (
     cell_count,
     has_kernel,
@@ -33,7 +32,6 @@ from snapshot_explorer.jupyter.explorer.environment import (
 )
 from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.lake_view import LakeView
-from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
 from snapshot_explorer.jupyter.explorer.page.files import FILE_FORMATS, file_bytes
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import (
@@ -56,7 +54,6 @@ from snapshot_explorer.jupyter.explorer.reading import (
     read_table_size,
     with_known_readability,
 )
-from snapshot_explorer.jupyter.explorer.row_actions import RowActions
 from snapshot_explorer.jupyter.explorer.state import (
     COMPARED,
     FILE_ORDERS,
@@ -68,7 +65,7 @@ from snapshot_explorer.jupyter.explorer.state import (
     TABS,
     ExplorerState,
 )
-from snapshot_explorer.jupyter.explorer.views import Views
+from snapshot_explorer.jupyter.explorer.views import ExplorerContext, Views
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.lake import Lake
 from snapshot_explorer.model import Kind

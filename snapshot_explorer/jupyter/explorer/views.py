@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.explorer.contents import compared, lens, pictures, rows, version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
-    from snapshot_explorer.jupyter.explorer.context import ExplorerContext
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.jupyter.explorer.work import Work
     from snapshot_explorer.render import Drawing
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
@@ -44,6 +46,21 @@ _OF_PARTS = {
 _OF_THE_LOG = ("commit", "files", "branches", "health")
 """Places whose result changes once the log has been read again, unless a button reads files for it."""
 BLANK = "Nothing has been committed to the table yet."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplorerContext:
+    """What the parts of an explorer share: its state, table and threads, and its ways to the page."""
+
+    state: ExplorerState
+    cache: SnapshotCache
+    work: Work
+    name: str
+    """The variable that holds the table, for lines of code."""
+    busy: Callable[[str, str], None]
+    """Receives a place and what it reads; empty text once it reads nothing."""
+    changed: Callable[[str], None]
+    """Receives each place whose content has changed."""
 
 
 class View:
@@ -129,34 +146,6 @@ class View:
             "isLive": result.is_live,
             "choices": [visible(choice) for _, choice in result.choices],
         }
-
-
-class Action:
-    """What a button reads or does; `view` shows the outcome."""
-
-    place: ClassVar[str]
-    """Its place on the page, and among the work."""
-    cancelled: ClassVar[str]
-    """What `view` shows once it was cancelled."""
-
-    def __init__(self, context: ExplorerContext) -> None:
-        """Read nothing yet."""
-        self.view = View(self.place, context)
-        self._context = context
-        self._unconfirmed: object = None
-
-    def cancel(self) -> None:
-        """Stop what was started."""
-        if self._context.work.cancel(self.place):
-            self.view.say(self.cancelled)
-
-    def _start(self, run: Callable[[Job], Any], done: Callable[[Any], None], sentence: str = "Reading ...") -> None:
-        job = Job(run=lambda: run(job), done=done, failed=self.view.fail, shown=self._show_progress)
-        self._context.work.start(self.place, job)
-        self.view.busy(sentence)
-
-    def _show_progress(self, text: str) -> None:
-        self.view.busy(text)
 
 
 class Views:

@@ -1,0 +1,282 @@
+"""What buttons start: blame, trace and repair of rows, a bisection, loading rows. Each has a view of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from snapshot_explorer.jupyter.cost import Cost
+from snapshot_explorer.jupyter.explorer.contents import rows
+from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest, ViewResult
+from snapshot_explorer.jupyter.explorer.environment import load_limits
+from snapshot_explorer.jupyter.explorer.views import View
+from snapshot_explorer.jupyter.explorer.work import Job
+from snapshot_explorer.render import Code, Drawing, Line, Pairs
+from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.tracks import tracks_content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
+    from snapshot_explorer.jupyter.explorer.views import ExplorerContext
+    from snapshot_explorer.rows import Bisection, BisectionReading
+
+LOADS = ("b", "columns", "where", "load_limit", "engine", "types", "variable")
+"""The traits of the state that loading depends on."""
+_REPLACE, _READ = "replace", "read"
+"""What can be confirmed: to replace a variable, to read much."""
+
+
+class Action:
+    """What a button reads or does; `view` shows the outcome."""
+
+    place: ClassVar[str]
+    """Its place on the page, and among the work."""
+    cancelled: ClassVar[str]
+    """What `view` shows once it was cancelled."""
+
+    def __init__(self, context: ExplorerContext) -> None:
+        """Read nothing yet."""
+        self.view = View(self.place, context)
+        self._context = context
+        self._unconfirmed: object = None
+
+    def cancel(self) -> None:
+        """Stop what was started."""
+        if self._context.work.cancel(self.place):
+            self.view.say(self.cancelled)
+
+    def _start(self, run: Callable[[Job], Any], done: Callable[[Any], None], sentence: str = "Reading ...") -> None:
+        job = Job(run=lambda: run(job), done=done, failed=self.view.fail, shown=self._show_progress)
+        self._context.work.start(self.place, job)
+        self.view.busy(sentence)
+
+    def _show_progress(self, text: str) -> None:
+        self.view.busy(text)
+
+
+def blame(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return every version that changed rows of the condition, with the rows before and after. Reads rows."""
+    result = cache.table.blame(request["rows_where"], key=request["key"] or None)
+    return ViewResult(
+        drawing=_without_call(result.drawing()),
+        code=request.name + result.call.removeprefix(result.opened),
+        source=cache.cited(result.versions[0], result.versions[-1]),
+        tracks=tracks_content(result.tracks()) if len(result) else {},
+    )
+
+
+def trace(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return the versions and data files that still have rows of the condition. Reads the files that may have some."""
+    result = cache.table.trace(request["rows_where"])
+    return ViewResult(
+        drawing=_without_call(result.drawing()),
+        code=f"{request.name}.trace({request['rows_where']!r})",
+        source=cache.cited(cache.table.current.version),
+    )
+
+
+def repair(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return the statement that puts back rows of the condition, or all rows without one. Reads rows that differ."""
+    to, where, key = request["repair_version"], request["rows_where"], list(request["key"]) or None
+    options: dict[str, Any] = {"where": where, "key": key if where else None, "name": request["repair_name"]}
+    options = {name: value for name, value in options.items() if value}
+    result = cache.table.repair(to, **options)
+    arguments = [f"to={to}", *(f"{name}={value!r}" for name, value in options.items())]
+    return ViewResult(
+        drawing=_without_call(result.drawing()),
+        code=f"{request.name}.repair({', '.join(arguments)})",
+        source=cache.cited(to, result.version),
+    )
+
+
+def _without_call(drawing: Drawing) -> Drawing:
+    """Return a drawing without the Python call, which the page shows below."""
+    parts = [part for part in drawing.parts if not (isinstance(part, Code) and part.text.startswith("open_table("))]
+    return replace(
+        drawing,
+        parts=tuple(
+            Pairs(tuple(row for row in part.rows if row[0] != "call")) if isinstance(part, Pairs) else part
+            for part in parts
+        ),
+    )
+
+
+_ACTIONS: Mapping[str, Callable[[SnapshotCache, ViewRequest], ViewResult]] = {
+    "blame": blame,
+    "trace": trace,
+    "repair": repair,
+}
+
+
+class RowActions(Action):
+    """Runs the actions on rows of a condition; `view` shows the outcome of the last one."""
+
+    place = "blame"
+    cancelled = "Nothing was read of these rows: that was cancelled."
+    conditions: tuple[str, ...] = ()
+    _suggested = ""
+
+    def suggest(self, conditions: Sequence[tuple[str, str]]) -> None:
+        """Offer the conditions of rows; the first becomes the condition unless another one was typed."""
+        self.conditions = tuple(dict.fromkeys(condition for _, condition in conditions))
+        if self._context.state.rows_where in ("", self._suggested):
+            self._suggested = conditions[0][1] if conditions else ""
+            self._context.state.rows_where = self._suggested
+
+    def run(self, action: str) -> None:
+        """Run an action on the rows of the condition: blame, trace or repair."""
+        state, names = self._context.state, ("rows_where", "key", "repair_version", "repair_name")
+        values = dict(zip(names, state.values(*names), strict=True)) | {"rows_where": state.rows_where.strip()}
+        if not values["rows_where"] and action != "repair":
+            self.view.fail(f"There is no condition to {action} rows by. Write one, such as order_id = 42.")
+            return
+        request = ViewRequest(name=self._context.name, values=values)
+        self._start(lambda _: _ACTIONS[action](self._context.cache, request), self.view.show)
+
+
+class _ConfirmationRequiredError(Exception):
+    """Ends a bisection that would read much, until it is confirmed; never raised to callers."""
+
+
+class Bisector(Action):
+    """Bisects the condition of the state, and shows the outcome in `view`."""
+
+    place = "bisect"
+    cancelled = "Nothing was bisected: that was cancelled."
+    _announcement = ""
+
+    def __init__(self, context: ExplorerContext, *, found: Callable[[int], None]) -> None:
+        """Read nothing yet; `found` receives the first version where the condition holds."""
+        super().__init__(context)
+        self._found = found
+
+    def bisect(self) -> None:
+        """Bisect; a bisection that reads much must be requested twice."""
+        state, work, cache = self._context.state, self._context.work, self._context.cache
+        condition, newest = state.where.strip(), state.versions[-1:]
+        if not condition or state.b is None:
+            self.view.fail("There is no condition to bisect. Write one under Where, such as amount < 0.")
+            return
+        bad = None if (state.b,) == newest else state.b
+        is_confirmed, self._unconfirmed = self._unconfirmed == (condition, bad), None
+        limits = load_limits()
+
+        def announce(job: Job, reading: BisectionReading) -> None:
+            cost = Cost(rows=None, files=reading.loads * reading.files, size_bytes=reading.loads * reading.size_bytes)
+            work.hand_over(job, lambda: None if job.stop.is_set() else self._announce(str(reading)))
+            if cost.exceeds(limits) and not is_confirmed:
+                raise _ConfirmationRequiredError(str(reading))
+
+        def run(job: Job) -> tuple[Bisection | None, str]:
+            try:
+                result = cache.table.bisect(condition, bad=bad, announce=partial(announce, job))
+            except _ConfirmationRequiredError as error:
+                return None, str(error)
+            return result, cache.cited(result.versions[0], result.versions[-1])
+
+        def take(answer: tuple[Bisection | None, str]) -> None:
+            result, text = answer
+            if result is None:
+                self._unconfirmed = (condition, bad)
+                self.view.fail(f"{text} Press Bisect again to read that much.")
+            else:
+                self._show(result, source=text)
+
+        self._announcement = ""
+        self.view.say("")
+        self._start(run, take, "Bisecting ...")
+
+    def _announce(self, sentence: str) -> None:
+        self._announcement = sentence
+        self.view.busy(sentence)
+
+    def _show_progress(self, text: str) -> None:
+        self.view.busy(f"{self._announcement} {text}".strip())
+
+    def _show(self, bisection: Bisection, *, source: str) -> None:
+        answer, *more = _sentences(bisection)
+        result = ViewResult(
+            drawing=Drawing(title=answer, parts=(Line(" ".join(more)),) if more else ()),
+            code=self._context.name + bisection.call.removeprefix(bisection.opened),
+            source=source,
+            tracks=tracks_content(bisection.tracks()),
+        )
+        self.view.show(result)
+        if bisection.version is not None:
+            self._found(bisection.version)
+
+
+def _sentences(bisection: Bisection) -> list[str]:
+    """Return what a bisection found, the answer first."""
+    evaluated = len(bisection.evaluated) - len(bisection.skipped)
+    how = f"{evaluated:,} of {len(bisection.versions):,} versions were evaluated."
+    if bisection.holds_at_good:
+        return [f"{bisection.answer}.", *bisection.notes]
+    if bisection.version is None:
+        advice = "The search ends at B: move B to a version where it holds."
+        return [f"{bisection.condition}: found at no version.", how, advice]
+    commit = bisection.commit
+    facts = [] if commit is None else [commit.operation or commit.kind, f"by {commit.user}" if commit.user else ""]
+    facts += [f"at {moment(commit.committed_at)}"] if commit is not None and commit.committed_at else []
+    words = " ".join(word for word in facts if word)
+    before = [] if bisection.last_good is None else [f"At version {bisection.last_good} it does not hold."]
+    if bisection.gap is None and bisection.last_good is not None:
+        first = f"{bisection.condition} holds first at version {bisection.version}" + (f", {words}." if words else ".")
+    else:
+        first = f"{bisection.answer}."
+    return [first, *before, how, f"B is set to version {bisection.version}.", *bisection.notes]
+
+
+class Loader(Action):
+    """Loads the rows of B into a variable, and shows the outcome in `view`."""
+
+    place = "load"
+    cancelled = "Nothing was loaded: that was cancelled."
+
+    def __init__(self, context: ExplorerContext, variables: MutableMapping[str, Any] | None) -> None:
+        """Load nothing yet; `variables` are the notebook's, None where there is no notebook."""
+        super().__init__(context)
+        self.variables = variables
+        self._confirmed: frozenset[str] = frozenset()
+        self._own: set[str] = set()
+
+    def load(self, request: ViewRequest) -> None:
+        """Load; a large read, or replacing a variable not set here, needs confirmation."""
+        name = request["variable"]
+        confirmed = self._confirmed if self._unconfirmed == request.values else frozenset()
+        self._unconfirmed = None
+        variables = self.variables
+        if variables is None:
+            self.view.fail("There is no notebook to load rows into. Use the line of code above.")
+            return
+        if name in variables and name not in self._own and _REPLACE not in confirmed:
+            class_name = type(variables[name]).__name__
+            self._ask_to_confirm(
+                request,
+                confirmed | {_REPLACE},
+                f"The variable {name} already contains a {class_name}. Press again to replace it.",
+            )
+            return
+
+        def take(answer: tuple[Cost, Any]) -> None:
+            cost, loaded = answer
+            if loaded is None:
+                much = f"This reads {cost}. Set At most, or press again to read all of it."
+                self._ask_to_confirm(request, confirmed | {_READ}, much)
+                return
+            variables[name] = loaded
+            self._own.add(name)
+            count = f"{len(loaded):,} rows" if hasattr(loaded, "__len__") else "a lazy Spark DataFrame"
+            self.view.say(f"{name} holds {count} of version {request['b']}. Read: {cost}.")
+
+        limits = None if _READ in confirmed else load_limits()
+        self.view.say("")
+        self._start(lambda _: rows.load(self._context.cache, request, limits), take)
+
+    def _ask_to_confirm(self, request: ViewRequest, confirmed: frozenset[str], sentence: str) -> None:
+        """Ask whether to go on; the same load requested again confirms it."""
+        self._unconfirmed, self._confirmed = request.values, confirmed
+        self.view.fail(sentence)
