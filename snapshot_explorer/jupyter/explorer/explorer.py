@@ -353,7 +353,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         lines = [*self._lines(), *(text for text in (self.problem, view.error) if text)]
         lines += [] if view.result is None else [f"{view.result.code}    Source: {view.result.source}"]
         parts = () if self._picture is None else self._picture.drawing().parts
-        return static_view(lines, parts, view.drawing, title=f"Explorer of {self.table.name}")
+        shown = None if view.result is None else view.result.drawing
+        return static_view(lines, parts, shown, title=f"Explorer of {self.table.name}")
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:  # type: ignore[override]  # a pair, and none
         """Return the widget, with a table and a picture for pages without widgets."""

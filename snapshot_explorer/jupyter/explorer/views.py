@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
     from snapshot_explorer.jupyter.explorer.work import Work
-    from snapshot_explorer.render import Drawing
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
     "commit": (version_views.commit, ("b", "zone")),
@@ -110,11 +109,6 @@ class View:
         """Show only a sentence at once, such as what a button has done."""
         self.clear(sentence)
         self._changed()
-
-    @property
-    def drawing(self) -> Drawing | None:
-        """Return the result as a drawing, for pages without widgets."""
-        return None if self.result is None else self.result.drawing
 
     @property
     def text(self) -> str:

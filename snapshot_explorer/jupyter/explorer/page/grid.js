@@ -26,14 +26,6 @@ export class Rows {
     this.scroll = element("div", "sx-rows");
     this.scroll.tabIndex = 0;
     this.scroll.setAttribute("role", "grid");
-    // JupyterLab leaves the keys of the grid to it, and keeps its own, such as the one that saves.
-    this.keys = (event) => {
-      if (event.target !== this.scroll) return;
-      const isOwn = !(event.ctrlKey || event.metaKey || event.altKey) || ["c", "Home", "End"].includes(event.key);
-      if (isOwn) this.scroll.dataset.lmSuppressShortcuts = "true";
-      else delete this.scroll.dataset.lmSuppressShortcuts;
-    };
-    window.addEventListener("keydown", this.keys, true);
     this.said = element("div", "sx-said");
     this.said.setAttribute("role", "status");
     this.inspected = element("div", "sx-inspected");
@@ -52,7 +44,6 @@ export class Rows {
   }
 
   end() {
-    window.removeEventListener("keydown", this.keys, true);
     this.root.replaceChildren();  // another grid may take its place
   }
 

@@ -544,10 +544,11 @@ function render({ model, el }) {
   const themes = new MutationObserver(dress);
   for (const part of [document.documentElement, document.body]) themes.observe(part, { attributes: true });
   dress();
-  // JupyterLab leaves plain keys to what has the focus, and keeps its own, such as the one that saves.
+  // JupyterLab leaves plain keys to what has the focus, and those of a grid to it; it keeps its own, such as the one that saves.
   const keys = (event) => {
     if (!root.contains(event.target)) return;
-    if (event.ctrlKey || event.metaKey || event.altKey) event.target.removeAttribute("data-lm-suppress-shortcuts");
+    const isOfGrid = event.target.matches(".sx-rows") && ["c", "Home", "End"].includes(event.key);
+    if (!isOfGrid && (event.ctrlKey || event.metaKey || event.altKey)) event.target.removeAttribute("data-lm-suppress-shortcuts");
     else event.target.setAttribute("data-lm-suppress-shortcuts", "true");
   };
   window.addEventListener("keydown", keys, true);

@@ -260,10 +260,6 @@ export class Timeline {
     const plot = { at, share, step: at(1) - at(0), left, right, bottom, ratio };
     this.stacks = this.stacked(plot);
     this.axes(plot, low, high);
-    ink.save();
-    ink.beginPath();
-    ink.rect(left, 0, right - left, bottom + 1);
-    ink.clip();
     this.shades(plot);
     this.bars(plot);
     this.line(plot);
@@ -271,7 +267,6 @@ export class Timeline {
     const room = this.stacks.name ? 4 * MARK : MARK;  // nearly every bar of many commits has one that is not known
     for (const x of this.apart(plot, (i) => data.unknown[i], room)) unknown(ink, x, this.bar(0));
     for (const x of this.apart(plot, (i) => data.jumps.has(i), MARK)) jump(ink, x, share(BARS) - 1);
-    ink.restore();
     this.flags(plot);
     this.markers(plot);
     if (this.cursor !== null) stroke(ink, INK, 1, [], at(data.x[this.cursor]), TOP, at(data.x[this.cursor]), bottom);
@@ -491,16 +486,19 @@ export class Timeline {
       });
   }
 
+  /** Draw the markers; an arrow to each that lies before or after what is shown. */
   markers({ at, left, right, bottom }) {
-    const { ink, data } = this;
-    for (const [name, letter, colour, dash] of MARKERS) {
-      const index = this.index(this.model.get(name));
-      if (index < 0) continue;
-      const x = at(data.x[index]);
-      stroke(ink, colour, 1.5, dash, x, TOP - 4, x, bottom);
+    const { ink, data } = this, versions = this.model.get("page")?.markers ?? [];
+    MARKERS.forEach(([name, letter, colour, dash], i) => {
+      const index = this.index(this.model.get(name)), version = BigInt(versions[i] || data.version[0]);
+      const side = version < data.version[0] ? -1 : version > data.version[data.count - 1] ? 1 : 0;
+      if (index < 0 && !side) return;
+      const x = index >= 0 ? at(data.x[index]) : side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
+      if (index >= 0) stroke(ink, colour, 1.5, dash, x, TOP - 4, x, bottom);
       this.letter(letter, colour, x);
-    }
-    this.outside(left, right);
+      ink.fillStyle = colour;
+      if (index < 0) ink.fillText(side < 0 ? "\u2190" : "\u2192", x + side * 15, 9.5);
+    });
   }
 
   letter(letter, colour, x) {
@@ -513,20 +511,6 @@ export class Timeline {
     ink.textAlign = "center";
     ink.textBaseline = "middle";
     ink.fillText(letter, x, 9.5);
-  }
-
-  /** Draw an arrow to each marker that lies before or after what is shown. */
-  outside(left, right) {
-    const { ink, data } = this, versions = this.model.get("page")?.markers ?? [];
-    MARKERS.forEach(([, letter, colour], i) => {
-      if (!versions[i]) return;
-      const side = BigInt(versions[i]) < data.version[0] ? -1 : BigInt(versions[i]) > data.version[data.count - 1] ? 1 : 0;
-      if (!side) return;
-      const x = side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
-      this.letter(letter, colour, x);
-      ink.fillStyle = colour;
-      ink.fillText(side < 0 ? "\u2190" : "\u2192", x + side * 15, 9.5);
-    });
   }
 
   /** Return where a version stands among the commits, -1 if it is not among them. */
