@@ -81,7 +81,10 @@ def kind_of(commit: CommitMetadata, action: str) -> Kind:
     if commit.is_service:
         return "compact"
     kind = _KINDS.get(commit.operation or "", "other")
-    if kind == "update" and not any(stat.updates or stat.deletes or stat.is_log for stat in commit.stats):
+    # Flink, and Spark with some indexes, insert into log files.
+    if kind == "update" and not any(
+        stat.updates or stat.deletes or (stat.is_log and stat.inserts != stat.rows) for stat in commit.stats
+    ):
         return "append"
     return "overwrite" if kind == "other" and action == "replacecommit" else kind
 
