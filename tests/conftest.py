@@ -177,6 +177,15 @@ def caplog(caplog):
     caplog.handler.removeFilter(is_of_the_test)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def empty_memory():
+    """Leave nothing in memory:// for other modules: each listing there looks through all files."""
+    yield
+    filesystem = fsspec.filesystem("memory")
+    filesystem.store.clear()
+    filesystem.pseudo_dirs[:] = [""]
+
+
 @pytest.fixture
 def memory_root():
     """The file system of memory:// and a folder in it that is this test's own."""
