@@ -161,5 +161,5 @@ def _section(section: Section, limit: int) -> str:
 
 
 def _html(drawing: Drawing) -> str:
-    """Return a drawing as HTML below the page's own heading, whose tables are no landmarks: a page has many."""
-    return html(drawing).replace(' aria-level="3"', ' aria-level="2"').replace(' role="region"', ' role="group"')
+    """Return a drawing as HTML below the page's own heading."""
+    return html(drawing).replace(' aria-level="3"', ' aria-level="2"')

@@ -183,8 +183,8 @@ def _fragments(drawing: Drawing, limit: int, *, has_actions: bool, can_copy: boo
 
 
 def _boxed(rows: Iterator[str], css: str, title: str) -> Iterator[str]:
-    """Yield a table in a box that scrolls separately, also by keyboard."""
-    yield f'<div class="sx-box" role="region" tabindex="0" aria-label="{title}">'
+    """Yield a table in a box that scrolls separately, also by keyboard. No landmark: a page has many."""
+    yield f'<div class="sx-box" role="group" tabindex="0" aria-label="{title}">'
     yield f'<table class="{css}" aria-label="{title}">'
     yield from rows
     yield "</table></div>"

@@ -62,7 +62,7 @@ def test_a_grid_is_a_table_with_column_headers_and_tooltips() -> None:
 
     assert without_style(drawn) == (
         '<div class="sx"><div class="sx-title" role="heading" aria-level="3">History</div>'
-        '<div class="sx-box" role="region" tabindex="0" aria-label="History">'
+        '<div class="sx-box" role="group" tabindex="0" aria-label="History">'
         '<table class="sx-table" aria-label="History"><thead><tr>'
         '<th scope="col" class="sx-n">version</th>'
         '<th scope="col" class="sx-n" title="added_bytes: size of the added files">+&nbsp;bytes</th></tr></thead>'

@@ -154,8 +154,7 @@ class LakeView(anywidget.AnyWidget):
         overview = self.overview
         with self.hold_sync():
             self.names = overview["name"].to_pylist()
-            drawn = html(overview.drawing(), limit=len(self.lake))
-            self.overview_html = drawn.replace(' role="region"', ' role="group"')  # two tables of one name
+            self.overview_html = html(overview.drawing(), limit=len(self.lake))
 
     @observe("follows")
     def _follow(self, change: dict[str, Any]) -> None:
