@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
-from tests.support.paimon.table_builder import PaimonTable
+from tests.support.paimon.table_builder import five_commits
 
 
 class KeepingHook(DisplayHook):
@@ -117,12 +117,7 @@ def shell(bare_shell):
 @pytest.fixture
 def written(memory_root):
     """A table of five commits: three appends, an overwrite of the first file, a compaction of the rest; one tag."""
-    table = PaimonTable(*memory_root)
-    table.commit([(1, "a")])
-    table.commit([(2, "b"), (3, "c")])
-    table.commit([(4, "d")])
-    table.commit([(1, "A")], removed=["data-1.parquet"], kind="OVERWRITE")
-    table.commit([(2, "b"), (3, "c"), (4, "d")], removed=["data-2.parquet", "data-3.parquet"], kind="COMPACT")
+    table = five_commits(*memory_root)
     table.tag("v1", 2)
     return table
 

@@ -291,7 +291,7 @@ def test_options_are_in_no_repr_and_no_traceback(register):
     with pytest.raises(StorageError) as caught:
         storage.read("a")
     printed = "".join(traceback.format_exception(caught.value))
-    everything = f"{storage!r} {storage} {storage.root} {vars(storage)} {storage._location} {printed} {caught.value!r}"
+    everything = f"{storage!r} {storage} {storage.root} {vars(storage)} {printed} {caught.value!r}"
 
     for secret in ("SECRET-VALUE", "URL-SECRET", "BYTES-SECRET", "987654"):
         assert secret not in everything, everything

@@ -9,6 +9,7 @@ import pytest
 from snapshot_explorer.errors import MissingFileError, StorageError, UnsupportedFeatureError
 from snapshot_explorer.storage import Storage, object_store_clients
 from snapshot_explorer.storage.files import RemoteFiles
+from snapshot_explorer.storage.location import parse_location
 from snapshot_explorer.storage.object_stores import ObjectStoreFiles
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.outputs import shown_by
@@ -62,7 +63,7 @@ def test_obstore_reads_what_options_describe_in_full(options):
     ],
 )
 def test_s3fs_reads_what_needs_more(options):
-    assert object_store_clients.settings(Storage("s3://lake/t", options)._location, options) is None
+    assert object_store_clients.settings(parse_location("s3://lake/t"), options) is None
 
 
 def test_keys_and_region_may_be_in_the_environment_but_not_a_profile(monkeypatch):

@@ -8,7 +8,7 @@ import snapshot_explorer
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import SnapshotNotFoundError
 from tests.support.delta.table_builder import DeltaTable, add
-from tests.support.paimon.table_builder import PaimonTable
+from tests.support.paimon.table_builder import PaimonTable, five_commits
 
 FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 """When the builder's first commit was made; each later one a minute after."""
@@ -16,14 +16,7 @@ FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 
 @pytest.fixture
 def written(memory_root):
-    """A table of five commits: three appends, an overwrite of the first file, a compaction of the rest."""
-    table = PaimonTable(*memory_root)
-    table.commit([(1, "a")])
-    table.commit([(2, "b"), (3, "c")])
-    table.commit([(4, "d")])
-    table.commit([(1, "A")], removed=["data-1.parquet"], kind="OVERWRITE")
-    table.commit([(2, "b"), (3, "c"), (4, "d")], removed=["data-2.parquet", "data-3.parquet"], kind="COMPACT")
-    return table
+    return five_commits(*memory_root)
 
 
 @pytest.fixture

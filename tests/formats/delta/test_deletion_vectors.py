@@ -151,16 +151,18 @@ WHOLE = vector_file(SOME)[0]
 UNIQUE = uuid.UUID(int=5)
 
 
+BESIDE = described(
+    storage_type="u",
+    path_or_inline=encoded(UNIQUE.bytes),
+    offset=1,
+    size_bytes=len(bitmap(SOME)),
+    cardinality=len(SOME),
+)
+
+
 def beside(storage, content, **changes):
     put(storage, f"deletion_vector_{UNIQUE}.bin", content)
-    usual = described(
-        storage_type="u",
-        path_or_inline=encoded(UNIQUE.bytes),
-        offset=1,
-        size_bytes=len(bitmap(SOME)),
-        cardinality=len(SOME),
-    )
-    return usual | changes
+    return BESIDE | changes
 
 
 @pytest.mark.parametrize(
@@ -285,15 +287,8 @@ def test_a_file_with_one_wrong_byte_is_never_read_as_other_rows(place, value):
     storage = Storage("memory://one-wrong-byte")
     content = WHOLE[:place] + bytes([value]) + WHOLE[place + 1 :]
     fsspec.filesystem("memory").pipe_file(f"/one-wrong-byte/deletion_vector_{UNIQUE}.bin", content)
-    reported = described(
-        storage_type="u",
-        path_or_inline=encoded(UNIQUE.bytes),
-        offset=1,
-        size_bytes=len(bitmap(SOME)),
-        cardinality=len(SOME),
-    )
 
-    found, error = tried(of, storage, reported)
+    found, error = tried(of, storage, BESIDE)
 
     assert found == SOME if error is None else content != WHOLE
     assert zlib.crc32(bitmap(SOME)) == int.from_bytes(WHOLE[-4:], "big")

@@ -129,6 +129,18 @@ class PaimonTable:
                 self.write("snapshot/EARLIEST", b"1")
         return number
 
+    def take(self, step, number, kind):
+        """Take a step of a random history: a commit that removes files, `merge`, `tag`, or `expire`."""
+        match step:
+            case "commit":
+                self.commit(removed=list(self.live)[:number], kind=kind)
+            case "merge":
+                self.merge_manifests()
+            case "tag":
+                self.tag(f"t{self.snapshots}", self.snapshots)
+            case "expire":
+                self.expire(max(1, self.snapshots - number))
+
     def merge_manifests(self):
         """Write the base as one manifest from the next commit on, as Paimon's writers do now and then."""
         entries = [self.file_entry(0, name, rows) for name, rows in self.live.items()]
@@ -225,3 +237,14 @@ class PaimonTable:
         out = io.BytesIO()
         pq.write_table(table, out)
         return out.getvalue()
+
+
+def five_commits(filesystem, root):
+    """Return a table of three appends, an overwrite of the first file, and a compaction of the rest."""
+    table = PaimonTable(filesystem, root)
+    table.commit([(1, "a")])
+    table.commit([(2, "b"), (3, "c")])
+    table.commit([(4, "d")])
+    table.commit([(1, "A")], removed=["data-1.parquet"], kind="OVERWRITE")
+    table.commit([(2, "b"), (3, "c"), (4, "d")], removed=["data-2.parquet", "data-3.parquet"], kind="COMPACT")
+    return table
