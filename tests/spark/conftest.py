@@ -74,7 +74,8 @@ def _environment():
     try:
         yield
     finally:
-        os.environ.clear()
+        for name in os.environ.keys() - before.keys():  # at no time without those that other threads read
+            del os.environ[name]
         os.environ.update(before)
 
 
