@@ -9,6 +9,7 @@ def test_the_open_table_is_checked_by_rules_with_quotes(orders):
     assert cell.result is None
     assert [line.rule for line in orders["r"].lines] == ["late", "rows < 0.5 * previous", "unreadable"]
     assert orders["r"].lines[0].table == "orders"
+    assert orders.fails("%snapshot lake orders").startswith("orders is one table.")
     assert orders.fails("%snapshot check --fail-on lat").startswith("There is no rule 'lat'. Did you mean late?")
 
 

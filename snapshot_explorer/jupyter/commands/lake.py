@@ -6,6 +6,7 @@ from snapshot_explorer.jupyter.commands.open import CATALOG, CATALOG_OPTIONS, SP
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of, whole_number
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
+from snapshot_explorer.table import Table
 
 _RESULTS = ("changes", "pin", "diff")
 
@@ -36,6 +37,10 @@ def lake_of(invocation: Invocation, path: str) -> Lake:
     patterns = arguments.repeated.get("match", ())
     if isinstance(value, Lake):
         return value.matching(*patterns) if patterns else value
+    if isinstance(value, Table):
+        raise UsageError(
+            f"{path} is one table. Give the folder that contains it, such as %snapshot lake s3://lake/shop.db."
+        )
     return open_lake(
         str(value) if isinstance(value, str) or hasattr(value, "__fspath__") else path,
         arguments.get("at"),
