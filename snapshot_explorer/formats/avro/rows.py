@@ -5,8 +5,10 @@ The file is decompressed by `container`, within its limits.
 
 import io
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Context, Decimal
 from functools import lru_cache
+from itertools import islice
 from typing import Any, cast
 
 import fastavro
@@ -14,7 +16,13 @@ import orjson
 import pyarrow as pa
 from fastavro.schema import SchemaParseException, UnknownType
 
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro.container import Container
+
+_EXACT = Context(prec=76)
+
+Convert = Callable[[Any], Any] | None
+"""Converts a value for Arrow; None where it is kept."""
 
 FOREIGN_ERRORS = (
     ValueError,
@@ -34,6 +42,58 @@ FOREIGN_ERRORS = (
     UnknownType,
 )
 """Exceptions of fastavro for damaged bytes and schemas, and of pyarrow for values of another type."""
+
+
+def batches(container: Container, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an Avro file with these columns, `size` rows at a time.
+
+    Args:
+        schema: Columns of the file. Decimals are stored as bytes, and a map may be an array of keys and values.
+
+    Raises:
+        CorruptBytesError: A block is damaged, or has values of another type.
+    """
+    columns = [(field, _convert(field.type)) for field in schema]
+    rows_left = records(container)
+    while True:
+        try:
+            rows = list(islice(rows_left, size))
+            arrays = [
+                pa.array([_applied(convert, row[field.name]) for row in rows], field.type) for field, convert in columns
+            ]
+        except FOREIGN_ERRORS as error:
+            raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
+        if not rows:
+            return
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _convert(dtype: pa.DataType) -> Convert:
+    if pa.types.is_decimal(dtype):
+        return _present(lambda value: Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-dtype.scale, _EXACT))
+    if pa.types.is_map(dtype):
+        key, item = _convert(dtype.key_type), _convert(dtype.item_type)
+        return _present(lambda value: [(_applied(key, name), _applied(item, part)) for name, part in _pairs(value)])
+    if pa.types.is_list(dtype):
+        convert = _convert(dtype.value_type)
+        return None if convert is None else _present(lambda value: [convert(item) for item in value])
+    parts = [(part.name, _convert(part.type)) for part in dtype] if pa.types.is_struct(dtype) else []
+    if all(convert is None for _, convert in parts):
+        return None
+    return _present(lambda value: {name: _applied(convert, value[name]) for name, convert in parts})
+
+
+def _present(convert: Callable[[Any], Any]) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _applied(convert: Convert, value: Any) -> Any:
+    return value if convert is None else convert(value)
+
+
+def _pairs(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Return keys and values of a map. One whose keys are not text is stored as an array of records."""
+    return iter(value.items()) if isinstance(value, dict) else ((item["key"], item["value"]) for item in value)
 
 
 def records(container: Container) -> Iterator[Mapping[str, Any]]:
@@ -93,6 +153,14 @@ def named_types(node: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(node, list):
         for item in node:
             yield from named_types(item)
+
+
+def entry(node: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields `key` and `value` of a map that is stored as an array of records."""
+    parts = {part["name"]: part for part in resolved(node.get("items"), named).get("fields", ())}
+    if set(parts) != {"key", "value"}:
+        raise CorruptBytesError("a map in it is stored in an unknown way")
+    return parts
 
 
 def resolved(node: Any, named: Mapping[str, Any]) -> dict[str, Any]:

@@ -230,10 +230,10 @@ def _orc(file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) ->
 
 
 def _avro(storage: Storage, file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) -> IcebergOpenFile:
-    from snapshot_explorer.formats.iceberg.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
+    from snapshot_explorer.formats.iceberg.files.avro_schemas import arrow_schema  # noqa: PLC0415 - for fastavro
 
     container = read_container(source.read(), file.location, {}, limits=storage.limits)
-    fields = file_fields(avro_rows.arrow_schema(container), rules, file.location, by_position=False)
+    fields = file_fields(arrow_schema(container), rules, file.location, by_position=False)
     return IcebergOpenFile(
         file=file, rows=container.rows, fields=fields, reader=container, source=source, layouts=layouts
     )
@@ -313,9 +313,10 @@ def batches(
     elif isinstance(reader, OrcFile):
         yield from reader.batches(names, _micros(columns))
     elif isinstance(reader, Container):
-        from snapshot_explorer.formats.iceberg.files import avro_rows  # noqa: PLC0415 - for fastavro
+        from snapshot_explorer.formats.avro import rows as avro_rows  # noqa: PLC0415 - for fastavro
+        from snapshot_explorer.formats.iceberg.files.avro_schemas import arrow_schema  # noqa: PLC0415 - likewise
 
-        yield from avro_rows.batches(reader, size or BATCH_ROWS)
+        yield from avro_rows.batches(reader, arrow_schema(reader), size or BATCH_ROWS)
     elif size is None:
         parquet = reader.reader
         yield from reader.batches(names, range(parquet.num_row_groups) if groups is None else groups, rows)

@@ -1,21 +1,16 @@
 """Rows of Avro data files. Values are read without Avro's logical types, which Paimon uses differently."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Context, Decimal
-from itertools import islice
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.formats.avro import rows
 from snapshot_explorer.formats.avro.container import Container
-from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, named_types, record_of, records, resolved
+from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, entry, named_types, record_of, resolved
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type
-
-_EXACT = Context(prec=76)
-
-Convert = Callable[[Any], Any]
 
 
 def names(container: Container) -> list[str]:
@@ -40,42 +35,12 @@ def batches(container: Container, fields: Sequence[PaimonField], size: int) -> I
     """
     try:
         schema = record_of(orjson.loads(container.schema_text))
-        nodes = {item["name"]: item["type"] for item in schema["fields"]}
-        rows_left = records(container)
-        named = dict(named_types(schema))
-        _check_names(nodes, fields)
-        readers = [_reader(nodes[field.name], field.type, named) for field in fields]
+        _check(schema, PaimonDataType(root="ROW", fields=tuple(fields)), dict(named_types(schema)))
     except CorruptBytesError:
         raise
     except FOREIGN_ERRORS as error:
         raise CorruptBytesError(f"its schema is damaged ({type(error).__name__}: {error})") from error
-    while True:
-        try:
-            rows = cast("list[Mapping[str, Any]]", list(islice(rows_left, size)))
-            batch = _batch(rows, fields, readers)
-        except FOREIGN_ERRORS as error:
-            raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
-        if not rows:
-            return
-        yield batch
-
-
-def _check_names(nodes: Mapping[str, Any], fields: Sequence[PaimonField]) -> None:
-    for field in fields:
-        if field.name not in nodes:
-            raise CorruptBytesError(f"it has no column {field.name!r}")
-
-
-def _batch(
-    rows: Sequence[Mapping[str, Any]], fields: Sequence[PaimonField], readers: Sequence[Convert]
-) -> pa.RecordBatch:
-    if not fields:
-        return pa.record_batch([pa.nulls(len(rows))], names=["rows"]).select([])
-    columns = [
-        pa.array([read(row[field.name]) for row in rows], _stored(field.type))
-        for field, read in zip(fields, readers, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields])
+    return rows.batches(container, pa.schema([(field.name, _stored(field.type)) for field in fields]), size)
 
 
 def _stored(data_type: PaimonDataType) -> pa.DataType:
@@ -95,29 +60,28 @@ def _stored(data_type: PaimonDataType) -> pa.DataType:
     return arrow_type(data_type)
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def _reader(node: Any, data_type: PaimonDataType, named: Mapping[str, Any]) -> Convert:
+def _check(node: Any, data_type: PaimonDataType, named: Mapping[str, Any]) -> None:
+    """Raise for a part of the schema that does not contain values of a type."""
     definition = resolved(node, named)
-    if data_type.root == "DECIMAL":
-        return lambda value: (
-            None
-            if value is None
-            else Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-(data_type.scale or 0), _EXACT)
-        )
     if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         _check_unit(str(definition.get("logicalType", "")), data_type)
-        return _same
-    if data_type.root == "ROW":
-        return _row_reader(definition, data_type, named)
-    if data_type.root in ("MAP", "MULTISET"):
-        return _map_reader(definition, data_type, named)
-    if data_type.root == "ARRAY" and data_type.element:
-        item = _reader(definition.get("items"), data_type.element, named)
-        return lambda value: None if value is None else [item(element) for element in value]
-    return _same
+    elif data_type.root == "ROW":
+        nodes = {item["name"]: item["type"] for item in definition.get("fields", ())}
+        missing = [field.name for field in data_type.fields if field.name not in nodes]
+        if missing:
+            raise CorruptBytesError(f"it has no field {missing[0]!r}")
+        for field in data_type.fields:
+            _check(nodes[field.name], field.type, named)
+    elif data_type.element is not None:
+        values = definition.get("values" if definition.get("type") == "map" else "items")
+        if data_type.root in ("MAP", "MULTISET") and definition.get("type") != "map":
+            parts = entry(definition, named)
+            keys = data_type.key if data_type.root == "MAP" else data_type.element
+            if keys is not None:
+                _check(parts["key"]["type"], keys, named)
+            values = parts["value"]["type"]
+        if data_type.root != "MULTISET":
+            _check(values, data_type.element, named)
 
 
 def _check_unit(logical: str, data_type: PaimonDataType) -> None:
@@ -126,31 +90,3 @@ def _check_unit(logical: str, data_type: PaimonDataType) -> None:
         raise CorruptBytesError(
             f"a timestamp of precision {data_type.precision} is stored as {logical or 'a plain number'}"
         )
-
-
-def _row_reader(node: Mapping[str, Any], data_type: PaimonDataType, named: Mapping[str, Any]) -> Convert:
-    nodes = {item["name"]: item["type"] for item in node.get("fields", ())}
-    missing = [field.name for field in data_type.fields if field.name not in nodes]
-    if missing:
-        raise CorruptBytesError(f"a row in it has no field {missing[0]!r}")
-    parts = [(field.name, _reader(nodes[field.name], field.type, named)) for field in data_type.fields]
-    return lambda value: None if value is None else {name: read(value[name]) for name, read in parts}
-
-
-def _map_reader(node: Mapping[str, Any], data_type: PaimonDataType, named: Mapping[str, Any]) -> Convert:
-    """Return the reader of a map. A map whose keys are not text is stored as an array of keys and values."""
-    keys, items = (
-        (data_type.element, PaimonDataType(root="INT"))
-        if data_type.root == "MULTISET"
-        else (data_type.key, data_type.element)
-    )
-    if keys is None or items is None:
-        raise CorruptBytesError("a map in it has no types")
-    if node.get("type") == "map":
-        item = _reader(node.get("values"), items, named)
-        return lambda value: None if value is None else [(key, item(element)) for key, element in value.items()]
-    parts = {part["name"]: part["type"] for part in resolved(node.get("items"), named).get("fields", ())}
-    if set(parts) != {"key", "value"}:
-        raise CorruptBytesError("a map in it is stored in an unknown way")
-    key, item = _reader(parts["key"], keys, named), _reader(parts["value"], items, named)
-    return lambda value: None if value is None else [(key(element["key"]), item(element["value"])) for element in value]
