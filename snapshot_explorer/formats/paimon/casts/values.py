@@ -66,11 +66,6 @@ def integer_to_timestamp(values: pa.Array, _source: PaimonDataType, target: Paim
     return _from_millis(millis, np.zeros_like(millis), values, target)
 
 
-def date_to_text(values: pa.Array, _source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
-    """Return days as text such as 2024-01-02."""
-    return each(values.view(pa.int32()), pa.string(), _checked(date_text))
-
-
 def date_to_timestamp(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return the midnight at the start of each day."""
     millis = numbers(values).astype(np.int64) * _DAY_MS
@@ -130,12 +125,6 @@ def timestamp_to_time(values: pa.Array, source: PaimonDataType, target: PaimonDa
     if source.root == "TIMESTAMP" and bool(np.any((millis < 0) & (millis % _DAY_MS != 0))):
         raise NotCastableError(f"a time before 1970 is not cast from {type_text(source)} to {type_text(target)}")
     return with_nulls((millis % _DAY_MS).astype(np.int32), values, arrow_type(target))
-
-
-def timestamp_to_timestamp(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    """Return timestamps in another precision, or with or without the zone UTC."""
-    millis, nanos = _millis(values)
-    return _from_millis(millis, nanos, values, target)
 
 
 def _millis(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -227,33 +216,9 @@ def _integer(numbers: np.ndarray, target: PaimonDataType) -> np.ndarray:
     return numbers.astype(f"int{_INTEGERS[target.root]}")
 
 
-def _boolean_to_number(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    return values.cast(pa.int8()).cast(arrow_type(target))
-
-
-def _boolean_to_decimal(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    return _fit(values.cast(pa.int8()).cast(pa.decimal256(_WIDE, target.scale or 0)), target)
-
-
-def _boolean_to_text(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    return _shape_text(pc.if_else(values, "true", "false"), target)
-
-
-def _integer_to_boolean(values: pa.Array, _source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
-    return pc.not_equal(values, 0)
-
-
-def _integer_to_integer(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    return with_nulls(_integer(numbers(values), target), values, arrow_type(target))
-
-
 def _integer_to_float(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     dtype = np.float32 if target.root == "FLOAT" else np.float64
     return with_nulls(numbers(values).astype(dtype), values, arrow_type(target))
-
-
-def _integer_to_decimal(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    return _fit(values.cast(pa.decimal256(_WIDE, target.scale or 0)), target)
 
 
 def _number_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
@@ -286,6 +251,11 @@ def _float_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDa
     return _RULES["text", "decimal"](texts, source, target)
 
 
+def _wide(*data_types: PaimonDataType) -> pa.DataType:
+    """Return a decimal type for values of all these types."""
+    return pa.decimal256(_WIDE, max(data_type.scale or 0 for data_type in data_types))
+
+
 def _fit(wide: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return wide decimals rounded half up to the type's scale; null if they have too many digits."""
     rounded = pc.round(wide, ndigits=target.scale or 0, round_mode="half_towards_infinity")
@@ -295,22 +265,12 @@ def _fit(wide: pa.Array, target: PaimonDataType) -> pa.Array:
     return pc.if_else(fits, rounded, pa.scalar(None, rounded.type)).cast(arrow_type(target))
 
 
-def _decimal_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    scale = max(source.scale or 0, target.scale or 0)
-    return _fit(values.cast(pa.decimal256(_WIDE, scale)), target)
-
-
 def _decimal_to_integer(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return the lowest bits of the integer part, like Java's BigDecimal.longValue and intValue."""
     whole = pc.trunc(values).cast(pa.decimal128(38, 0))
     words = np.frombuffer(whole.buffers()[1], np.int64, 2 * (len(whole) + whole.offset))
     low = np.where(values.is_valid().to_numpy(zero_copy_only=False), words[2 * whole.offset :: 2], 0)
     return with_nulls(_integer(low, target), values, arrow_type(target))
-
-
-def _decimal_to_float(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    convert = nearest_float32 if target.root == "FLOAT" else float
-    return each(values, arrow_type(target), convert)
 
 
 def _shape_text(values: pa.Array, target: PaimonDataType) -> pa.Array:
@@ -322,10 +282,6 @@ def _shape_text(values: pa.Array, target: PaimonDataType) -> pa.Array:
     return pc.utf8_rpad(cut, length, " ") if target.root == "CHAR" else cut
 
 
-def _text_to_text(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    return _shape_text(values, target)
-
-
 def _shape_bytes(values: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return bytes truncated to the type's length. BINARY is padded with zero bytes."""
     length = target.length or 1
@@ -335,15 +291,6 @@ def _shape_bytes(values: pa.Array, target: PaimonDataType) -> pa.Array:
     if target.root == "VARBINARY":
         return cut
     return each(cut, pa.binary(), lambda value: value.ljust(length, b"\0"))
-
-
-def _to_bytes(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    return _shape_bytes(values.cast(pa.binary()), target)
-
-
-def _bytes_to_text(values: pa.Array, _source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
-    """Return bytes as text, without truncation or padding, as in Paimon. Raise if they are not UTF-8."""
-    return values.cast(pa.string())
 
 
 def _text_to(function: Callable[[str, PaimonDataType], object]) -> Rule:
@@ -369,14 +316,16 @@ def _parsed_type(target: PaimonDataType) -> pa.DataType:
 
 
 _RULES: dict[tuple[str, str], Rule] = {
-    ("boolean", "integer"): _boolean_to_number,
-    ("boolean", "float"): _boolean_to_number,
-    ("boolean", "decimal"): _boolean_to_decimal,
-    ("boolean", "text"): _boolean_to_text,
-    ("integer", "boolean"): _integer_to_boolean,
-    ("integer", "integer"): _integer_to_integer,
+    ("boolean", "integer"): lambda values, _, target: values.cast(pa.int8()).cast(arrow_type(target)),
+    ("boolean", "float"): lambda values, _, target: values.cast(pa.int8()).cast(arrow_type(target)),
+    ("boolean", "decimal"): lambda values, _, target: _fit(values.cast(pa.int8()).cast(_wide(target)), target),
+    ("boolean", "text"): lambda values, _, target: _shape_text(pc.if_else(values, "true", "false"), target),
+    ("integer", "boolean"): lambda values, _, _target: pc.not_equal(values, 0),
+    ("integer", "integer"): lambda values, _, target: with_nulls(
+        _integer(numbers(values), target), values, arrow_type(target)
+    ),
     ("integer", "float"): _integer_to_float,
-    ("integer", "decimal"): _integer_to_decimal,
+    ("integer", "decimal"): lambda values, _, target: _fit(values.cast(_wide(target)), target),
     ("integer", "text"): _number_to_text,
     ("integer", "timestamp"): integer_to_timestamp,
     ("float", "integer"): _float_to_integer,
@@ -384,23 +333,26 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("float", "decimal"): _float_to_decimal,
     ("float", "text"): _number_to_text,
     ("decimal", "integer"): _decimal_to_integer,
-    ("decimal", "float"): _decimal_to_float,
-    ("decimal", "decimal"): _decimal_to_decimal,
+    ("decimal", "float"): lambda values, _, target: each(
+        values, arrow_type(target), nearest_float32 if target.root == "FLOAT" else float
+    ),
+    ("decimal", "decimal"): lambda values, source, target: _fit(values.cast(_wide(source, target)), target),
     ("decimal", "text"): _number_to_text,
     ("text", "boolean"): _text_to(lambda text, _: boolean_of(text)),
     ("text", "integer"): _text_to(lambda text, dtype: integer_of(text, _INTEGERS[dtype.root])),
     ("text", "float"): _text_to(lambda text, dtype: float_of(text, single=dtype.root == "FLOAT")),
     ("text", "decimal"): _text_to(lambda text, dtype: decimal_of(text, dtype.precision or 10, dtype.scale or 0)),
-    ("text", "text"): _text_to_text,
-    ("text", "bytes"): _to_bytes,
+    ("text", "text"): lambda values, _, target: _shape_text(values, target),
+    ("text", "bytes"): lambda values, _, target: _shape_bytes(values.cast(pa.binary()), target),
     ("text", "date"): _text_to(lambda text, _: date_of(text)),
     ("text", "time"): _text_to(lambda text, _: time_of(text)),
     ("text", "timestamp"): _text_to(
         lambda text, dtype: timestamp_of(text, dtype.precision if dtype.precision is not None else 6)
     ),
-    ("bytes", "text"): _bytes_to_text,
-    ("bytes", "bytes"): _to_bytes,
-    ("date", "text"): date_to_text,
+    # Without truncation or padding, as in Paimon.
+    ("bytes", "text"): lambda values, _, _target: values.cast(pa.string()),
+    ("bytes", "bytes"): lambda values, _, target: _shape_bytes(values, target),
+    ("date", "text"): lambda values, _, _target: each(values.view(pa.int32()), pa.string(), _checked(date_text)),
     ("date", "timestamp"): date_to_timestamp,
     ("time", "text"): time_to_text,
     ("time", "timestamp"): time_to_timestamp,
@@ -408,5 +360,5 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("timestamp", "text"): timestamp_to_text,
     ("timestamp", "date"): timestamp_to_date,
     ("timestamp", "time"): timestamp_to_time,
-    ("timestamp", "timestamp"): timestamp_to_timestamp,
+    ("timestamp", "timestamp"): lambda values, _, target: _from_millis(*_millis(values), values, target),
 }
