@@ -147,9 +147,8 @@ def test_partitions_and_buckets_are_not_mixed():
         entry("c.parquet", partition=int_row(1), bucket=1),
         entry("d.parquet", partition=int_row(1), bucket=0),
     ]
-    partitions = [{"p": "1"}, {"p": "2"}, {"p": "1"}, {"p": "1"}]
 
-    found = splits(table, files, partitions=partitions)
+    found = splits(table, files)
 
     assert [(names(split), dict(split.partition), split.bucket) for split in found] == [
         (["a.parquet", "d.parquet"], {"p": "1"}, 0),
@@ -250,7 +249,7 @@ def test_a_split_travels_and_holds_no_options():
         {f"bucket-0/{n}.parquet": parquet(keyed_rows([(1, n, 0, f"v{n}"), (2 + n, 9, 0, "x")], p=4)) for n in range(2)}
     )
 
-    (split,) = splits(table, [{**item, "rows": 2} for item in files], options=secret, partitions=[{"p": "4"}] * 2)
+    (split,) = splits(table, [{**item, "rows": 2} for item in files], options=secret)
     again = pickle.loads(pickle.dumps(split))
 
     assert "hidden" not in repr(again) + repr(again.detail)
@@ -325,7 +324,7 @@ def test_rows_come_in_exactly_the_types_of_the_schema_nulls_included():
 def test_partition_values_come_from_the_manifest_and_not_from_the_file():
     table = schema([("p", "INT"), ("v", "STRING")], partitions=["p"])
     store = Files({"bucket-0/a.parquet": parquet(pa.table({"p": pa.array([9], pa.int32()), "v": ["x"]}))})
-    (split,) = splits(table, [entry("a.parquet", partition=int_row(4))], partitions=[{"p": "4"}])
+    (split,) = splits(table, [entry("a.parquet", partition=int_row(4))])
 
     assert rows(store, split, ["v", "p"]).to_pylist() == [{"v": "x", "p": 4}]
     assert rows(store, split, ["p"]).to_pylist() == [{"p": 4}]

@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 from pyarrow import orc
 
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, parse_type
+from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.scan import planning, read
+from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles
 from snapshot_explorer.limits import DEFAULT
 
 STATS = pa.list_(pa.int64())
@@ -90,20 +92,16 @@ def entry(name, rows=1, **values):
     }
 
 
-def splits(
-    version_schema, entries, *, options=None, vectors=None, file_schemas=None, partitions=None, folder="bucket-0/"
-):
+def splits(version_schema, entries, *, options=None, vectors=None, file_schemas=None, folder="bucket-0/"):
     table = pa.Table.from_pylist(entries, pa.schema(list(ENTRY.items())))
-    return planning.splits(
-        schema=version_schema,
-        options=options or {},
+    files = PaimonFiles(
         entries=table,
-        vectors=vectors or {},
-        partitions=partitions or [{} for _ in entries],
-        paths=[f"{folder}{item['file_name']}" for item in entries],
+        partitions=partitions_of(table.column("partition"), version_schema),
+        schema=version_schema,
         file_schemas=file_schemas or {version_schema.id: version_schema},
-        version=7,
+        options=options or {},
     )
+    return planning.splits(files, vectors or {}, [f"{folder}{item['file_name']}" for item in entries], 7)
 
 
 def parquet(table, **options):

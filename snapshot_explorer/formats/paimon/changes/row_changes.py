@@ -21,12 +21,11 @@ from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
 from snapshot_explorer.formats.paimon.metadata.contents import read_changes, read_state
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
-from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.metadata.supported import check_single_branch, check_table
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
-    Files,
     keys_might_match,
     manifests_with,
     partitions_might_match,
@@ -34,8 +33,8 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
 )
 from snapshot_explorer.formats.paimon.scan.native_files import split_by_file
 from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
-from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
-from snapshot_explorer.formats.paimon.scan.scans import file_schemas, vectors_in
+from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles, PaimonPlan
+from snapshot_explorer.formats.paimon.scan.scans import file_paths, file_schemas, vectors_in
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, visible
 from snapshot_explorer.formats.settings import flag, word
 from snapshot_explorer.model import ROW_KIND, ChangeMode, Predicate, Split
@@ -134,10 +133,10 @@ def _of_versions(
     for index, snapshot in enumerate(snapshots):
         entries = changes.entries.filter(pa.array(changes.commits == index))
         entries = _checked(entries, snapshot, kind, schema, options)
+        files = _files(schemas, entries, schema)
         if predicate is not None:
-            kept = rows_might_match(_files(schemas, entries, schema), predicate)
-            entries = entries.filter(pa.array(kept))
-        added = _splits(storage, schemas, entries, snapshot.id, schema=schema)
+            files = files.where(rows_might_match(files, predicate))
+        added = _splits(storage, files, snapshot.id, {})
         splits.extend(replace(split, detail=PaimonEvents(plan=_plan(split))) for split in added)
     return splits
 
@@ -170,8 +169,8 @@ def _checked(
     return upper
 
 
-def _files(schemas: Schemas, entries: pa.Table, schema: PaimonSchema) -> Files:
-    return Files(
+def _files(schemas: Schemas, entries: pa.Table, schema: PaimonSchema) -> PaimonFiles:
+    return PaimonFiles(
         entries=entries,
         partitions=partitions_of(entries.column("partition"), schema),
         schema=schema,
@@ -180,30 +179,9 @@ def _files(schemas: Schemas, entries: pa.Table, schema: PaimonSchema) -> Files:
     )
 
 
-def _splits(
-    storage: Storage,
-    schemas: Schemas,
-    entries: pa.Table,
-    version: int,
-    vectors: Vectors | None = None,
-    *,
-    schema: PaimonSchema | None = None,
-) -> list[Split]:
-    """Return a split per partition and bucket, read under a schema, by default the newest one."""
-    newest = schemas.newest()
-    schema, options = schema or newest, newest.options
-    partitions = partitions_of(entries.column("partition"), schema)
-    folders = folders_of(partitions, entries.column("bucket"), schema, options)
-    return unmerged_splits(
-        schema=schema,
-        options=options,
-        entries=entries,
-        partitions=[partitions.texts[position] for position in partitions.of_rows.to_pylist()],
-        paths=data_paths(entries, folders, storage, strict=True).to_pylist(),
-        file_schemas=file_schemas(schemas, entries),
-        version=version,
-        vectors=vectors or {},
-    )
+def _splits(storage: Storage, files: PaimonFiles, version: int, vectors: Vectors) -> list[Split]:
+    """Return a split per partition and bucket."""
+    return unmerged_splits(files, vectors, file_paths(storage, files), version)
 
 
 def _plan(split: Split) -> PaimonPlan:
@@ -230,13 +208,12 @@ def _differences(
     _check_buckets(before.entries, after.entries)
     _warn_of_vectors(before, after, first.id, last.id)
     removed, new = _only_in(before.entries, after.entries), _only_in(after.entries, before.entries)
+    files = [_files(schemas, entries, schema) for entries in (removed, new)]
     if predicate is not None:
         might_match = keys_might_match if schema.primary_keys else partitions_might_match
-        removed, new = (
-            item.filter(pa.array(might_match(_files(schemas, item, schema), predicate))) for item in (removed, new)
-        )
-    old = {_bucket(split): split for split in _splits(storage, schemas, removed, first.id, before.vectors)}
-    now = {_bucket(split): split for split in _splits(storage, schemas, new, last.id, after.vectors)}
+        files = [side.where(might_match(side, predicate)) for side in files]
+    old = {_bucket(split): split for split in _splits(storage, files[0], first.id, before.vectors)}
+    now = {_bucket(split): split for split in _splits(storage, files[1], last.id, after.vectors)}
     if not schema.primary_keys:
         return _appended(old, now, first.id, last.id)
     rules = merge_rules(schema, options, last.id)

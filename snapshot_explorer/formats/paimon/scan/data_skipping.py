@@ -6,8 +6,8 @@ skipped by other columns only if it is read without a merge. Otherwise an old ro
 update or delete is skipped, and merged values might match although no single file does.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.scan import buckets, statistics
-from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
+from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles, PaimonPlan
 from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.model import Bounds, Predicate, Split
@@ -32,21 +32,6 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 _ORC_TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Files:
-    """Live files, with the metadata that data skipping needs."""
-
-    entries: pa.Table
-    partitions: PaimonPartitions
-    schema: PaimonSchema
-    file_schemas: Mapping[int, PaimonSchema]
-    options: Mapping[str, str]
-
-    def where(self, kept: npt.NDArray[np.bool_]) -> "Files":
-        """Return the selected files."""
-        return replace(self, entries=self.entries.filter(pa.array(kept)), partitions=self.partitions.where(kept))
 
 
 def by_partition(
@@ -93,7 +78,7 @@ def manifests_with(schema: PaimonSchema, predicate: Predicate | None) -> Keep | 
     return keep
 
 
-def before_planning(files: Files, predicate: Predicate) -> Reasons:
+def before_planning(files: PaimonFiles, predicate: Predicate) -> Reasons:
     """Return the reasons to skip files before planning: their bucket and, without a primary key, their statistics."""
     reasons = _all_kept(len(files.entries))
     out = buckets.ruled_out(files.entries, files.schema, files.file_schemas, predicate)
@@ -104,7 +89,7 @@ def before_planning(files: Files, predicate: Predicate) -> Reasons:
 
 
 def after_planning(
-    splits: Sequence[Split], files: Files, paths: Sequence[str], predicate: Predicate
+    splits: Sequence[Split], files: PaimonFiles, paths: Sequence[str], predicate: Predicate
 ) -> tuple[list[Split], Reasons]:
     """Return the splits without the files of a primary-key table that cannot match, and the reasons to skip these.
 
@@ -142,14 +127,14 @@ def after_planning(
     return kept, reasons
 
 
-def partitions_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+def partitions_might_match(files: PaimonFiles, predicate: Predicate) -> npt.NDArray[np.bool_]:
     """Return for each file whether rows of its partition and bucket might match."""
     kept = by_partition(files.partitions, files.schema, predicate).copy()
     kept[kept] = ~buckets.ruled_out(files.where(kept).entries, files.schema, files.file_schemas, predicate)
     return kept
 
 
-def keys_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+def keys_might_match(files: PaimonFiles, predicate: Predicate) -> npt.NDArray[np.bool_]:
     """Return for each file of a primary-key table whether it might contain a key that matches.
 
     Other files can be left out of a merge: they contain no row of a matching key.
@@ -159,7 +144,7 @@ def keys_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_
     return kept
 
 
-def rows_might_match(files: Files, predicate: Predicate) -> npt.NDArray[np.bool_]:
+def rows_might_match(files: PaimonFiles, predicate: Predicate) -> npt.NDArray[np.bool_]:
     """Return for each file whether one of its rows, before any merge, might match."""
     kept = keys_might_match(files, predicate) if files.schema.primary_keys else partitions_might_match(files, predicate)
     if _holds_whole_rows(files):
@@ -175,7 +160,7 @@ def _as_mask(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     return np.asarray(column.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _holds_whole_rows(files: Files) -> bool:
+def _holds_whole_rows(files: PaimonFiles) -> bool:
     """Return whether each file contains all columns of its rows. Otherwise its statistics do not describe the rows."""
     if flag(files.options, "data-evolution.enabled") or flag(files.schema.options, "data-evolution.enabled"):
         return False
@@ -190,7 +175,7 @@ def _holds_whole_rows(files: Files) -> bool:
     return all({field.name for field in files.file_schemas[number].fields} <= set(names) for number, names in pairs)
 
 
-def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
+def _of_keys(files: PaimonFiles, predicate: Predicate) -> list[str | None]:
     """Return the reasons to skip files by the part of the condition on the primary key and partition columns."""
     keys = {*files.schema.primary_keys, *files.schema.partition_keys}
     part = predicate.on(frozenset(keys))
@@ -207,7 +192,7 @@ def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
     return [None if columns is None else "key range" for columns in ruling_columns.to_pylist()]
 
 
-def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
+def _of_values(files: PaimonFiles, predicate: Predicate) -> list[str | None]:
     fields = [field for field in files.schema.fields if field.name in predicate.columns]
     if not len(files.entries):
         return []
@@ -218,13 +203,13 @@ def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
     return by_statistics(predicate, _with_partition(_without_orc_bounds(known, fields, files), files))
 
 
-def _log_unused_statistics(files: Files, error: CorruptTableError) -> list[str | None]:
+def _log_unused_statistics(files: PaimonFiles, error: CorruptTableError) -> list[str | None]:
     # The rows do not depend on statistics: a table readable without a condition is readable with one.
     log.warning("no file is skipped by its statistics: %s", error)
     return [None] * len(files.entries)
 
 
-def _without_orc_bounds(known: Bounds, fields: Sequence[PaimonField], files: Files) -> Bounds:
+def _without_orc_bounds(known: Bounds, fields: Sequence[PaimonField], files: PaimonFiles) -> Bounds:
     """Return bounds without those of timestamps and of CHAR in ORC files.
 
     Bounds of TIMESTAMP_LTZ are in the writer's local time, and some writers store upper bounds of TIMESTAMP that are
@@ -244,7 +229,7 @@ def _masked(ends: pa.Table, name: str, hidden: npt.NDArray[np.bool_]) -> pa.Tabl
     return ends.set_column(index, field, pc.if_else(pa.array(hidden), pa.scalar(None, field.type), ends.column(index)))
 
 
-def _with_partition(known: Bounds, files: Files) -> Bounds:
+def _with_partition(known: Bounds, files: PaimonFiles) -> Bounds:
     lower, upper, nulls = known.lower, known.upper, known.null_count
     for name in files.schema.partition_keys:
         values = files.partitions.values.column(name).take(files.partitions.of_rows)
@@ -274,7 +259,7 @@ def without_partitions(skipped: pa.Table, *, files: int | None, rows: int | None
     return pa.concat_tables([others, pa.Table.from_pylist([row], frames.SKIPPED)])
 
 
-def skipped_files(files: Files, reasons: Reasons) -> pa.Table:
+def skipped_files(files: PaimonFiles, reasons: Reasons) -> pa.Table:
     """Return the SKIPPED frame: the skipped files by partition, bucket and reason."""
     return skipped_frame(
         files.entries,

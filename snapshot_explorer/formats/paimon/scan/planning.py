@@ -1,7 +1,7 @@
 """Split planning: which files are read together, which are merged, and which any reader can read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from operator import itemgetter
 from typing import Any
@@ -23,7 +23,6 @@ from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from snapshot_explorer.formats.paimon.merge.engines import FirstRow
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
-from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.metadata.supported import (
     check_no_blobs,
@@ -31,7 +30,7 @@ from snapshot_explorer.formats.paimon.metadata.supported import (
     check_write_columns,
     file_format,
 )
-from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonPlan, has_plain_columns
+from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonFiles, PaimonPlan, has_plain_columns
 from snapshot_explorer.formats.paimon.scan.sections import sections
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
 from snapshot_explorer.formats.settings import flag
@@ -48,16 +47,16 @@ Mask = npt.NDArray[np.bool_]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
     schema: PaimonSchema
-    rules: Rules | None
     legacy_zones: bool
     version: int
     file_schemas: Mapping[int, PaimonSchema]
     vectors: Vectors
-    has_vectors: bool
-    row_tracking: bool
-    evolving: bool
+    rules: Rules | None = None
+    has_vectors: bool = False
+    row_tracking: bool = False
+    evolving: bool = False
     """Whether the columns of a row can be in several files."""
-    blob_bytes: Mapping[int, int]
+    blob_bytes: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,17 +87,8 @@ class _Group:
     bucket: int
 
 
-def splits(  # noqa: PLR0913 - the parts of a version, all named
-    *,
-    schema: PaimonSchema,
-    options: Mapping[str, str],
-    entries: pa.Table,
-    vectors: Vectors,
-    partitions: Sequence[Mapping[str, str | None]],
-    paths: Sequence[str],
-    file_schemas: Mapping[int, PaimonSchema],
-    version: int,
-    chosen: Mask | None = None,
+def splits(
+    files: PaimonFiles, vectors: Vectors, paths: Sequence[str], version: int, *, chosen: Mask | None = None
 ) -> list[Split]:
     """Return the splits of a version. Reads no file.
 
@@ -109,41 +99,36 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     of the split's detail, or files with only some columns of their rows.
 
     Args:
-        options: The newest options, which Paimon applies to every version.
-        partitions: For each entry, its partition as text.
-        paths: For each entry, the path of its data file.
-        file_schemas: Each schema that an entry names.
-        chosen: The entries whose splits are returned, all or none of a partition and bucket; None for all.
+        paths: For each file, its path.
+        chosen: The files whose splits are returned, all or none of a partition and bucket; None for all.
 
     Source: paimon MergeTreeSplitGenerator, AppendOnlySplitGenerator, IntervalPartition.
     """
+    schema, options = files.schema, files.options
     check_table(schema, options, version)
-    shown = visible(entries, schema, options, version)
-    vectors = applied_vectors(vectors, entries.filter(shown), schema, options, version)
-    blob_bytes = blobs.column_sizes(entries.filter(shown), file_schemas)
+    shown = visible(files.entries, schema, options, version)
+    vectors = applied_vectors(vectors, files.entries.filter(shown), schema, options, version)
+    blob_bytes = blobs.column_sizes(files.entries.filter(shown), files.file_schemas)
     mask = np.asarray(shown) if chosen is None else np.asarray(shown) & chosen
     if not mask.all():
-        rows = np.flatnonzero(mask).tolist()
-        partitions, paths = [partitions[row] for row in rows], [paths[row] for row in rows]
-        entries = entries.filter(pa.array(mask))
-    table = _Table(
-        schema=_bare(schema),
+        paths = [paths[row] for row in np.flatnonzero(mask).tolist()]
+        files = files.where(mask)
+    table = _table(
+        files,
+        vectors,
+        version,
         rules=merge_rules(schema, options, version) if schema.primary_keys else None,
-        legacy_zones=flag(options, "orc.timestamp-ltz.legacy.type", default=True),
-        version=version,
-        file_schemas={number: _bare(result) for number, result in file_schemas.items()},
-        vectors=vectors,
         has_vectors=has_vectors(options),
         row_tracking=flag(options, "row-tracking.enabled") and not schema.primary_keys,
         evolving=flag(options, "data-evolution.enabled"),
         blob_bytes=blob_bytes,
     )
-    columns = _columns(entries, table, paths)
+    columns = _columns(files.entries, table, paths)
     if table.rules is None and not table.evolving:
-        groups = _groups(entries, table.schema, partitions, order=columns.sequences)
+        groups = _groups(files, order=columns.sequences)
         return list(_packed([(group, group.file_numbers) for group in groups], columns, table))
     result: list[Split] = []
-    for group in _groups(entries, table.schema, partitions):
+    for group in _groups(files):
         if table.rules is None:
             result.extend(_evolving_splits(group, columns, table))
         else:
@@ -151,39 +136,26 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     return result
 
 
-def unmerged_splits(  # noqa: PLR0913 - as `splits`
-    *,
-    schema: PaimonSchema,
-    options: Mapping[str, str],
-    entries: pa.Table,
-    partitions: Sequence[Mapping[str, str | None]],
-    paths: Sequence[str],
-    file_schemas: Mapping[int, PaimonSchema],
-    version: int,
-    vectors: Vectors,
-) -> list[Split]:
+def unmerged_splits(files: PaimonFiles, vectors: Vectors, paths: Sequence[str], version: int) -> list[Split]:
     """Return a split per partition and bucket, in the order in which the entries first name them. Reads no file.
 
     A split contains the files of all entries, in their order, to be read one by one. Arguments as `splits`, except that
     `vectors` are those to apply.
     """
-    table = _Table(
-        schema=_bare(schema),
-        rules=None,
-        legacy_zones=flag(options, "orc.timestamp-ltz.legacy.type", default=True),
+    table = _table(files, vectors, version)
+    columns = _columns(files.entries, table, paths)
+    return [_split(group, DataFiles(columns.fields, group.file_numbers), table, None) for group in _groups(files)]
+
+
+def _table(files: PaimonFiles, vectors: Vectors, version: int, **features: Any) -> _Table:
+    return _Table(
+        schema=_bare(files.schema),
+        legacy_zones=flag(files.options, "orc.timestamp-ltz.legacy.type", default=True),
         version=version,
-        file_schemas={number: _bare(schema_of_file) for number, schema_of_file in file_schemas.items()},
+        file_schemas={number: _bare(schema) for number, schema in files.file_schemas.items()},
         vectors=vectors,
-        has_vectors=False,
-        row_tracking=False,
-        evolving=False,
-        blob_bytes={},
+        **features,
     )
-    columns = _columns(entries, table, paths)
-    return [
-        _split(group, DataFiles(columns.fields, group.file_numbers), table, None)
-        for group in _groups(entries, table.schema, partitions)
-    ]
 
 
 def _bare(schema: PaimonSchema) -> PaimonSchema:
@@ -191,40 +163,27 @@ def _bare(schema: PaimonSchema) -> PaimonSchema:
     return replace(schema, options={}, comment=None)
 
 
-def _groups(
-    entries: pa.Table,
-    schema: PaimonSchema,
-    partitions: Sequence[Mapping[str, str | None]],
-    *,
-    order: Sequence[Numbers] = (),
-) -> Iterator[_Group]:
+def _groups(files: PaimonFiles, *, order: Sequence[Numbers] = ()) -> Iterator[_Group]:
     """Yield the files of each partition and bucket, in the order in which the entries first name them.
 
     The files of a group are in the order of these numbers, by default in that of the entries.
     """
-    if not len(entries):
+    if not len(files.entries):
         return
-    encoded = single_chunk(entries.column("partition")).dictionary_encode()
-    buckets = entries.column("bucket").to_numpy()
-    keys = encoded.indices.to_numpy().astype(np.int64) << 32 | buckets.astype(np.int64) & 0xFFFFFFFF
-    _, firsts, of_rows = np.unique(keys, return_index=True, return_inverse=True)
+    partitions = files.partitions
+    of_files = partitions.of_rows.to_numpy().astype(np.int64)
+    buckets = files.entries.column("bucket").to_numpy().astype(np.int64)
+    _, firsts, of_rows = np.unique(of_files << 32 | buckets & 0xFFFFFFFF, return_index=True, return_inverse=True)
     members = np.split(np.lexsort((*reversed(order), of_rows)), np.cumsum(np.bincount(of_rows))[:-1])
-    values = _partition_values(encoded.take(pa.array(np.sort(firsts))).dictionary_decode(), schema)
-    for index, group in enumerate(np.argsort(firsts).tolist()):
+    for group in np.argsort(firsts).tolist():
         first = int(firsts[group])
+        partition = int(of_files[first])
         yield _Group(
             file_numbers=members[group],
-            values=None if values is None else values.slice(index, 1),
-            partition=partitions[first],
+            values=partitions.values.slice(partition, 1) if files.schema.partition_keys else None,
+            partition=partitions.texts[partition],
             bucket=int(buckets[first]),
         )
-
-
-def _partition_values(partitions: pa.BinaryArray, schema: PaimonSchema) -> pa.Table | None:
-    if not schema.partition_keys:
-        return None
-    fields = [schema.field(name) for name in schema.partition_keys]
-    return binary_row.decode(partitions, fields)
 
 
 def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns:

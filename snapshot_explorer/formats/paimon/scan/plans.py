@@ -1,7 +1,7 @@
 """The read plan of a split, and the checks whether any reader can read its files."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, overload
 
@@ -14,6 +14,7 @@ from snapshot_explorer.formats.paimon.files.column_groups import ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 
 
@@ -60,6 +61,23 @@ class DataFiles(Sequence[PaimonDataFile]):
 
     def __reduce__(self) -> tuple[type[tuple[PaimonDataFile, ...]], tuple[list[PaimonDataFile]]]:
         return tuple, (list(self),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaimonFiles:
+    """Files of a version, with the metadata that planning and data skipping need."""
+
+    entries: pa.Table
+    partitions: PaimonPartitions
+    schema: PaimonSchema
+    file_schemas: Mapping[int, PaimonSchema]
+    """Each schema that an entry names, by id."""
+    options: Mapping[str, str]
+    """The newest options, which Paimon applies to every version."""
+
+    def where(self, kept: npt.NDArray[np.bool_]) -> "PaimonFiles":
+        """Return the selected files."""
+        return replace(self, entries=self.entries.filter(pa.array(kept)), partitions=self.partitions.where(kept))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

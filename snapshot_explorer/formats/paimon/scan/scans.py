@@ -38,7 +38,6 @@ from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schem
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.scan import planning
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
-    Files,
     after_planning,
     before_planning,
     by_partition,
@@ -46,6 +45,7 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
     skipped_files,
     without_partitions,
 )
+from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles
 from snapshot_explorer.formats.paimon.scan.statistics import bounds, key_bounds, whole_keys
 from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.formats.skipped import Reasons
@@ -82,8 +82,8 @@ def scan(
     scanned = _scanned(storage, schemas, snapshot, predicate, level=level, lists=lists)
     left = scanned.is_read
     files = scanned.files.where(left)
-    paths = paths_of(storage, files.entries, files.partitions, files.schema, files.options, strict=True).to_pylist()
-    splits = _planned(storage, files, scanned.state.indexes, paths, snapshot.id)
+    paths = file_paths(storage, files)
+    splits = _planned(storage, scanned, files, paths, snapshot.id)
     reasons = scanned.reasons
     if predicate is not None:
         splits, reasons[left] = after_planning(splits, files, paths, predicate)
@@ -119,9 +119,8 @@ def scan_pair(
     splits = []
     for scanned, is_shared, snapshot in zip((first, last), shared, snapshots, strict=True):
         files = scanned.files
-        paths = paths_of(storage, files.entries, files.partitions, files.schema, files.options, strict=True)
-        indexes = scanned.state.indexes
-        splits.append(tuple(_planned(storage, files, indexes, paths.to_pylist(), snapshot.id, chosen=~is_shared)))
+        paths = file_paths(storage, files)
+        splits.append(tuple(_planned(storage, scanned, files, paths, snapshot.id, chosen=~is_shared)))
     files, version = first.files, snapshots[0].id
     read = np.asarray(visible(files.entries, files.schema, files.options, version))
     return PlannedPair(splits=(splits[0], splits[1]), shared_files=int((shared[0] & read).sum()))
@@ -130,7 +129,7 @@ def scan_pair(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scan:
     state: PaimonState
-    files: Files
+    files: PaimonFiles
     kept: npt.NDArray[np.bool_]
     """Whether rows of each file's partition might match."""
     reasons: Reasons
@@ -160,7 +159,7 @@ def _scanned(
     partitions = partitions_of(state.entries.column("partition"), schema)
     kept = by_partition(partitions, schema, predicate)
     reasons = np.array([None if might else "partition" for might in kept], np.object_)
-    files = Files(
+    files = PaimonFiles(
         entries=state.entries.drop_columns(["is_new"]),
         partitions=partitions,
         schema=schema,
@@ -174,24 +173,15 @@ def _scanned(
 
 def _planned(
     storage: Storage,
-    files: Files,
-    indexes: pa.Table,
+    scanned: _Scan,
+    files: PaimonFiles,
     paths: Sequence[str],
     version: int,
     *,
     chosen: npt.NDArray[np.bool_] | None = None,
 ) -> list[Split]:
-    return planning.splits(
-        schema=files.schema,
-        options=files.options,
-        entries=files.entries,
-        vectors=vectors_in(storage, indexes, files.schema, files.options, strict=True),
-        partitions=[files.partitions.texts[position] for position in files.partitions.of_rows.to_pylist()],
-        paths=paths,
-        file_schemas=files.file_schemas,
-        version=version,
-        chosen=chosen,
-    )
+    vectors = vectors_in(storage, scanned.state.indexes, files.schema, files.options, strict=True)
+    return planning.splits(files, vectors, paths, version, chosen=chosen)
 
 
 def filtered_state(
@@ -228,6 +218,13 @@ def paths_of(
     """Return the path of each entry's file; `strict` as in `partitions.data_paths`."""
     folders = folders_of(partitions, entries.column("bucket"), schema, options)
     return data_paths(entries, folders, storage, strict=strict)
+
+
+def file_paths(storage: Storage, files: PaimonFiles) -> list[str]:
+    """Return the path of each file. Raise for a location on another storage."""
+    paths = paths_of(storage, files.entries, files.partitions, files.schema, files.options, strict=True)
+    result: list[str] = paths.to_pylist()
+    return result
 
 
 def vectors_in(
@@ -360,7 +357,9 @@ def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[PaimonSnapshot])
     return together.take(pc.sort_indices(indices))
 
 
-def _shared_groups(first: Files, first_indexes: pa.Table, last: Files, last_indexes: pa.Table) -> tuple[Mask, Mask]:
+def _shared_groups(
+    first: PaimonFiles, first_indexes: pa.Table, last: PaimonFiles, last_indexes: pa.Table
+) -> tuple[Mask, Mask]:
     """Return for each file of two versions whether all of its partition and bucket is equal in both.
 
     None is if the versions' schemas differ, because the same files then return other rows.
