@@ -24,9 +24,9 @@ from snapshot_explorer.formats.hudi import features as hudi
 from snapshot_explorer.formats.iceberg import features as iceberg
 from snapshot_explorer.formats.paimon import features as paimon
 from snapshot_explorer.formats.paimon.fallback import ClaimedPartitions, FallbackLink, joined
-from snapshot_explorer.formats.paimon.merge.engines import Function
+from snapshot_explorer.formats.paimon.merge.aggregates import total
 from snapshot_explorer.formats.paimon.merge.nested_aggregates import collect
-from snapshot_explorer.formats.paimon.merge.number_aggregates import total
+from snapshot_explorer.formats.paimon.merge.rules import Function
 from snapshot_explorer.frames import SKIPPED
 from snapshot_explorer.model import ReadPlan, Split
 from tests.support.refusals import DECLARED, FORMATS, RAISED_BELOW, REFUSED, RefusalRecorder, fields

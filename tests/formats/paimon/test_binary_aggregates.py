@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.merge import binary_aggregates
+from snapshot_explorer.formats.paimon.merge import aggregates
 from snapshot_explorer.formats.paimon.merge.bitmaps import BitmapContainer, parse, serialised, union
 
 RANGES = st.tuples(st.integers(0, 2 << 16), st.sampled_from([1, 2, 3, 4, 50, 4_200]), st.sampled_from([1, 1, 2]))
@@ -68,26 +68,26 @@ def fold(make, values):
 def test_a_value_that_nothing_was_added_to_is_left_as_it_is():
     longer = serialised(bitmap({1}, runs=True))
 
-    assert fold(binary_aggregates.bitmap, [None, longer, None]) == longer
-    assert fold(binary_aggregates.bitmap, [longer, longer]) == serialised(bitmap({1}, runs=False))
+    assert fold(aggregates.bitmap, [None, longer, None]) == longer
+    assert fold(aggregates.bitmap, [longer, longer]) == serialised(bitmap({1}, runs=False))
 
 
 def test_a_wide_bitmap_that_nothing_was_added_to_is_left_as_it_is():
     empty = b"\x00"
 
-    assert fold(binary_aggregates.bitmap_64, [None, b"not looked at", None]) == b"not looked at"
-    assert fold(binary_aggregates.bitmap_64, [None, None]) is None
-    assert fold(binary_aggregates.bitmap_64, [empty + b"more", empty, empty]) == empty
+    assert fold(aggregates.bitmap_64, [None, b"not looked at", None]) == b"not looked at"
+    assert fold(aggregates.bitmap_64, [None, None]) is None
+    assert fold(aggregates.bitmap_64, [empty + b"more", empty, empty]) == empty
 
 
 @pytest.mark.parametrize("content", [b"", b"\x3a\x30", b"no bitmap"])
 def test_bytes_that_are_not_a_bitmap_are_refused(content):
     with pytest.raises(CorruptBytesError):
-        fold(binary_aggregates.bitmap, [content, serialised({})])
+        fold(aggregates.bitmap, [content, serialised({})])
     with pytest.raises(CorruptBytesError):
-        fold(binary_aggregates.bitmap_64, [content, b"\x00"])
+        fold(aggregates.bitmap_64, [content, b"\x00"])
     with pytest.raises(CorruptBytesError):
-        fold(binary_aggregates.bitmap_64, [b"\x00", content])
+        fold(aggregates.bitmap_64, [b"\x00", content])
 
 
 @pytest.mark.parametrize("function", ["hll_sketch", "theta_sketch"])
@@ -95,20 +95,20 @@ def test_without_its_package_a_sketch_is_refused_with_the_command_that_installs_
     monkeypatch.setitem(sys.modules, "datasketches", None)
 
     with pytest.raises(MissingDependencyError, match=r"pip install snapshot-explorer\[sketches\]"):
-        getattr(binary_aggregates, function)(pa.array([b""], pa.binary()))
+        getattr(aggregates, function)(pa.array([b""], pa.binary()))
 
 
 def test_bytes_that_are_not_a_sketch_are_refused():
     pytest.importorskip("datasketches")
 
     with pytest.raises(CorruptBytesError, match="a sketch that cannot be read"):
-        fold(binary_aggregates.hll_sketch, [b"no sketch at all", b"nor is this"])
+        fold(aggregates.hll_sketch, [b"no sketch at all", b"nor is this"])
     with pytest.raises(CorruptBytesError, match="a sketch that cannot be read"):
-        fold(binary_aggregates.theta_sketch, [bytes.fromhex("02030300001acc93"), bytes.fromhex("02030300001acc93")])
+        fold(aggregates.theta_sketch, [bytes.fromhex("02030300001acc93"), bytes.fromhex("02030300001acc93")])
     with pytest.raises(
         UnsupportedFeatureError, match="contains bytes that begin with c303020c0a00cc93, which is not a compact sketch"
     ):
-        fold(binary_aggregates.theta_sketch, [bytes.fromhex("c303020c0a00cc93"), b""])
+        fold(aggregates.theta_sketch, [bytes.fromhex("c303020c0a00cc93"), b""])
 
 
 def test_the_union_of_small_theta_sketches_is_as_java_writes_it():
@@ -116,5 +116,5 @@ def test_the_union_of_small_theta_sketches_is_as_java_writes_it():
     empty = bytes.fromhex("01030300001e0000")
     single = bytes.fromhex("01030300003acc9377e563eea5191006")
 
-    assert fold(binary_aggregates.theta_sketch, [empty, empty]) == empty
-    assert fold(binary_aggregates.theta_sketch, [empty, single]) == single
+    assert fold(aggregates.theta_sketch, [empty, empty]) == empty
+    assert fold(aggregates.theta_sketch, [empty, single]) == single

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.merge.engines import Function
 from snapshot_explorer.formats.paimon.merge.folding import fold_column
+from snapshot_explorer.formats.paimon.merge.rules import Function
 from snapshot_explorer.formats.paimon.merge.steps import (
     ADD,
     ADD_EARLIER,

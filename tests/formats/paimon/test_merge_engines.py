@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.formats.paimon.merge.engines import (
+from snapshot_explorer.formats.paimon.merge.key_groups import columns_needed, merge
+from snapshot_explorer.formats.paimon.merge.rules import (
     Aggregation,
     Deduplicate,
     FirstRow,
     Function,
     PartialUpdate,
+    Rules,
     SequenceGroup,
 )
-from snapshot_explorer.formats.paimon.merge.key_groups import Rules, columns_needed, merge
 
 ADD, RETRACTS, DELETE = 0, (1, 3), 3
 COLUMNS = {

@@ -14,7 +14,7 @@ from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files import deletion_vectors
 from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, key_codes, order_codes
-from snapshot_explorer.formats.paimon.merge.key_groups import Rules
+from snapshot_explorer.formats.paimon.merge.rules import Rules
 from snapshot_explorer.formats.paimon.merge.steps import DELETE, RETRACTS
 from snapshot_explorer.formats.paimon.scan.metadata_columns import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan

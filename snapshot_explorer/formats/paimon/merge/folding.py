@@ -11,13 +11,11 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.group_ids import Codes
 from snapshot_explorer.formats.paimon.merge import (
     aggregates,
-    binary_aggregates,
     nested_aggregates,
-    number_aggregates,
 )
 from snapshot_explorer.formats.paimon.merge.aggregates import BLANKS
-from snapshot_explorer.formats.paimon.merge.engines import Function
 from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, order_codes
+from snapshot_explorer.formats.paimon.merge.rules import Function
 from snapshot_explorer.formats.paimon.merge.steps import (
     ADD,
     ADD_EARLIER,
@@ -178,18 +176,18 @@ def _refuse(value: object, item: object) -> object:
 
 
 _MAKERS: Mapping[str, Callable[[pa.Array, Function], aggregates.Fold]] = {
-    "sum": lambda array, _: number_aggregates.total(array),
-    "product": lambda array, _: number_aggregates.product(array),
+    "sum": lambda array, _: aggregates.total(array),
+    "product": lambda array, _: aggregates.product(array),
     "listagg": aggregates.texts,
     "collect": nested_aggregates.collect,
     "merge_map": lambda array, _: nested_aggregates.merge_map(array),
     "merge_map_with_keytime": nested_aggregates.merge_timed_map,
     "nested_update": nested_aggregates.nested_update,
     "nested_partial_update": nested_aggregates.nested_partial_update,
-    "rbm32": lambda array, _: binary_aggregates.bitmap(array),
-    "rbm64": lambda array, _: binary_aggregates.bitmap_64(array),
-    "hll_sketch": lambda array, _: binary_aggregates.hll_sketch(array),
-    "theta_sketch": lambda array, _: binary_aggregates.theta_sketch(array),
+    "rbm32": lambda array, _: aggregates.bitmap(array),
+    "rbm64": lambda array, _: aggregates.bitmap_64(array),
+    "hll_sketch": lambda array, _: aggregates.hll_sketch(array),
+    "theta_sketch": lambda array, _: aggregates.theta_sketch(array),
 }
 """Functions that fold values. All others select one."""
 
@@ -225,16 +223,16 @@ def fold(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSte
 def sums(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return sums of integers and decimals, unless an order of addition could exceed the range of their type."""
     dtype = array.type
-    whole = number_aggregates.as_int64(array)
+    whole = aggregates.as_int64(array)
     if whole is None:
         return None
     is_aggregated = valid & np.isin(steps.actions, (ADD, ADD_EARLIER, RETRACT))
     sizes = np.add.reduceat(np.where(is_aggregated, np.abs(whole.astype(np.float64)), 0.0), key_groups.starts)
-    if sizes.max(initial=0) >= float(number_aggregates.limit(dtype)) * _SAFE:
+    if sizes.max(initial=0) >= float(aggregates.limit(dtype)) * _SAFE:
         return None
     signed = np.where(is_aggregated, np.where(steps.actions == RETRACT, -whole, whole), np.int64(0))
     added = np.add.reduceat(signed, key_groups.starts)
-    return number_aggregates.from_int64(added, np.logical_or.reduceat(is_aggregated, key_groups.starts), dtype)
+    return aggregates.from_int64(added, np.logical_or.reduceat(is_aggregated, key_groups.starts), dtype)
 
 
 def floats(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:

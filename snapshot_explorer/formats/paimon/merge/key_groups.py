@@ -5,7 +5,7 @@ several rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.group_ids import Codes
-from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Deduplicate, Engine, FirstRow, PartialUpdate
 from snapshot_explorer.formats.paimon.merge.folding import fold_column
 from snapshot_explorer.formats.paimon.merge.key_codes import key_codes, order_codes
+from snapshot_explorer.formats.paimon.merge.rules import Aggregation, Deduplicate, FirstRow, PartialUpdate, Rules
 from snapshot_explorer.formats.paimon.merge.steps import (
     DELETE,
     KeyGroups,
@@ -25,22 +25,6 @@ from snapshot_explorer.formats.paimon.merge.steps import (
     group_starts,
     partial_update_steps,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """The merge rules of a table."""
-
-    keys: tuple[str, ...]
-    sequence_fields: tuple[str, ...] = ()
-    """Columns that order the rows of a key, before their sequence numbers."""
-    descending: bool = False
-    """Whether the minimum of a sequence field is the newest. Nulls are always the oldest."""
-    ignore_delete: bool = False
-    """Whether rows of kind -U and -D are ignored."""
-    lookup: bool = False
-    """Whether only the row of the lowest level above 0 is merged with a key's rows of level 0."""
-    engine: Engine = field(default_factory=Deduplicate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
-from snapshot_explorer.formats.paimon.merge.engines import Function
 from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, order_codes, value_codes
+from snapshot_explorer.formats.paimon.merge.rules import Function
 
 
 def spans(array: pa.Array) -> list[range | None]:

@@ -1,22 +1,93 @@
-"""Parses merge rules from a table's options. Raises for options whose result would not be exact."""
+"""Merge rules: how a primary-key table merges the rows of a key, as records, parsed from the table's options."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.merge.engines import (
-    Aggregation,
-    Deduplicate,
-    Engine,
-    FirstRow,
-    Function,
-    PartialUpdate,
-    SequenceGroup,
-)
-from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.metadata.data_types import MAX_LENGTH, PaimonDataType, type_text
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.settings import flag, word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """An aggregate function of one column."""
+
+    name: str
+    """As in the option `fields.<c>.aggregate-function`; `primary_key` for columns of the key."""
+    ignore_retract: bool = False
+    distinct: bool = False
+    """Whether listagg and collect include each token or element once."""
+    delimiter: str = ","
+    nested_key: tuple[str, ...] = ()
+    nested_sequence: tuple[str, ...] = ()
+    """The sequence fields of the rows in an array. The later row wins a tie."""
+    null_keys: str = "merge"
+    """How to handle rows in an array whose key contains null: merge (null is a value), ignore or error."""
+    count_limit: int | None = None
+    """The maximum number of rows of an array; None for no limit."""
+    time_field: str | None = None
+    """The field of a map's values that contains their time; None for the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceGroup:
+    """Columns that are updated together, if the sequence fields of a row are not older than the current ones."""
+
+    order: tuple[str, ...]
+    fields: tuple[str, ...]
+    removes: bool = False
+    """Whether a -D row that is not older removes the whole record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplicate:
+    """Keeps the newest row."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRow:
+    """Keeps the oldest row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialUpdate:
+    """Keeps the newest value of each column that is not null, or follows its sequence group."""
+
+    groups: tuple[SequenceGroup, ...] = ()
+    """The sequence groups. No column is in two of them."""
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    """The aggregate functions of columns in groups."""
+    remove_on_delete: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregation:
+    """Aggregates the values of each column with its function."""
+
+    functions: Mapping[str, Function]
+    remove_on_delete: bool = False
+
+
+Engine = Deduplicate | FirstRow | PartialUpdate | Aggregation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The merge rules of a table."""
+
+    keys: tuple[str, ...]
+    sequence_fields: tuple[str, ...] = ()
+    """Columns that order the rows of a key, before their sequence numbers."""
+    descending: bool = False
+    """Whether the minimum of a sequence field is the newest. Nulls are always the oldest."""
+    ignore_delete: bool = False
+    """Whether rows of kind -U and -D are ignored."""
+    lookup: bool = False
+    """Whether only the row of the lowest level above 0 is merged with a key's rows of level 0."""
+    engine: Engine = field(default_factory=Deduplicate)
+
 
 _IGNORE_DELETE = (
     "ignore-delete",
@@ -105,18 +176,18 @@ def _partial_update(schema: PaimonSchema, options: Mapping[str, str], version: i
     functions = {}
     inside = {name for group in groups for name in group.fields}
     ordering = {name for group in groups for name in group.order}
-    for field in schema.fields:
-        name = options.get(f"fields.{field.name}.aggregate-function") or options.get(
+    for column in schema.fields:
+        name = options.get(f"fields.{column.name}.aggregate-function") or options.get(
             "fields.default-aggregate-function"
         )
-        if not name or field.name in ordering or field.name in schema.primary_keys:
+        if not name or column.name in ordering or column.name in schema.primary_keys:
             continue
-        function = _function(field.name, name, options, version)
-        if field.name in inside:
-            check_function(function, field.name, field.type, version)
-            functions[field.name] = function
+        function = _function(column.name, name, options, version)
+        if column.name in inside:
+            check_function(function, column.name, column.type, version)
+            functions[column.name] = function
         elif function.name != "last_non_null_value":
-            raise refusal(features.FUNCTIONS_OUTSIDE_GROUPS, version=version, function=name, column=field.name)
+            raise refusal(features.FUNCTIONS_OUTSIDE_GROUPS, version=version, function=name, column=column.name)
     return PartialUpdate(groups=groups, functions=functions, remove_on_delete=removing)
 
 
@@ -148,20 +219,20 @@ def _aggregation(
 ) -> Aggregation:
     functions = {}
     removing = flag(options, "aggregation.remove-record-on-delete")
-    for field in schema.fields:
-        if field.name in sequence:
+    for column in schema.fields:
+        if column.name in sequence:
             function = Function(name="last_value")
-        elif field.name in schema.primary_keys:
+        elif column.name in schema.primary_keys:
             function = Function(name="primary_key")
         else:
-            name = options.get(f"fields.{field.name}.aggregate-function") or options.get(
+            name = options.get(f"fields.{column.name}.aggregate-function") or options.get(
                 "fields.default-aggregate-function", "last_non_null_value"
             )
-            function = _function(field.name, name, options, version)
-            check_function(function, field.name, field.type, version)
+            function = _function(column.name, name, options, version)
+            check_function(function, column.name, column.type, version)
         if removing and function.ignore_retract:
-            raise refusal(features.REMOVE_WITH_IGNORED_RETRACTS, version=version, column=field.name)
-        functions[field.name] = function
+            raise refusal(features.REMOVE_WITH_IGNORED_RETRACTS, version=version, column=column.name)
+        functions[column.name] = function
     return Aggregation(functions=functions, remove_on_delete=removing)
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.group_ids import Codes
-from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Function, PartialUpdate, SequenceGroup
 from snapshot_explorer.formats.paimon.merge.key_codes import order_codes
+from snapshot_explorer.formats.paimon.merge.rules import Aggregation, Function, PartialUpdate, SequenceGroup
 
 RETRACTS = (1, 3)
 DELETE = 3

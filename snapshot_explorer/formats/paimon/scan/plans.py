@@ -12,7 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.formats.paimon.files import evolution
 from snapshot_explorer.formats.paimon.files.column_groups import ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
-from snapshot_explorer.formats.paimon.merge.key_groups import Rules
+from snapshot_explorer.formats.paimon.merge.rules import Rules
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema

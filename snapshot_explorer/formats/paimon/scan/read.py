@@ -22,13 +22,13 @@ from snapshot_explorer.formats.paimon.files.deletion_vectors import deleted
 from snapshot_explorer.formats.paimon.merge.key_groups import (
     FileSequences,
     MergedRows,
-    Rules,
     columns_needed,
     merge,
     merge_all,
     merge_by_files,
     takes_newest,
 )
+from snapshot_explorer.formats.paimon.merge.rules import Rules
 from snapshot_explorer.formats.paimon.merge.steps import RETRACTS
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.scan import metadata_columns
