@@ -87,7 +87,7 @@ def test_a_file_of_another_size_is_refused_with_both_sizes(copied, table, patter
 
         storage = Storage(root)
         with pytest.raises(errors.CorruptTableError, match=rf"{name} has \d+ bytes, but .* records \d+"):
-            read_checkpoint(storage, list_log(storage).checkpoints()[-1])
+            read_checkpoint(storage, list_log(storage).checkpoints[-1])
         return
     _refuses_all(open_table(root), (name, f"has {path.stat().st_size} bytes", recorded))
 

@@ -101,7 +101,7 @@ class Delta(TableFormat):
         if start is None:
             self._log.hint = hint
         first_checkpoint = start if hint is None else hint.version
-        versions = log_listing.versions()
+        versions = log_listing.versions
         if not versions:
             if start is None:
                 raise _no_table(self._storage, is_empty=log_listing.is_empty)
@@ -111,7 +111,7 @@ class Delta(TableFormat):
         except CorruptTableError:
             # A listing during two commits may contain only the second one.
             log_listing = self._log.refresh()
-            versions, segment = log_listing.versions(), self._log.newest(log_listing, first_checkpoint or None)
+            versions, segment = log_listing.versions, self._log.newest(log_listing, first_checkpoint or None)
         for folder in log_listing.staged:
             check_published(self._storage, self._log, folder, segment.version)
         first = segment.checkpoint_version or 0
@@ -130,7 +130,7 @@ class Delta(TableFormat):
     def _hint_and_listing(self) -> tuple[CheckpointHint | None, tuple[str, ...], LogListing]:
         """Return what the hint names, notes on it, and a listing of the log that is not older."""
         (hint, notes), listing = self._storage.together(partial(read_hint, self._storage), self._log.refresh)
-        versions = listing.versions()
+        versions = listing.versions
         if hint is not None and versions and versions[-1] < hint.version:
             listing = self._log.refresh()  # a writer added a commit and its checkpoint during both reads
         return hint, notes, listing

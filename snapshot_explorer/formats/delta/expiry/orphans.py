@@ -31,7 +31,7 @@ def named_files(storage: Storage, log: DeltaLog, listed: pa.Array) -> NamedFiles
     listing = log.refresh()
     parts: list[Sequence[str | None]] = [_log_paths(listed)]
     unread = list(_unread(listing, listed))
-    versions = list(listing.commits())
+    versions = list(listing.commits)
     for begin in range(0, len(versions), _AT_ONCE):
         try:
             actions = log.actions(versions[begin : begin + _AT_ONCE], infos=False)
@@ -60,18 +60,18 @@ def _unread(listing: LogListing, listed: pa.Array) -> Iterator[str]:
     if first is None:
         yield "The log has no version that can be loaded."
         return
-    versions = tuple(version for version in listing.versions() if version >= first)
+    versions = tuple(version for version in listing.versions if version >= first)
     gaps = Listing(versions=versions, identity=()).gaps(versions)
     yield from gaps_note(gaps, "files that only they name are unknown")
     for path in listed.to_pylist():
         staged = staged_version(path.rpartition("/")[2]) if path.startswith(_STAGED) else None
-        if staged is not None and staged > listing.versions()[-1]:
+        if staged is not None and staged > listing.versions[-1]:
             yield f"{path} is a staged commit of version {staged}: a catalog decides whether it counts."
 
 
 def _starts(listing: LogListing) -> list[int]:
     """Return the versions whose files are in a checkpoint, and not in all commits before."""
-    commits = listing.commits()
+    commits = listing.commits
     return [
         version
         for version in sorted(listing.loadable)

@@ -234,7 +234,7 @@ class Vacuum:
         self, lifetimes: pa.Table, newest: int, existing: Sequence[_File], freed: Sequence[_File]
     ) -> pa.Table:
         listing = self._log.listing()
-        versions = [version for version in listing.versions() if version <= newest]
+        versions = [version for version in listing.versions if version <= newest]
         whole = listing.loadable
         present, taken = {item.path for item in existing}, {item.path for item in freed}
         needs = list(zip(map(self._below, lifetimes.column("path").to_pylist()), vector_files(lifetimes), strict=True))
@@ -258,7 +258,7 @@ class Vacuum:
 
     def _times(self, versions: Sequence[int]) -> Sequence[datetime | None]:
         """Return when versions were committed, None where only a checkpoint is left."""
-        known = self._log.listing().commits()
+        known = self._log.listing().commits
         committed = [version for version in versions if version in known]
         times = dict(zip(committed, self._committed_at(committed), strict=True))
         return [times.get(version) for version in versions]

@@ -52,7 +52,7 @@ class DeltaHistory:
 
         If only the checkpoint of a version is left, its row only contains whether it can be loaded.
         """
-        committed = self._log.listing().commits()
+        committed = self._log.listing().commits
         rows: dict[int, dict[str, object]] = {}
         # Newest first: the files found for a version prove which files of earlier versions exist.
         for run in _runs(versions, committed):

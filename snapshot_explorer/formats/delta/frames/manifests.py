@@ -167,7 +167,7 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
     Reads the commits, and the checkpoints without the actions on files.
     """
     listing = log.refresh()
-    commits, checkpoints = listing.commits(), listing.checkpoints()
+    commits, checkpoints = listing.commits, listing.checkpoints
     files = [("commit", commit.version, commit.path, commit.size_bytes) for commit in commits.values()]
     unread = []
     for checkpoint in checkpoints:
@@ -179,7 +179,7 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
         else:
             files += [("checkpoint", version, part.path, part.size_bytes) for part in parts]
     schema = schema_of(log.protocol_and_metadata(at)[1])
-    in_force = _metadata_in_force(log, sorted({*commits, *listing.versions()}), listing, at)
+    in_force = _metadata_in_force(log, sorted({*commits, *listing.versions}), listing, at)
     return StatisticsFiles(
         files=[
             StatisticsFile(
@@ -204,12 +204,12 @@ def _metadata_in_force(
         versions: Ascending.
         at: The version whose metadata is taken for commits that no checkpoint leads to.
     """
-    commits = listing.commits()
+    commits = listing.commits
     existing = [version for version in versions if version in commits]
     changed: dict[int, Metadata | SnapshotExplorerError] = {}
     for begin in range(0, len(existing), _AT_ONCE):
         changed |= _changed_metadata(log, existing[begin : begin + _AT_ONCE])
-    starts = {checkpoint[0].version for checkpoint in listing.checkpoints()}
+    starts = {checkpoint[0].version for checkpoint in listing.checkpoints}
     result: dict[int, Metadata | SnapshotExplorerError] = {}
     for version in versions:
         before = result.get(version - 1)

@@ -113,7 +113,7 @@ class Readability:
         if last and last.version == version and last.newest == newest and now - last.at < _VALID_SECONDS:
             return last
         later_ones = range(version + 1, newest + 1)
-        if len(later_ones) <= NEAR and self._log.listing().commits().keys() >= set(later_ones):
+        if len(later_ones) <= NEAR and self._log.listing().commits.keys() >= set(later_ones):
             return self._walked(version, newest, now)
         unknown = _MissingFiles(version=version, newest=newest, at=now)
         if not (self._is_cheap(version) and self._is_cheap(newest)):

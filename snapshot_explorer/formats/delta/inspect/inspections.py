@@ -106,14 +106,14 @@ class DeltaInspector:
 
         Where the storage reports no times, it is the commit time.
         """
-        commit = self._log.listing().commits().get(version)
+        commit = self._log.listing().commits.get(version)
         modified = None if commit is None else _moment(commit.modified_ms)
         if modified is not None or commit is None:
             return modified
         return self._times.commit_times([version], self._log.actions([version]).commit_infos)[0]
 
     def _history(self) -> pa.Table:
-        versions = [*self._log.refresh().commits()][::-1]
+        versions = [*self._log.refresh().commits][::-1]
         parts = [self._page(versions[start : start + _AT_ONCE]) for start in range(0, len(versions), _AT_ONCE)]
         return pa.concat_tables(parts) if parts else HISTORY.empty_table()
 

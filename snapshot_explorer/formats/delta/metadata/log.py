@@ -113,10 +113,10 @@ class DeltaLog:
             turn, before, since = next(self._turns), self._listing, self._listed_at
             result = list_log(self._storage, before)
             lost = () if before is None else _lost(before, result)
-            if before is None or not lost or (result.versions() and not before.goes_on_in(result)):
+            if before is None or not lost or (result.versions and not before.goes_on_in(result)):
                 break
             if not left and _is_cleaned_up(result, lost):
-                log.warning("%s", missing_versions_error(self._storage.root, lost, result.versions(), since))
+                log.warning("%s", missing_versions_error(self._storage.root, lost, result.versions, since))
                 break
             if not left:
                 raise self._shortfall(before, result, lost, since)
@@ -130,8 +130,8 @@ class DeltaLog:
                     "The log of %s shows other commits than before under the same numbers; the newest version was %s "
                     "and is %s now: the table was dropped and recreated, or its log was replaced.",
                     self._storage.root,
-                    self._listing.versions()[-1],
-                    result.versions()[-1],
+                    self._listing.versions[-1],
+                    result.versions[-1],
                 )
                 self._generation += 1
                 self._unusable.clear()
@@ -146,10 +146,10 @@ class DeltaLog:
     def _shortfall(
         self, before: LogListing, after: LogListing, lost: Sequence[int], since: datetime
     ) -> SnapshotExplorerError:
-        if not after.versions():
+        if not after.versions:
             log.info("No delta log found for the Delta table at %s", self._storage.root)
-            return missing_table_error(self._storage.root, f"its folder {LOG}", before.versions()[-1], since)
-        return missing_versions_error(self._storage.root, lost, after.versions(), since)
+            return missing_table_error(self._storage.root, f"its folder {LOG}", before.versions[-1], since)
+        return missing_versions_error(self._storage.root, lost, after.versions, since)
 
     def listing(self) -> LogListing:
         """Return the newest listing; makes one if there is none yet."""
@@ -158,15 +158,15 @@ class DeltaLog:
     def read_newest(self, count: int) -> None:
         """Read the newest commits of the last listing for their next use."""
         if self._listing is not None:
-            self._commits.read_early(list(self._listing.commits().values())[-min(count, _MAX_EARLY) :])
+            self._commits.read_early(list(self._listing.commits.values())[-min(count, _MAX_EARLY) :])
 
     def commits(self) -> tuple[DeltaLogFile, ...]:
         """Return the commit file of each version that has one, ascending, by the newest listing."""
-        return tuple(self.listing().commits().values())
+        return tuple(self.listing().commits.values())
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that the newest listing names, ascending; see `LogListing.versions`."""
-        return self.listing().versions()
+        return self.listing().versions
 
     def earliest(self) -> int:
         """Return the earliest version that can still be reconstructed, by the newest listing.
@@ -270,7 +270,7 @@ class DeltaLog:
             try:
                 return self._commits.actions(files, infos=infos)
             except MissingFileError as error:
-                existing = self.refresh().commits()
+                existing = self.refresh().commits
                 missing = [version for version in requested if version not in existing]
                 if missing:
                     raise self._missing_commits_error(missing) from error
@@ -285,9 +285,9 @@ class DeltaLog:
 
     def commit_files(self, versions: Sequence[int]) -> list[DeltaLogFile]:
         """Return the commit files of versions, in their order. A listing if the newest one lacks them."""
-        known = self.listing().commits()
+        known = self.listing().commits
         if any(version not in known for version in versions):
-            known = self.refresh().commits()
+            known = self.refresh().commits
         missing = [version for version in versions if version not in known]
         if missing:
             raise self._missing_commits_error(missing)
@@ -435,7 +435,7 @@ class DeltaLog:
                 raise first from error
 
     def _missing_commits_error(self, versions: Sequence[int]) -> SnapshotNotFoundError:
-        missing, existing = versions[0], self.listing().commits()
+        missing, existing = versions[0], self.listing().commits
         later = next((version for version in existing if version > versions[-1]), None)
         earlier = max((version for version in existing if version < missing), default=None)
         if later is not None:
@@ -467,17 +467,17 @@ def _lost(before: LogListing, after: LogListing) -> tuple[int, ...]:
 
     Commits after the first one and the newest version count: a cleanup may keep checkpoints and drop earlier commits.
     """
-    if after is before or not before.versions():
+    if after is before or not before.versions:
         return ()
-    versions = after.versions()
-    newest = before.versions()[-1:] if not versions or before.versions()[-1] > versions[-1] else ()
-    commits = tuple(after.commits())
-    return tuple(sorted({*newest, *(lost_versions(tuple(before.commits()), commits) if commits else ())}))
+    versions = after.versions
+    newest = before.versions[-1:] if not versions or before.versions[-1] > versions[-1] else ()
+    commits = tuple(after.commits)
+    return tuple(sorted({*newest, *(lost_versions(tuple(before.commits), commits) if commits else ())}))
 
 
 def _is_cleaned_up(listing: LogListing, lost: Sequence[int]) -> bool:
     """Return whether the missing versions are before a checkpoint, where a log may be cleaned up."""
-    checkpoints = listing.checkpoints()
+    checkpoints = listing.checkpoints
     return bool(checkpoints) and lost[-1] <= checkpoints[-1][0].version
 
 

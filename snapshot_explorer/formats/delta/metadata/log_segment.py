@@ -67,7 +67,7 @@ class LogListing:
 
     def checkpoints_between(self, first: int, last: int | None) -> list[tuple[DeltaLogFile, ...]]:
         """Return the complete checkpoints of these versions, the preferred one last."""
-        result, versions = self._known_checkpoints, self._checkpoint_versions
+        result, versions = self.checkpoints, self._checkpoint_versions
         begin = bisect_left(versions, first)
         return result[begin : None if last is None else bisect_right(versions, last)]
 
@@ -86,38 +86,36 @@ class LogListing:
         """Return the files by their names."""
         return {file.name: file for file in self.files}
 
+    @cached_property
     def commits(self) -> dict[int, DeltaLogFile]:
         """Return the commit of each version that has one, ascending."""
-        return self._known_commits
-
-    @cached_property
-    def _known_commits(self) -> dict[int, DeltaLogFile]:
-        return _commits(self.files)
+        result: dict[int, DeltaLogFile] = {}
+        for file in self.files:
+            # Of two names of one version, 7.json and the zero-padded one, the padded one is used.
+            if file.kind == "commit" and (file.version not in result or file.name == commit_name(file.version)):
+                result[file.version] = file
+        return result
 
     @cached_property
     def _ascending_commits(self) -> tuple[tuple[DeltaLogFile, ...], tuple[int, ...]]:
-        commits = self._known_commits
-        return tuple(commits.values()), tuple(commits)
-
-    def versions(self) -> tuple[int, ...]:
-        """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is missing."""
-        return self._known_versions
+        return tuple(self.commits.values()), tuple(self.commits)
 
     @cached_property
-    def _known_versions(self) -> tuple[int, ...]:
-        return tuple(sorted({*self.commits(), *(checkpoint[0].version for checkpoint in self.checkpoints())}))
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is missing."""
+        return tuple(sorted({*self.commits, *self._checkpoint_versions}))
 
     @cached_property
     def commitless(self) -> tuple[int, ...]:
         """Return the versions with only a checkpoint left, ascending."""
-        return tuple(version for version in self.versions() if version not in self.commits())
+        return tuple(version for version in self.versions if version not in self.commits)
 
     @cached_property
     def loadable(self) -> frozenset[int]:
         """Return the versions that the log can reconstruct from a checkpoint and the commits after it."""
-        commits, checkpoints = self.commits(), {checkpoint[0].version for checkpoint in self.checkpoints()}
+        commits, checkpoints = self.commits, set(self._checkpoint_versions)
         versions: set[int] = set()
-        for version in self.versions():
+        for version in self.versions:
             if version in checkpoints or (version in commits and (version == 0 or version - 1 in versions)):
                 versions.add(version)
         return frozenset(versions)
@@ -125,22 +123,31 @@ class LogListing:
     @cached_property
     def lost(self) -> tuple[int, ...]:
         """Return the versions from the earliest on that the log cannot reconstruct, ascending."""
-        first, commits = earliest(self), self.commits()
+        first, commits = earliest(self), self.commits
         if first is None or (commits and len(commits) == max(commits) + 1):
             return ()  # all commits since 0 exist
-        return tuple(version for version in self.versions() if version > first and version not in self.loadable)
-
-    def checkpoints(self) -> list[tuple[DeltaLogFile, ...]]:
-        """Return the complete checkpoints, the preferred one last."""
-        return self._known_checkpoints
+        return tuple(version for version in self.versions if version > first and version not in self.loadable)
 
     @cached_property
-    def _known_checkpoints(self) -> list[tuple[DeltaLogFile, ...]]:
-        return _checkpoints(self.files)
+    def checkpoints(self) -> list[tuple[DeltaLogFile, ...]]:
+        """Return the complete checkpoints, the preferred one last."""
+        complete: list[tuple[DeltaLogFile, ...]] = []
+        parts: dict[tuple[int, int], dict[int, DeltaLogFile]] = {}
+        for file in self.files:
+            if file.kind != "checkpoint":
+                continue
+            if file.part is None or file.parts is None:
+                complete.append((file,))
+            else:
+                parts.setdefault((file.version, file.parts), {})[file.part] = file
+        for (_, count), numbered in parts.items():
+            if len(numbered) == count and min(numbered) == 1 and max(numbered) == count:
+                complete.append(tuple(numbered[number] for number in sorted(numbered)))
+        return sorted(complete, key=checkpoint_rank)
 
     @cached_property
     def _checkpoint_versions(self) -> list[int]:
-        return [checkpoint[0].version for checkpoint in self._known_checkpoints]
+        return [checkpoint[0].version for checkpoint in self.checkpoints]
 
 
 def list_log(storage: Storage, before: LogListing | None = None) -> LogListing:
@@ -201,7 +208,7 @@ def for_version(
         version=version,
         commits=newer_commits,
         checkpoint=checkpoint,
-        last_commit=listing.commits().get(version),
+        last_commit=listing.commits.get(version),
         notes=tuple(notes),
     )
 
@@ -211,10 +218,10 @@ def earliest(listing: LogListing) -> int | None:
 
     Source: delta DeltaHistoryManager.scala, getEarliestRecreatableCommit.
     """
-    commits = listing.commits()
+    commits = listing.commits
     if 0 in commits:
         return 0
-    checkpoints = [checkpoint[0].version for checkpoint in listing.checkpoints()]
+    checkpoints = [checkpoint[0].version for checkpoint in listing.checkpoints]
     followed = [version for version in checkpoints if version >= min(commits, default=0) - 1]
     return min(followed or checkpoints, default=None)
 
@@ -225,31 +232,6 @@ def _newest_checkpoint(
     """Return the preferred complete checkpoint between two versions; empty if there is none."""
     checkpoints = reversed(listing.checkpoints_between(first, last))
     return next((item for item in checkpoints if item[0].name not in unusable), ())
-
-
-def _commits(files: Sequence[DeltaLogFile]) -> dict[int, DeltaLogFile]:
-    result: dict[int, DeltaLogFile] = {}
-    for file in files:
-        # Of two names of one version, 7.json and the zero-padded one, the padded one is used.
-        if file.kind == "commit" and (file.version not in result or file.name == commit_name(file.version)):
-            result[file.version] = file
-    return result
-
-
-def _checkpoints(files: Sequence[DeltaLogFile]) -> list[tuple[DeltaLogFile, ...]]:
-    complete: list[tuple[DeltaLogFile, ...]] = []
-    parts: dict[tuple[int, int], dict[int, DeltaLogFile]] = {}
-    for file in files:
-        if file.kind != "checkpoint":
-            continue
-        if file.part is None or file.parts is None:
-            complete.append((file,))
-        else:
-            parts.setdefault((file.version, file.parts), {})[file.part] = file
-    for (_, count), some in parts.items():
-        if len(some) == count and min(some) == 1 and max(some) == count:
-            complete.append(tuple(some[number] for number in sorted(some)))
-    return sorted(complete, key=checkpoint_rank)
 
 
 def _check_contiguous(
@@ -280,14 +262,14 @@ def _check_contiguous(
 
 def _missing_version_error(listing: LogListing, version: int | None) -> SnapshotNotFoundError:
     first = earliest(listing)
-    newest = max((*listing.commits(), *(checkpoint[0].version for checkpoint in listing.checkpoints())), default=None)
+    newest = max((*listing.commits, *(checkpoint[0].version for checkpoint in listing.checkpoints)), default=None)
     if version is None or first is None or newest is None:
         requested = "a version" if version is None else f"version {version}"
         return SnapshotNotFoundError(
             f"The log of {listing.root} cannot reconstruct {requested}: it has no commit 0 and no complete checkpoint. "
             "Check the path, or restore the log from a backup."
         )
-    versions = [commit for commit in listing.commits() if commit >= first] or [first, newest]
+    versions = [commit for commit in listing.commits if commit >= first] or [first, newest]
     return absent_version_error(listing.root, version, versions)
 
 

@@ -229,7 +229,7 @@ class Times:
         kept = self._kept
         if kept is not None and kept.listing is listing:
             return kept
-        versions, commits = listing.versions(), listing.commits()
+        versions, commits = listing.versions, listing.commits
         self._kept = kept = ListedTimes(
             listing=listing,
             versions=frozenset(versions),
