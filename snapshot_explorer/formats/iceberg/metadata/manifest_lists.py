@@ -8,9 +8,10 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import array, from_numpy, to_numpy
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.avro.files import in_order
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
-from snapshot_explorer.formats.iceberg.metadata.avro_files import broken, ordered, read_avro
+from snapshot_explorer.formats.iceberg.metadata.avro_files import broken, read_avro
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.storage import Storage
@@ -90,11 +91,14 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     addresses = locations.many(array(paths, pa.string())).to_pylist()
     contents = storage.read_many(addresses)
     decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, storage.limits)
+    counts = np.zeros(len(paths), np.int64)
     for part in decoded:
-        for index, header in zip(part.files, part.headers, strict=True):
-            _check_owner(paths[index], header, listed[index])
-    rows, counts = ordered(decoded, len(paths))
-    parts = [] if rows is None else [_manifest_files(rows, counts, listed, locations)]
+        for index, container in zip(part.files, part.containers, strict=True):
+            _check_owner(paths[index], container.header, listed[index])
+            counts[index] = container.rows
+    files = [index for part in decoded for index in part.files]
+    rows = [in_order(pa.concat_arrays([part.rows for part in decoded]), files, counts)] if decoded else []
+    parts = [_manifest_files(item, counts, listed, locations) for item in rows]
     parts += [
         _embedded(snapshot, locations)
         for snapshot in snapshots

@@ -10,7 +10,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.avro_files import DecodedRows, broken, field_of, read_avro
+from snapshot_explorer.formats.avro.files import DecodedFiles
+from snapshot_explorer.formats.iceberg.metadata.avro_files import broken, field_of, read_avro, schema_of
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, LIVE, STATISTICS
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
@@ -111,7 +112,7 @@ def read_manifests(
 
 
 def _entries(
-    decoded: DecodedRows,
+    decoded: DecodedFiles,
     manifests: pa.Table,
     locations: Locations,
     tuples: PartitionTuples,
@@ -144,7 +145,7 @@ def _entries(
         "file_format": pc.utf8_lower(_required(file["101"], "file_format", of)),
         "content": content.cast(pa.int8()),
         "spec_id": spec_ids,
-        "partition": tuples.numbered(spec_ids, file["102"], field_of(decoded.schema, "2", "102")),
+        "partition": tuples.numbered(spec_ids, file["102"], field_of(schema_of(decoded.containers[0]), "2", "102")),
         "record_count": records,
         "size_bytes": _required(file["104"], "file_size_in_bytes", of),
         "snapshot_id": pc.coalesce(entry["1"], of.column("added_snapshot_id")),

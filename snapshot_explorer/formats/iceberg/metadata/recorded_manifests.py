@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.formats.iceberg.metadata.avro_files import DecodedRows, broken
+from snapshot_explorer.formats.avro.files import DecodedFiles
+from snapshot_explorer.formats.iceberg.metadata.avro_files import broken
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -21,7 +22,7 @@ _CONTENTS = {b"data": 0, b"deletes": 1}
 Counts = npt.NDArray[np.int64]
 
 
-def check_manifests(decoded: Sequence[DecodedRows], manifests: pa.Table, sizes: Sequence[int]) -> None:
+def check_manifests(decoded: Sequence[DecodedFiles], manifests: pa.Table, sizes: Sequence[int]) -> None:
     """Check the ids, the counts and the sizes of manifests against their lists.
 
     A size alone proves nothing: releases of Iceberg before 1.12 that copy a table to another path
@@ -46,12 +47,12 @@ def check_manifests(decoded: Sequence[DecodedRows], manifests: pa.Table, sizes: 
         writers = np.array([listed["added_snapshot_id"][position] or -1 for position in part.files], np.int64)
         is_own = (ids < 0) | (ids == writers[owners])
         counts = _counts(owners, status, records, is_own, len(part.files))
-        for index, (position, header) in enumerate(zip(part.files, part.headers, strict=True)):
+        for index, (position, container) in enumerate(zip(part.files, part.containers, strict=True)):
             recorded = {name: values[position] for name, values in listed.items()}
             path, has_size = recorded["path"], recorded["length"] in (None, sizes[position])
-            if has_size and not _REQUIRED & header.keys():
+            if has_size and not _REQUIRED & container.header.keys():
                 continue
-            _check_header(path, header, recorded)
+            _check_header(path, container.header, recorded)
             if counts["added"][index] and not counts["own added"][index] and recorded["added_snapshot_id"] is not None:
                 raise broken(
                     path,
@@ -72,7 +73,7 @@ _COUNTED = tuple(f"{word}_{unit}" for word in _WORDS.values() for unit in ("file
 _NEEDED = ("path", "length", "spec_id", "content", "added_snapshot_id", *_COUNTED)
 
 
-def _columns(part: DecodedRows) -> tuple[Counts, Counts, Counts]:
+def _columns(part: DecodedFiles) -> tuple[Counts, Counts, Counts]:
     """Return status, snapshot id and row count of each entry; -1 where null."""
     fields = dict(zip((field.name for field in part.rows.type), part.rows.flatten(), strict=True))
     file = dict(zip((field.name for field in fields["2"].type), fields["2"].flatten(), strict=True))

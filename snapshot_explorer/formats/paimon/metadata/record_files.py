@@ -10,23 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import orc_tail, parquet_pages
-from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import with_items
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.avro.columns import decode_rows
-from snapshot_explorer.formats.avro.container import (
-    MAGIC,
-    Atom,
-    Container,
-    Items,
-    Record,
-    Shape,
-    TruncatedError,
-    Union,
-    read_container,
-)
+from snapshot_explorer.formats.avro.container import MAGIC, Container, Shape, TruncatedError, read_container
+from snapshot_explorer.formats.avro.files import decode, in_order
 from snapshot_explorer.limits import DEFAULT, Limits
 
 _BATCH = 128 * 2**20
@@ -46,38 +35,26 @@ def rows(
     Source: paimon docs, "Manifest"; Avro specification.
     """
     shapes: dict[bytes, Shape] = {}
-    groups: dict[bytes, list[tuple[int, Container]]] = {}
-    tables: list[tuple[list[int], pa.Table]] = []
-    counts = [0] * len(files)
+    containers: dict[int, Container] = {}
+    tables: list[tuple[Sequence[int], pa.Table]] = []
+    counts = np.zeros(len(files), np.int64)
     for index, (path, content) in enumerate(files):
         if content[: len(MAGIC)] == MAGIC:
-            container = read_container(content, path, shapes, limits=limits)
-            groups.setdefault(container.schema_text, []).append((index, container))
-            counts[index] = container.rows
+            containers[index] = read_container(content, path, shapes, limits=limits)
+            counts[index] = containers[index].rows
         else:
             table = _columnar(content, path, schema, limits)
-            tables.append(([index], table))
+            tables.append(((index,), table))
             counts[index] = table.num_rows
-    for group in groups.values():
-        _check_fields(group[0][1].shape, pa.struct(list(schema)), group[0][1].path)
-        tables += [
-            ([index for index, _ in batch], _decoded([file for _, file in batch], schema))
-            for batch in pack(group, lambda item: sum(len(block) for _, block in item[1].blocks), target=_BATCH)
-        ]
-    return _ordered(tables, counts, schema), counts
-
-
-def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:
     target = pa.struct(list(schema))
-    blocks = [block for file in files for block in file.blocks]
-    try:
-        columns = decode_rows(blocks, files[0].shape, target)
-    except (TruncatedError, pa.ArrowException, OverflowError) as error:
-        if len(files) > 1:
-            # One of them is corrupt: decode each to find out which.
-            return pa.concat_tables([_decoded([file], schema) for file in files])
-        raise _broken(files[0].path, str(error)) from error
-    return _table(columns, schema, files[0].path)
+    tables += [
+        (part.files, _table(part.rows, schema, part.containers[0].path))
+        for part in decode(containers, lambda _: target, batch_bytes=_BATCH, broken=_broken)
+    ]
+    if not tables:
+        return schema.empty_table(), []
+    order = [index for indices, _ in tables for index in indices]
+    return in_order(pa.concat_tables([table for _, table in tables]), order, counts), counts.tolist()
 
 
 def _table(records: pa.StructArray, schema: pa.Schema, path: str) -> pa.Table:
@@ -93,53 +70,6 @@ def _broken(path: str, problem: str) -> CorruptTableError:
         f"{path} is not readable metadata: {problem}. It is cut short or damaged; "
         "compare it with a copy of the table, or choose another version."
     )
-
-
-def _ordered(tables: Sequence[tuple[list[int], pa.Table]], counts: Sequence[int], schema: pa.Schema) -> pa.Table:
-    if not tables:
-        return schema.empty_table()
-    if len(tables) == 1:
-        return tables[0][1]
-    together = pa.concat_tables([table for _, table in tables])
-    files = [index for indices, _ in tables for index in indices]
-    if files == sorted(files):
-        return together
-    begins = dict(zip(files, np.cumsum([0, *(counts[index] for index in files)]).tolist(), strict=False))
-    order = [np.arange(begins[index], begins[index] + counts[index]) for index in range(len(counts))]
-    return together.take(pa.array(np.concatenate(order)))
-
-
-def _check_fields(shape: Shape, target: pa.DataType, path: str, name: str = "") -> None:
-    match shape:
-        case Union(branches):
-            for branch in branches:
-                _check_fields(branch, target, path, name)
-        case Items(item, keyed=False) if pa.types.is_list(target):
-            _check_fields(item, target.value_type, path, name)
-        case Record(fields) if pa.types.is_struct(target):
-            _check_record(dict(fields), target, path, name)
-        case Atom(kind) if _holds(kind, target):
-            pass
-        case _:
-            expected = "record" if pa.types.is_struct(target) else target
-            raise _broken(path, f"its field {name or 'at the top'} is not of type {expected}")
-
-
-def _holds(avro_type: str, target: pa.DataType) -> bool:
-    """Return whether values of an Avro primitive type can be read as an Arrow type."""
-    if avro_type in ("int", "long"):
-        return bool(pa.types.is_integer(target) or pa.types.is_timestamp(target))
-    if avro_type in ("bytes", "string"):
-        return bool(pa.types.is_binary(target) or pa.types.is_string(target))
-    return avro_type == "null"
-
-
-def _check_record(fields: dict[str, Shape], target: pa.StructType, path: str, name: str) -> None:
-    for part in target:
-        if part.name in fields:
-            _check_fields(fields[part.name], part.type, path, f"{name}.{part.name}" if name else part.name)
-        elif not part.nullable:
-            raise _broken(path, f"it has no field {part.name}")
 
 
 def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
