@@ -10,7 +10,7 @@ from snapshot_explorer.errors import TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.hudi.expiry import cleaning
 from snapshot_explorer.formats.hudi.expiry.orphans import clean_up, named_files
-from snapshot_explorer.formats.hudi.expiry.readability import presence_of
+from snapshot_explorer.formats.hudi.expiry.presence import presence_of
 from snapshot_explorer.formats.hudi.frames.commits import commits_frame
 from snapshot_explorer.formats.hudi.frames.files import changes_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import INSPECTIONS, inspect_table

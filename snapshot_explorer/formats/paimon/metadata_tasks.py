@@ -21,7 +21,7 @@ from snapshot_explorer.formats.paimon.frames.files import files_frame
 from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, index_of, read_listed, state_lists
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
-from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
+from snapshot_explorer.formats.paimon.metadata.manifests import DELETE, identities
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
@@ -123,21 +123,3 @@ def _of_state(storage: Storage, schemas: Schemas, task: PaimonManifestsTask) -> 
         # A DELETE removes its file wherever it is listed.
         rank=removed.cast(pa.int64()),
     )
-
-
-def identities(entries: pa.Table) -> pa.Array:
-    """Return the identity of each entry's file as bytes.
-
-    Source: paimon FileEntry.Identifier.
-    """
-    extra = single_chunk(entries.column("extra_files"))
-    lists = pc.if_else(pc.is_null(extra), pa.scalar([], extra.type), extra)
-    lengths = pa.ListArray.from_arrays(lists.offsets, pc.binary_length(lists.values).cast(pa.string()))
-    parts = [single_chunk(entries.column(name)).cast(pa.string()) for name in ("bucket", "level", "file_name")]
-    parts.append(pc.binary_join(lengths, ","))
-    texts = [single_chunk(entries.column(name)) for name in ("partition", "embedded_index", "external_path")]
-    # Lengths come first, so that different identities never have equal bytes.
-    parts += [pc.fill_null(pc.binary_length(text).cast(pa.string()), "-") for text in texts]
-    joined = pc.binary_join(lists, ",")
-    values = [pc.fill_null(text.cast(pa.binary()), b"") for text in (*texts, joined)]
-    return pc.binary_join_element_wise(*(part.cast(pa.binary()) for part in parts), *values, b"/")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -235,7 +234,7 @@ def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
     names = single_chunk(entries.column("file_name"))
     # Usually few files are deleted. Only files of the same name can be identical.
     alike = np.flatnonzero(pc.is_in(names, names.filter(pa.array(deleted))).to_numpy(zero_copy_only=False))
-    keys = _identities(entries.select(list(IDENTITY)).take(pa.array(alike)))
+    keys = identities(entries.select(list(IDENTITY)).take(pa.array(alike))).dictionary_encode().indices.to_numpy()
     dead = keys[deleted[alike]]
     orphans = ~np.isin(dead, keys[~deleted[alike]])
     if orphans.any() and not is_partial:
@@ -250,33 +249,19 @@ def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
     return entries.filter(pa.array(alive))
 
 
-def _identities(entries: pa.Table) -> npt.NDArray[np.int64]:
-    """Return a code per entry, equal for entries of the same file."""
-    codes = np.zeros(len(entries), np.int64)
-    for name in IDENTITY:
-        column = entries.column(name)
-        more = _codes(column)
-        if more is None:
-            continue
-        # Renumbered after each column, so that the codes never overflow.
-        together = codes * (int(more.max()) + 1) + more
-        codes = np.unique(together, return_inverse=True)[1].astype(np.int64)
-    return codes
+def identities(entries: pa.Table) -> pa.Array:
+    """Return the identity of each entry's file as bytes.
 
-
-def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
-    """Return a code per value, equal for equal values; None if all values are equal."""
-    if len(column) == column.null_count:
-        return None
-    if pa.types.is_list(column.type):
-        if not pc.sum(pc.list_value_length(column)).as_py():
-            # A missing list of extra files equals an empty one.
-            return None
-        seen: dict[tuple[str, ...], int] = {}
-        lists = (tuple(value or ()) for value in column.to_pylist())
-        return np.array([seen.setdefault(value, len(seen)) for value in lists], np.int64)
-    encoded = single_chunk(column).dictionary_encode()
-    if len(encoded.dictionary) == 1 and not encoded.null_count:
-        return None
-    codes = pc.add(pc.fill_null(encoded.indices, -1), 1)
-    return np.asarray(codes.to_numpy(zero_copy_only=False), np.int64)
+    Source: paimon FileEntry.Identifier.
+    """
+    extra = single_chunk(entries.column("extra_files"))
+    lists = pc.if_else(pc.is_null(extra), pa.scalar([], extra.type), extra)
+    lengths = pa.ListArray.from_arrays(lists.offsets, pc.binary_length(lists.values).cast(pa.string()))
+    parts = [single_chunk(entries.column(name)).cast(pa.string()) for name in ("bucket", "level", "file_name")]
+    parts.append(pc.binary_join(lengths, ","))
+    texts = [single_chunk(entries.column(name)) for name in ("partition", "embedded_index", "external_path")]
+    # Lengths come first, so that different identities never have equal bytes.
+    parts += [pc.fill_null(pc.binary_length(text).cast(pa.string()), "-") for text in texts]
+    joined = pc.binary_join(lists, ",")
+    values = [pc.fill_null(text.cast(pa.binary()), b"") for text in (*texts, joined)]
+    return pc.binary_join_element_wise(*(part.cast(pa.binary()) for part in parts), *values, b"/")
