@@ -53,10 +53,10 @@ class Lanes:
         """Return lanes for some of the rows, in order: new lanes, or these lanes for all rows."""
         return self if len(where) == len(self.at) else Lanes(self.content, self.size, self.at[where])
 
-    def follow(self, where: Offsets, some: "Lanes") -> None:
+    def follow(self, where: Offsets, lanes: "Lanes") -> None:
         """Advance some of the rows to the positions of lanes from `some`."""
-        if some is not self:
-            self.at[where] = some.at
+        if lanes is not self:
+            self.at[where] = lanes.at
 
     def invalidate(self, where: npt.NDArray[np.bool_]) -> None:
         """Move the rows with impossible values past the end."""
@@ -168,9 +168,9 @@ def _union(branches: Sequence[Shape], lanes: Lanes, target: pa.DataType | None) 
     where = np.flatnonzero(valid)
     if not len(where):
         return Nothing(len(valid))
-    some = lanes.some(where)
-    column = read_column(branches[parts[0]], some, target)
-    lanes.follow(where, some)
+    present = lanes.some(where)
+    column = read_column(branches[parts[0]], present, target)
+    lanes.follow(where, present)
     return _spread(column, where, valid) if target is not None else Nothing(len(valid))
 
 
@@ -226,9 +226,9 @@ def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
             if step >= _MAX_STEPS and len(rows) < _MIN_ROWS:
                 lanes.at[rows] = lanes.size + 1
                 break
-            some = lanes.some(rows)
-            column = read_column(item, some, requested)
-            lanes.follow(rows, some)
+            part = lanes.some(rows)
+            column = read_column(item, part, requested)
+            lanes.follow(rows, part)
             if requested is not None:
                 steps.append((rows, sizes[rows] + step, column))
         sizes[going] += counts
@@ -266,17 +266,17 @@ def _passed(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.ND
 
 def _announced(lanes: Lanes, rows: Offsets) -> Offsets:
     """Read the number of items that follow in these rows; 0 where it is impossible."""
-    some = lanes.some(rows)
-    counts = some.varint()
+    part = lanes.some(rows)
+    counts = part.varint()
     sized = np.flatnonzero(counts < 0)
     if len(sized):
-        of_size = some.some(sized)
+        of_size = part.some(sized)
         of_size.varint()
-        some.follow(sized, of_size)
+        part.follow(sized, of_size)
         counts = np.abs(counts)
-    some.invalidate((counts < 0) | (counts > _MAX_ITEMS))
-    counts[some.at > lanes.size] = 0
-    lanes.follow(rows, some)
+    part.invalidate((counts < 0) | (counts > _MAX_ITEMS))
+    counts[part.at > lanes.size] = 0
+    lanes.follow(rows, part)
     return counts
 
 

@@ -115,7 +115,7 @@ def changes_of(actions: Actions, versions: Sequence[int], in_force: Sequence[tup
     return changes_frame(
         actions,
         versions,
-        partitions={kind: _partitions(some, in_force) for kind, some in files.items()},
+        partitions={kind: _partitions(files_of_kind, in_force) for kind, files_of_kind in files.items()},
         rows={kind: values.rows_of(files[kind]) for kind in ("remove", "add")},
     )
 
@@ -130,9 +130,9 @@ def statistics_of(
         in_force: The metadata in force from some versions on, ascending.
     """
     parts = []
-    for some, metadata in _by_metadata(adds, in_force):
-        frame = files_frame(some, partitions=partition_texts(some, metadata), rows=values.rows_of(some))
-        known = values.bounds_in(some, columns, schema, schema_of(metadata))
+    for files, metadata in _by_metadata(adds, in_force):
+        frame = files_frame(files, partitions=partition_texts(files, metadata), rows=values.rows_of(files))
+        known = values.bounds_in(files, columns, schema, schema_of(metadata))
         parts.append(with_bounds(frame.select(["path", "level", "deletion_vector"]), known))
     return pa.concat_tables(parts)
 
@@ -153,7 +153,7 @@ def state_tasks(storage: Storage, log: DeltaLog, version: int, prefetch: Prefetc
             )
             for part in range(parts)
         ]
-    tasks += [StateCommits(version=version, commits=some, metadata=metadata) for some in _pieces(segment.commits)]
+    tasks += [StateCommits(version=version, commits=commits, metadata=metadata) for commits in _pieces(segment.commits)]
     return tasks
 
 
@@ -194,9 +194,9 @@ def task_reader(storage: Storage) -> Reader:
 def _pieces(commits: Sequence[DeltaLogFile], size_bytes: int = _BYTES) -> list[tuple[DeltaLogFile, ...]]:
     left, pieces = commits, []
     while left:
-        some, _ = first_batch(left[:_COMMITS], size_bytes)
-        pieces.append(tuple(some))
-        left = left[len(some) :]
+        piece, _ = first_batch(left[:_COMMITS], size_bytes)
+        pieces.append(tuple(piece))
+        left = left[len(piece) :]
     return pieces
 
 
@@ -292,7 +292,7 @@ def _of_state(files: pa.Table, version: int, metadata: Metadata, change: str, in
 def _partitions(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> pa.Array:
     if not in_force:
         return pa.array([], frames.PARTITION)
-    return pa.concat_arrays([partition_texts(some, metadata) for some, metadata in _by_metadata(files, in_force)])
+    return pa.concat_arrays([partition_texts(part, metadata) for part, metadata in _by_metadata(files, in_force)])
 
 
 def _by_metadata(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> Iterator[tuple[pa.Table, Metadata]]:

@@ -195,11 +195,11 @@ class Delta(TableFormat):
         by_version: dict[int, TableSchema] = {}
         ascending = sorted(set(versions))
         for begin in range(0, len(ascending), _AT_ONCE):
-            some = ascending[begin : begin + _AT_ONCE]
-            in_force = self._metadata_of(some, self._log.actions(some, infos=False))
+            batch = ascending[begin : begin + _AT_ONCE]
+            in_force = self._metadata_of(batch, self._log.actions(batch, infos=False))
             starts = [version for version, _ in in_force]
             known = [table_schema(metadata) for _, metadata in in_force]
-            by_version |= {version: known[bisect_right(starts, version) - 1] for version in some}
+            by_version |= {version: known[bisect_right(starts, version) - 1] for version in batch}
         return [by_version[version] for version in versions]
 
     def changes_with_statistics(
@@ -208,10 +208,10 @@ class Delta(TableFormat):
         schema = schema_of(self._log.protocol_and_metadata(at)[1])
         changes, added, schemas = [], [], []
         for begin in range(0, max(1, len(versions)), _AT_ONCE):
-            some = versions[begin : begin + _AT_ONCE]
-            actions = self._log.actions(some, infos=False)
-            in_force = self._metadata_of(some, actions)
-            changes.append(metadata_tasks.changes_of(actions, some, in_force))
+            batch = versions[begin : begin + _AT_ONCE]
+            actions = self._log.actions(batch, infos=False)
+            in_force = self._metadata_of(batch, actions)
+            changes.append(metadata_tasks.changes_of(actions, batch, in_force))
             added.append(metadata_tasks.statistics_of(actions.adds, in_force, columns, schema))
             schemas += [(version, table_schema(metadata)) for version, metadata in in_force]
         return ChangesWithStatistics(
@@ -272,8 +272,8 @@ class Delta(TableFormat):
 
 
 def _no_table(storage: Storage, *, is_empty: bool) -> TableNotFoundError:
-    what = "is empty" if is_empty else "contains no commit and no complete checkpoint"
+    state = "is empty" if is_empty else "contains no commit and no complete checkpoint"
     return TableNotFoundError(
-        f"{storage.root} is not a Delta table: its folder {LOG} {what}. Check the path; if the table was copied, copy "
+        f"{storage.root} is not a Delta table: its folder {LOG} {state}. Check the path; if the table was copied, copy "
         "its log too."
     )

@@ -95,8 +95,8 @@ def _read(source: Source, history: IcebergHistory, task: MetadataTask) -> Iterat
 
 def _of_commits(source: Source, history: IcebergHistory, task: IcebergCommitsTask) -> pa.Table:
     snapshots = dict(task.snapshots)
-    some = replace(history, snapshots=snapshots)
-    changes = changes_frame(some, changed_files(source, list(snapshots.values()), deletes=False))
+    own_history = replace(history, snapshots=snapshots)
+    changes = changes_frame(own_history, changed_files(source, list(snapshots.values()), deletes=False))
     if not task.for_lifetimes:
         return of_changes(changes)
-    return of_changes(changes, {version: some.time_of(version) for version in snapshots})
+    return of_changes(changes, {version: own_history.time_of(version) for version in snapshots})

@@ -57,10 +57,10 @@ def state_tasks(storage: Storage, snapshot: PaimonSnapshot) -> list[MetadataTask
     own = len(listed) - lists.counts[0]
     tasks: list[MetadataTask] = []
     for indices in manifest_batches(listed.column("size_bytes")):
-        some = listed.slice(indices[0], len(indices))
-        ours = max(0, min(len(some), indices[-1] + 1 - (len(listed) - own)))
+        part = listed.slice(indices[0], len(indices))
+        ours = max(0, min(len(part), indices[-1] + 1 - (len(listed) - own)))
         tasks.append(
-            PaimonManifestsTask(version=snapshot.id, snapshot=snapshot, listed=some, list_path=lists.paths[0], own=ours)
+            PaimonManifestsTask(version=snapshot.id, snapshot=snapshot, listed=part, list_path=lists.paths[0], own=ours)
         )
     return tasks
 

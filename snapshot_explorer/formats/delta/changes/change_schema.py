@@ -76,11 +76,11 @@ def check_schemas(defined: Sequence[Definition], schema: DeltaSchema, reading: i
     check_names(schema)
     for item in defined:
         older = check_readable(item.protocol, item.metadata)
-        what = _incompatible_column(older.fields, schema.fields, is_mapped=schema.mode != "none")
-        if what is None and _partition_names(older) != _partition_names(schema):
-            what = "the partition columns are others"
-        if what is not None:
-            raise refusal(features.CHANGES_ACROSS_SCHEMAS, version=item.version, reading=reading, what=what)
+        problem = _incompatible_column(older.fields, schema.fields, is_mapped=schema.mode != "none")
+        if problem is None and _partition_names(older) != _partition_names(schema):
+            problem = "the partition columns are others"
+        if problem is not None:
+            raise refusal(features.CHANGES_ACROSS_SCHEMAS, version=item.version, reading=reading, what=problem)
 
 
 def check_names(schema: DeltaSchema) -> None:
@@ -107,9 +107,9 @@ def _incompatible_column(
             return f"the column {name} was dropped or renamed"
         if now.name.lower() != field.name.lower():
             return f"the column {name} was renamed to {now.name}"
-        what = _type_change(field.type, now.type, name, is_mapped=is_mapped)
-        if what is not None:
-            return what
+        problem = _type_change(field.type, now.type, name, is_mapped=is_mapped)
+        if problem is not None:
+            return problem
     return None
 
 
@@ -123,5 +123,5 @@ def _type_change(before: DeltaDataType, after: DeltaDataType, name: str, *, is_m
     if before.root == after.root and before.root in ("array", "map"):
         pairs = [(before.key, after.key), (before.element, after.element)]
         changes = (_type_change(old, new, name, is_mapped=is_mapped) for old, new in pairs if old and new)
-        return next((what for what in changes if what is not None), None)
+        return next((problem for problem in changes if problem is not None), None)
     return None if is_widening(before, after) else f"the type of the column {name} is another"

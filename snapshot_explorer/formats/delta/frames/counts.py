@@ -103,9 +103,9 @@ def counts_of(versions: Sequence[int], actions: Actions, known: DeltaLiveFiles |
 
 def _live(adds: pa.Table, touched: pa.Array) -> tuple[dict[str, Size], "_Sum"]:
     """Return the sizes of the live files that commits touch, and the total rows."""
-    some = adds.filter(pc.is_in(keys(adds), value_set=touched))
+    touched_adds = adds.filter(pc.is_in(keys(adds), value_set=touched))
     rows = _present_rows(adds)
-    return dict(_sized(some)), _Sum((pc.sum(rows).as_py() or 0, *repeat(None, rows.null_count)))
+    return dict(_sized(touched_adds)), _Sum((pc.sum(rows).as_py() or 0, *repeat(None, rows.null_count)))
 
 
 def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | None]:

@@ -88,7 +88,7 @@ class DeltaCommitReader:
             self._kept.append((commits, actions))
             # The columns of small commits take as much memory as those of large ones, and each update adds one.
             while len(self._kept) > _BATCHES_KEPT or (
-                sum(item.size_bytes or 0 for some, _ in self._kept for item in some) > BYTES_KEPT
+                sum(item.size_bytes or 0 for kept_commits, _ in self._kept for item in kept_commits) > BYTES_KEPT
             ):
                 self._kept.popleft()
 
@@ -97,9 +97,9 @@ class DeltaCommitReader:
             return None
         with self._lock:
             kept = tuple(self._kept)
-        for some, actions in kept:
-            start = bisect_left(some, commits[0].version, key=lambda commit: commit.version)
-            if list(some[start : start + len(commits)]) == list(commits):
+        for kept_commits, actions in kept:
+            start = bisect_left(kept_commits, commits[0].version, key=lambda commit: commit.version)
+            if list(kept_commits[start : start + len(commits)]) == list(commits):
                 return _between(actions, commits[0].version, commits[-1].version)
         return None
 
@@ -107,10 +107,10 @@ class DeltaCommitReader:
         """Yield version, path and bytes of commits, in their order; a request each, those of a batch concurrently."""
         left = commits
         while left:
-            some, left = first_batch(left, BYTES_AT_ONCE)
-            early = {item: content for item in some if (content := self._early.pop(item, None)) is not None}
-            rest = self._storage.read_each([item.path for item in some if item not in early])
-            for commit in some:
+            batch, left = first_batch(left, BYTES_AT_ONCE)
+            early = {item: content for item in batch if (content := self._early.pop(item, None)) is not None}
+            rest = self._storage.read_each([item.path for item in batch if item not in early])
+            for commit in batch:
                 content = early[commit] if commit in early else next(rest)
                 yield commit.version, commit.path, content
                 check_size(commit.path, commit.size_bytes, content)

@@ -96,8 +96,8 @@ def contradictions(values: Checksum, protocol: Protocol, metadata: Metadata, add
         pairs.append(("number of files", values.files, adds.num_rows))
         pairs.append(("bytes of files", values.size_bytes, pc.sum(adds.column("size_bytes")).as_py() or 0))
     return [
-        f"{values.path} contradicts the log: its {what} is {stated}, that of the log {actual}. The log is used."
-        for what, stated, actual in pairs
+        f"{values.path} contradicts the log: its {name} is {stated}, that of the log {actual}. The log is used."
+        for name, stated, actual in pairs
         if stated is not None and stated != actual
     ]
 

@@ -365,8 +365,8 @@ class DeltaLog:
         """Return the replayed state after more commits. Batches keep memory in proportion to the live files."""
         left = commits
         while left:
-            some, left = first_batch(left, max(REPLAYED_BYTES, 2 * replay_state.adds.nbytes))
-            replay_state = followed_by(replay_state, self._commits.actions_to_keep(some), open_ended=open_ended)
+            batch, left = first_batch(left, max(REPLAYED_BYTES, 2 * replay_state.adds.nbytes))
+            replay_state = followed_by(replay_state, self._commits.actions_to_keep(batch), open_ended=open_ended)
         return replay_state
 
     def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:

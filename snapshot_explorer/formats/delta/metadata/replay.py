@@ -60,8 +60,8 @@ def followed_by(before: ReplayState, actions: Actions, *, open_ended: bool = Fal
     """
     adds, removed = _files_after(before, actions, open_ended=open_ended)
     transactions = dict(before.transactions)
-    for _, some in sorted(actions.transactions.items()):
-        transactions |= {item.app_id: item for item in some}
+    for _, committed in sorted(actions.transactions.items()):
+        transactions |= {item.app_id: item for item in committed}
     domains = dict(before.domains)
     for _, changed in sorted(actions.domains.items()):
         domains |= {item.domain: item for item in changed}
@@ -230,11 +230,11 @@ def _newest(by_version: Mapping[int, T], before: T | None) -> T | None:
 
 def joined_adds(tables: Sequence[pa.Table]) -> pa.Table:
     """Return ADDS as one table; columns that only some have, or have with other fields, are null in the others."""
-    some = [table for table in tables if table.num_rows] or tables[:1]
-    if len(some) < 2:  # noqa: PLR2004 - nothing to join
-        return some[0] if some else empty_table(ADDS)
+    filled = [table for table in tables if table.num_rows] or tables[:1]
+    if len(filled) < 2:  # noqa: PLR2004 - nothing to join
+        return filled[0] if filled else empty_table(ADDS)
     try:
-        return pa.concat_tables(some, promote_options="permissive")
+        return pa.concat_tables(filled, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         # Statistics as structs with incompatible types: unknown values are safe.
-        return pa.concat_tables([table.select(ADDS.names) for table in some])
+        return pa.concat_tables([table.select(ADDS.names) for table in filled])

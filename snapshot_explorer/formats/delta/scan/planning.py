@@ -153,17 +153,17 @@ def file_splits(
         for is_raw in (True, False):
             alike = [index for index in group if (is_plain and members[index].vector is None) is is_raw]
             for indices in pack(alike, costs.__getitem__, target=_TARGET_BYTES):
-                some = tuple(members[index] for index in indices)
+                packed = tuple(members[index] for index in indices)
                 yield Split(
-                    files=tuple(file.path for file in some),
+                    files=tuple(file.path for file in packed),
                     raw=is_raw,
                     partition=partitions.texts[number],
                     bucket=None,
-                    rows=_sum([file.rows for file in some]),
-                    size_bytes=sum(file.size_bytes or 0 for file in some),
-                    counted=_sum([_counted(file) for file in some]),
+                    rows=_sum([file.rows for file in packed]),
+                    size_bytes=sum(file.size_bytes or 0 for file in packed),
+                    counted=_sum([_counted(file) for file in packed]),
                     detail=DeltaPlan(
-                        files=some,
+                        files=packed,
                         schema=schema,
                         partition_values=values,
                         row_tracking=tracking,

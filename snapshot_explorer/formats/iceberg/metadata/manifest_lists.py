@@ -124,14 +124,14 @@ def _check_owner(path: str, header: Mapping[str, bytes], snapshot: IcebergSnapsh
     Source: `ManifestLists.write`; iceberg-rust, pyiceberg and Impala leave it out in some releases.
     """
     pairs = (("snapshot-id", "the id", snapshot.id), ("sequence-number", "the number", snapshot.sequence_number))
-    for key, what, expected in pairs:
+    for key, noun, expected in pairs:
         text = header.get(key, b"").strip()
         if not text.isdigit() or (key == "sequence-number" and not expected):
             continue
         stored = int(text)
         if stored != expected and float(stored) != float(expected):
             raise broken(
-                path, f"its {key} is {stored}, but {what} of the snapshot that names it is {expected}: it is another's"
+                path, f"its {key} is {stored}, but {noun} of the snapshot that names it is {expected}: it is another's"
             )
 
 

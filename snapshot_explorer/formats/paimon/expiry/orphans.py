@@ -129,8 +129,8 @@ class _Names:
     def _add_manifests(self, manifests: Mapping[str, pa.Table], snapshot: PaimonSnapshot) -> None:
         names = list(manifests)
         for begin in range(0, len(names), _AT_ONCE):
-            some = names[begin : begin + _AT_ONCE]
-            for name, content in zip(some, self._read(some, snapshot), strict=True):
+            batch = names[begin : begin + _AT_ONCE]
+            for name, content in zip(batch, self._read(batch, snapshot), strict=True):
                 # Expiry deletes the manifests of changelogs and of deltas that only expired snapshots need.
                 if content is None:
                     if snapshot.file_kind == "snapshot":
@@ -168,8 +168,8 @@ class _Names:
             self._lacks("A manifest could not be read", error)
             return [b""] * len(names)
 
-    def _lacks(self, what: str, error: SnapshotExplorerError) -> None:
-        self.unread.append(f"{what}: {str(error).rstrip('.')}.")
+    def _lacks(self, problem: str, error: SnapshotExplorerError) -> None:
+        self.unread.append(f"{problem}: {str(error).rstrip('.')}.")
 
 
 def clean_up(files: pa.Table, now: datetime, *, partitions: int, name: str) -> CleanUp:

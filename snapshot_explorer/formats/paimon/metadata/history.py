@@ -250,8 +250,8 @@ class PaimonHistory:
         """Raise where a listing without snapshots contradicts an earlier one or the hint, whose content was read."""
         folder = self._layout.folder("snapshot")
         if self._newest is not None:
-            what = f"its folder {folder}"
-            raise _ShortfallError(missing_table_error(self._storage.root, what, self._newest.id, self._seen_at))
+            missing = f"its folder {folder}"
+            raise _ShortfallError(missing_table_error(self._storage.root, missing, self._newest.id, self._seen_at))
         path = self._layout.hint("snapshot", "LATEST")
         # An unreadable hint still counts as a hint: a faulty storage may return more than one wrong answer.
         hint = hint if content is None else parse_hint(content)

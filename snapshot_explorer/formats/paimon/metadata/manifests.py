@@ -132,7 +132,7 @@ def read_entries(
     stored = _stored(schema, _ENTRY_PATHS)
     # Decoded entries take many times the space of the files, so only some files are decoded at a time.
     parts = [
-        _entries(some, schema, stored, limits) for some in pack(files, lambda file: len(file[1]), target=_PART_BYTES)
+        _entries(batch, schema, stored, limits) for batch in pack(files, lambda file: len(file[1]), target=_PART_BYTES)
     ]
     if not parts:
         return schema.empty_table(), []
@@ -183,10 +183,10 @@ def _flat_ranges(table: pa.Table, ranges: pa.Array, counts: Sequence[int]) -> tu
     return flat, np.diff(ends[bounds]).tolist()
 
 
-def _check_version(raw: pa.Table, what: str, newest: int) -> None:
+def _check_version(raw: pa.Table, file_type: str, newest: int) -> None:
     versions = [version for version in pc.unique(raw.column("_VERSION")).to_pylist() if version != newest]
     if versions:
-        raise refusal(features.OTHER_MANIFEST_FORMATS, what=what, version=versions[0], newest=newest)
+        raise refusal(features.OTHER_MANIFEST_FORMATS, what=file_type, version=versions[0], newest=newest)
 
 
 def _picked(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: Sequence[tuple[str, bytes]]) -> pa.Table:

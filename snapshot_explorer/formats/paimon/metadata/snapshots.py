@@ -93,9 +93,9 @@ def parse_snapshot(
     try:
         return _parsed(json_text.document(content, path, limits), content, path, file_kind)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        what = "cut short or damaged" if isinstance(error, orjson.JSONDecodeError) else "damaged"
+        problem = "cut short or damaged" if isinstance(error, orjson.JSONDecodeError) else "damaged"
         raise CorruptTableError(
-            f"{path} is not a readable Paimon {file_kind} ({_reason(error)}): it is {what}. "
+            f"{path} is not a readable Paimon {file_kind} ({_reason(error)}): it is {problem}. "
             "Choose another version; if a writer is at work, try again."
         ) from error
 

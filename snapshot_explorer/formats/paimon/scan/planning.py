@@ -389,22 +389,22 @@ def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterato
         other = next((file for file in row_group.everything if file.vector and file is not anchor), None)
         if other is not None:
             raise refusal(features.EVOLUTION_WITH_VECTORS, version=table.version, file=other.path)
-    for some in pack(
+    for packed in pack(
         spread,
         lambda row_group: sum(max(file.size_bytes, _OPEN_BYTES) for file in row_group.everything),
         target=_TARGET_BYTES,
     ):
-        yield _split(group, [file for item in some for file in item.everything], table, None, some)
+        yield _split(group, [file for item in packed for file in item.everything], table, None, packed)
 
 
 def _split(
     group: _Group,
-    some: Sequence[PaimonDataFile],
+    members: Sequence[PaimonDataFile],
     table: _Table,
     rules: Rules | None,
     groups: Sequence[ColumnGroup] = (),
 ) -> Split:
-    files = tuple(some)
+    files = tuple(members)
     return Split(
         files=tuple(file.path for file in files),
         raw=False,

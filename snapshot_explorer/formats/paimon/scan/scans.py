@@ -314,10 +314,10 @@ def _recorded_bounds(
     names = {field.id: field.name for field in schema.fields}
     result = []
     for number, written in file_schemas(schemas, entries).items():
-        some = entries.filter(pc.equal(entries.column("schema_id"), number))
-        known = [bounds(some, written.fields, {number: written})]
+        part = entries.filter(pc.equal(entries.column("schema_id"), number))
+        known = [bounds(part, written.fields, {number: written})]
         if written.trimmed_primary_keys:
-            known += [key_bounds(some, written, {number: written}), whole_keys(some, written)]
+            known += [key_bounds(part, written, {number: written}), whole_keys(part, written)]
         # In the types that were written: bounds of types that have changed since are recorded too.
         new_names = {field.name: names[field.id] for field in written.fields if field.id in names}
         result += [renamed(item, new_names) for item in known]
@@ -389,5 +389,5 @@ def _equal_indexes(first: pa.Table, last: pa.Table) -> tuple[Mask, Mask]:
         return np.ones(len(first), np.bool_), np.ones(len(last), np.bool_)
     rows = [[tuple(row.values()) for row in table.to_pylist()] for table in (first, last)]
     both = set(rows[0]) & set(rows[1])
-    masks = [np.fromiter((row in both for row in some), np.bool_, len(some)) for some in rows]
+    masks = [np.fromiter((row in both for row in keys), np.bool_, len(keys)) for keys in rows]
     return masks[0], masks[1]
