@@ -1,6 +1,6 @@
 """Reads the rows of a split: opens files, converts their columns to the read schema and merges keys."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -62,14 +62,14 @@ def read(
         raise InvalidArgumentError("The split is not from a Paimon table. Pass a split returned by plan().")
     fields = _fields(plan, columns)
     blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields if field.type.root == BLOB))
-    deleted_positions = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
+    reader = _SplitReader(storage, plan)
     if plan.merge is not None:
-        yield from _merged(storage, plan, plan.merge, fields, deleted_positions)
+        yield from reader.merged(plan.merge, fields)
     elif plan.groups:
         for group in plan.groups:
-            yield from _grouped(storage, plan, group, fields, deleted_positions)
+            yield from reader.grouped(group, fields)
     else:
-        yield from _streamed(storage, plan, plan.files, fields, deleted_positions, only=predicate)
+        yield from reader.streamed(fields, predicate)
 
 
 def read_only(storage: Storage, plan: PaimonPlan, columns: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
@@ -81,7 +81,7 @@ def read_only(storage: Storage, plan: PaimonPlan, columns: Sequence[str], keep: 
     others = np.ones(file.rows, bool)
     others[keep] = False
     deleted_positions = {file.path: np.flatnonzero(others).astype(np.int64)}
-    yield from _streamed(storage, plan, [file], _fields(plan, columns), deleted_positions, only=keep)
+    yield from _SplitReader(storage, plan, deleted_positions).streamed(_fields(plan, columns), keep)
 
 
 def _fields(plan: PaimonPlan, columns: Sequence[str]) -> list[PaimonField]:
@@ -148,181 +148,9 @@ class _Sources:
     """Whether the columns to read are the requested ones, in order, with the same values."""
 
 
-def _streamed(
-    storage: Storage,
-    plan: PaimonPlan,
-    files: Iterable[PaimonDataFile],
-    fields: Sequence[PaimonField],
-    deleted_positions: Mapping[str, Positions],
-    *,
-    only: Positions | Predicate | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of files that need no merge, without retract rows, which the writer may not have counted."""
-    keyed = bool(plan.schema.primary_keys)
-    target = _Target(plan, fields)
-    with_kinds = _Target(plan, fields, (_KIND,)) if keyed else target
-    for file in files:
-        if not keyed or file.deleted_rows == 0:
-            for batch, _ in _live_rows(storage, file, target, deleted_positions, only=only):
-                yield batch
-            continue
-        for batch, kinds in _live_rows(storage, file, with_kinds, deleted_positions, only=only):
-            yield masked(batch, pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8()))))
-
-
-def _live_rows(
-    storage: Storage,
-    file: PaimonDataFile,
-    target: _Target,
-    deleted_positions: Mapping[str, Positions],
-    *,
-    only: Positions | Predicate | None = None,
-) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield the rows of a file that no deletion vector removes: columns of the read schema, and system columns."""
-    rows = _evolved(storage, file, target, only=only)
-    if file.path in deleted_positions:
-        return without(rows, deleted_positions[file.path])
-    return ((batch, own) for _, batch, own in rows)
-
-
-def _grouped(
-    storage: Storage,
-    plan: PaimonPlan,
-    group: ColumnGroup,
-    fields: Sequence[PaimonField],
-    deleted_positions: Mapping[str, Positions],
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of files that contain columns of the same rows, without those that their vector deletes."""
-    streams: list[Iterator[pa.RecordBatch]] = [
-        (batch for _, batch, _ in _evolved(storage, file, _Target(plan, own_fields)))
-        for file, own_fields in column_groups.sources(
-            group, [field for field in fields if not _is_of_blob(field, plan)], plan.file_schemas
-        )
-    ]
-    streams += [_blobs(storage, plan, group, field) for field in fields if _is_of_blob(field, plan)]
-    firsts = storage.together(*(partial(next, stream, None) for stream in streams))
-    streams = [
-        stream if first is None else chain((first,), stream) for first, stream in zip(firsts, streams, strict=True)
-    ]
-    schema, gone = _schema(fields), deleted_positions.get(group.anchor.path, NOTHING)
-    start = 0
-    for parts in column_groups.side_by_side(streams):
-        columns = {name: part.column(name) for part in parts for name in part.schema.names}
-        batch = _batch([columns[field.name] for field in fields], schema, parts[0].num_rows)
-        yield masked(batch, kept(gone, start, batch.num_rows)) if len(gone) else batch
-        start += batch.num_rows
-
-
-def _blobs(storage: Storage, plan: PaimonPlan, group: ColumnGroup, field: PaimonField) -> Iterator[pa.RecordBatch]:
-    values = blobs.column(
-        storage,
-        [file for file in group.blobs if column_groups.holds(file, field, plan.file_schemas)],
-        first_row_id=group.first_row_id,
-        rows=group.rows,
-        dtype=arrow_type(field.type),
-        described=field.type.root != BLOB,
-    )
-    yield from blobs.batches(values, field.name, _BATCH_ROWS)
-
-
 def _is_of_blob(field: PaimonField, plan: PaimonPlan) -> bool:
     """Return whether a column contains blobs or their descriptors, which have the id of the blob column."""
     return any(column.id == field.id and column.type.root == BLOB for column in plan.schema.fields)
-
-
-def _evolved(
-    storage: Storage, file: PaimonDataFile, target: _Target, *, only: Positions | Predicate | None = None
-) -> Iterator[tuple[int, pa.RecordBatch, pa.RecordBatch]]:
-    """Yield the rows of a file: the position of the first one, columns of the read schema, and system columns."""
-    plan, sources = target.plan, target.sources(file)
-    if target.stored and not sources.mapping.sources:
-        # The requested columns were added later, if the file has the columns of its schema.
-        data_files.check_schema(storage, file, plan.file_schemas[file.schema_id].fields)
-    chosen = None
-    if only is not None:
-        chosen = data_files.RowGroupSelection(
-            keep=only if isinstance(only, np.ndarray) else None,
-            predicate=None if isinstance(only, np.ndarray) else only,
-            names=sources.unchanged,
-        )
-    numbered_batches = data_files.batches(storage, file, sources.columns, legacy_zones=plan.legacy_zones, chosen=chosen)
-    for start, batch in numbered_batches:
-        requested = batch if sources.are_requested else _requested(batch, file, target, start)
-        yield start, requested, batch.select(target.system)
-
-
-def _requested(batch: pa.RecordBatch, file: PaimonDataFile, target: _Target, start: int) -> pa.RecordBatch:
-    sources = target.sources(file)
-    stored = iter((batch if sources.is_exact else evolution.evolve(batch, sources.mapping, file.path)).columns)
-    arrays = [
-        metadata_columns.values(field, batch, file, start)
-        if field.name in target.hidden
-        else pa.repeat(target.constants[field.name], batch.num_rows)
-        if field.name in target.constants
-        else next(stored)
-        for field in target.fields
-    ]
-    return _batch(arrays, target.schema, batch.num_rows)
-
-
-def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
-    if len(schema):
-        return pa.RecordBatch.from_arrays(list(arrays), schema=schema)
-    return bare(rows)
-
-
-def _merged(
-    storage: Storage,
-    plan: PaimonPlan,
-    rules: Rules,
-    fields: Sequence[PaimonField],
-    deleted_positions: Mapping[str, Positions],
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a section after merging, in the order of its files.
-
-    Sequence numbers are read only if those of the files do not determine the newest row of each key.
-    """
-    names = [field.name for field in fields] or list(rules.keys[:1])  # counts rows without columns
-    by_files = takes_newest(rules) and _have_ages(plan.files)
-    system = (_KIND,) if by_files else (_SEQUENCE, _KIND)
-    rows = _read_rows(storage, plan, columns_needed(rules, names), system, deleted_positions)
-    if rows is None:
-        return
-    merged = merge_by_files(rows.table, names, rules, kinds=rows.kinds, files=rows.files) if by_files else None
-    if merged is None:
-        ordered = _read_rows(storage, plan, (), [_SEQUENCE], deleted_positions) if by_files else None
-        sequence = (ordered or rows).sequence
-        with _naming_files(plan):
-            merged = merge(rows.table, names, rules, sequence=sequence, kinds=rows.kinds, levels=rows.levels)
-    if not fields:
-        yield _batch((), pa.schema([]), merged.num_rows)
-        return
-    yield from merged.to_batches(max_chunksize=_BATCH_ROWS)
-
-
-def _have_ages(files: Sequence[PaimonDataFile]) -> bool:
-    """Return whether each file seems to be older or newer than the others, except those of its level above 0."""
-    by_age = sorted(files, key=lambda file: file.max_sequence)
-    return all(
-        older.max_sequence < newer.min_sequence or older.level == newer.level > 0 for older, newer in pairwise(by_age)
-    )
-
-
-def last_events(
-    storage: Storage, plan: PaimonPlan, rules: Rules, names: Sequence[str]
-) -> tuple[MergedRows | None, npt.NDArray[np.int64]]:
-    """Return the last row per key, deleted keys included, and the sequence number of each; None without rows.
-
-    All rows are in memory at once.
-    """
-    deleted_positions = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
-    rows = _read_rows(storage, plan, columns_needed(rules, names), (_SEQUENCE, _KIND), deleted_positions)
-    if rows is None:
-        return None, np.zeros(0, np.int64)
-    sequence = rows.sequence
-    with _naming_files(plan):
-        merged = merge_all(rows.table, names, rules, sequence=sequence, kinds=rows.kinds, levels=rows.levels)
-    return merged, sequence[merged.input_rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,41 +175,191 @@ class _Rows:
         return np.repeat(self.file_levels, self.files.rows)
 
 
-def _read_rows(
-    storage: Storage,
-    plan: PaimonPlan,
-    columns: Sequence[str],
-    system: Sequence[PaimonField],
-    deleted_positions: Mapping[str, Positions],
-) -> _Rows | None:
-    """Return all rows of the files except those in deletion vectors; None if there are none."""
-    target = _Target(plan, [plan.schema.field(name) for name in columns], system)
-    rows: list[pa.RecordBatch] = []
-    own_rows: list[pa.RecordBatch] = []
-    counts = np.zeros(len(plan.files), np.int64)
+class _SplitReader:
+    """Reads the files of a plan without the rows that deletion vectors remove."""
 
-    def read_file(file: PaimonDataFile) -> list[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        return list(_live_rows(storage, file, target, deleted_positions))
+    def __init__(
+        self, storage: Storage, plan: PaimonPlan, deleted_positions: Mapping[str, Positions] | None = None
+    ) -> None:
+        """Read the deletion vectors of the files, unless the deleted positions are known."""
+        self.storage = storage
+        self.plan = plan
+        if deleted_positions is None:
+            vectors = ((file.path, file.vector, file.rows) for file in self.plan.files if file.vector)
+            deleted_positions = deleted(storage, vectors)
+        self.deleted_positions = deleted_positions
 
-    rows_by_file = storage.together(*(partial(read_file, file) for file in plan.files))
-    for number, (file, batches) in enumerate(zip(plan.files, rows_by_file, strict=True)):
-        for batch, own in batches:
-            _check_system(own, file)
-            rows.append(batch)
-            own_rows.append(own)
-            counts[number] += batch.num_rows
-    if not rows:
-        return None
-    return _Rows(
-        table=pa.Table.from_batches(rows),
-        system=pa.Table.from_batches(own_rows),
-        files=FileSequences(
-            rows=counts,
-            lowest=np.array([file.min_sequence for file in plan.files], np.int64),
-            highest=np.array([file.max_sequence for file in plan.files], np.int64),
-        ),
-        file_levels=np.array([file.level for file in plan.files], np.int32),
+    def streamed(self, fields: Sequence[PaimonField], only: Positions | Predicate | None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of files that need no merge, without retract rows, which the writer may not have counted."""
+        keyed = bool(self.plan.schema.primary_keys)
+        target = _Target(self.plan, fields)
+        with_kinds = _Target(self.plan, fields, (_KIND,)) if keyed else target
+        for file in self.plan.files:
+            if not keyed or file.deleted_rows == 0:
+                for batch, _ in self.live_rows(file, target, only):
+                    yield batch
+                continue
+            for batch, kinds in self.live_rows(file, with_kinds, only):
+                yield masked(batch, pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8()))))
+
+    def live_rows(
+        self, file: PaimonDataFile, target: _Target, only: Positions | Predicate | None = None
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """Yield the rows of a file that no deletion vector removes: columns of the read schema, and system columns."""
+        rows = self._evolved(file, target, only)
+        if file.path in self.deleted_positions:
+            return without(rows, self.deleted_positions[file.path])
+        return ((batch, own) for _, batch, own in rows)
+
+    def grouped(self, group: ColumnGroup, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of files that contain columns of the same rows, without those that their vector deletes."""
+        streams: list[Iterator[pa.RecordBatch]] = [
+            (batch for _, batch, _ in self._evolved(file, _Target(self.plan, own_fields)))
+            for file, own_fields in column_groups.sources(
+                group, [field for field in fields if not _is_of_blob(field, self.plan)], self.plan.file_schemas
+            )
+        ]
+        streams += [self._blobs(group, field) for field in fields if _is_of_blob(field, self.plan)]
+        firsts = self.storage.together(*(partial(next, stream, None) for stream in streams))
+        streams = [
+            stream if first is None else chain((first,), stream) for first, stream in zip(firsts, streams, strict=True)
+        ]
+        schema, gone = _schema(fields), self.deleted_positions.get(group.anchor.path, NOTHING)
+        start = 0
+        for parts in column_groups.side_by_side(streams):
+            columns = {name: part.column(name) for part in parts for name in part.schema.names}
+            batch = _batch([columns[field.name] for field in fields], schema, parts[0].num_rows)
+            yield masked(batch, kept(gone, start, batch.num_rows)) if len(gone) else batch
+            start += batch.num_rows
+
+    def _blobs(self, group: ColumnGroup, field: PaimonField) -> Iterator[pa.RecordBatch]:
+        values = blobs.column(
+            self.storage,
+            [file for file in group.blobs if column_groups.holds(file, field, self.plan.file_schemas)],
+            first_row_id=group.first_row_id,
+            rows=group.rows,
+            dtype=arrow_type(field.type),
+            described=field.type.root != BLOB,
+        )
+        yield from blobs.batches(values, field.name, _BATCH_ROWS)
+
+    def _evolved(
+        self, file: PaimonDataFile, target: _Target, only: Positions | Predicate | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch, pa.RecordBatch]]:
+        """Yield the rows of a file: the position of the first one, columns of the read schema, and system columns."""
+        sources = target.sources(file)
+        if target.stored and not sources.mapping.sources:
+            # The requested columns were added later, if the file has the columns of its schema.
+            data_files.check_schema(self.storage, file, self.plan.file_schemas[file.schema_id].fields)
+        chosen = None
+        if only is not None:
+            chosen = data_files.RowGroupSelection(
+                keep=only if isinstance(only, np.ndarray) else None,
+                predicate=None if isinstance(only, np.ndarray) else only,
+                names=sources.unchanged,
+            )
+        numbered_batches = data_files.batches(
+            self.storage, file, sources.columns, legacy_zones=self.plan.legacy_zones, chosen=chosen
+        )
+        for start, batch in numbered_batches:
+            requested = batch if sources.are_requested else _requested(batch, file, target, start)
+            yield start, requested, batch.select(target.system)
+
+    def merged(self, rules: Rules, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a section after merging, in the order of its files.
+
+        Sequence numbers are read only if those of the files do not determine the newest row of each key.
+        """
+        names = [field.name for field in fields] or list(rules.keys[:1])  # counts rows without columns
+        by_files = takes_newest(rules) and _have_ages(self.plan.files)
+        system = (_KIND,) if by_files else (_SEQUENCE, _KIND)
+        rows = self.read_rows(columns_needed(rules, names), system)
+        if rows is None:
+            return
+        merged = merge_by_files(rows.table, names, rules, kinds=rows.kinds, files=rows.files) if by_files else None
+        if merged is None:
+            ordered = self.read_rows((), [_SEQUENCE]) if by_files else None
+            sequence = (ordered or rows).sequence
+            with _naming_files(self.plan):
+                merged = merge(rows.table, names, rules, sequence=sequence, kinds=rows.kinds, levels=rows.levels)
+        if not fields:
+            yield _batch((), pa.schema([]), merged.num_rows)
+            return
+        yield from merged.to_batches(max_chunksize=_BATCH_ROWS)
+
+    def read_rows(self, columns: Sequence[str], system: Sequence[PaimonField]) -> _Rows | None:
+        """Return all rows of the files except those in deletion vectors; None if there are none."""
+        target = _Target(self.plan, [self.plan.schema.field(name) for name in columns], system)
+        rows: list[pa.RecordBatch] = []
+        own_rows: list[pa.RecordBatch] = []
+        counts = np.zeros(len(self.plan.files), np.int64)
+
+        def read_file(file: PaimonDataFile) -> list[tuple[pa.RecordBatch, pa.RecordBatch]]:
+            return list(self.live_rows(file, target))
+
+        rows_by_file = self.storage.together(*(partial(read_file, file) for file in self.plan.files))
+        for number, (file, batches) in enumerate(zip(self.plan.files, rows_by_file, strict=True)):
+            for batch, own in batches:
+                _check_system(own, file)
+                rows.append(batch)
+                own_rows.append(own)
+                counts[number] += batch.num_rows
+        if not rows:
+            return None
+        return _Rows(
+            table=pa.Table.from_batches(rows),
+            system=pa.Table.from_batches(own_rows),
+            files=FileSequences(
+                rows=counts,
+                lowest=np.array([file.min_sequence for file in self.plan.files], np.int64),
+                highest=np.array([file.max_sequence for file in self.plan.files], np.int64),
+            ),
+            file_levels=np.array([file.level for file in self.plan.files], np.int32),
+        )
+
+
+def _requested(batch: pa.RecordBatch, file: PaimonDataFile, target: _Target, start: int) -> pa.RecordBatch:
+    sources = target.sources(file)
+    stored = iter((batch if sources.is_exact else evolution.evolve(batch, sources.mapping, file.path)).columns)
+    arrays = [
+        metadata_columns.values(field, batch, file, start)
+        if field.name in target.hidden
+        else pa.repeat(target.constants[field.name], batch.num_rows)
+        if field.name in target.constants
+        else next(stored)
+        for field in target.fields
+    ]
+    return _batch(arrays, target.schema, batch.num_rows)
+
+
+def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    if len(schema):
+        return pa.RecordBatch.from_arrays(list(arrays), schema=schema)
+    return bare(rows)
+
+
+def _have_ages(files: Sequence[PaimonDataFile]) -> bool:
+    """Return whether each file seems to be older or newer than the others, except those of its level above 0."""
+    by_age = sorted(files, key=lambda file: file.max_sequence)
+    return all(
+        older.max_sequence < newer.min_sequence or older.level == newer.level > 0 for older, newer in pairwise(by_age)
     )
+
+
+def last_events(
+    storage: Storage, plan: PaimonPlan, rules: Rules, names: Sequence[str]
+) -> tuple[MergedRows | None, npt.NDArray[np.int64]]:
+    """Return the last row per key, deleted keys included, and the sequence number of each; None without rows.
+
+    All rows are in memory at once.
+    """
+    rows = _SplitReader(storage, plan).read_rows(columns_needed(rules, names), (_SEQUENCE, _KIND))
+    if rows is None:
+        return None, np.zeros(0, np.int64)
+    sequence = rows.sequence
+    with _naming_files(plan):
+        merged = merge_all(rows.table, names, rules, sequence=sequence, kinds=rows.kinds, levels=rows.levels)
+    return merged, sequence[merged.input_rows]
 
 
 @contextmanager
@@ -426,8 +404,9 @@ def unmerged(
     fields = [plan.schema.field(name) for name in columns]
     keyed = bool(plan.schema.primary_keys)
     deleted_positions = deleted(storage, ((file.path, file.vector, file.rows),)) if file.vector else {}
+    reader = _SplitReader(storage, plan, deleted_positions)
     target = _Target(plan, fields, (_SEQUENCE, _KIND) if keyed else ())
-    for batch, own in _live_rows(storage, file, target, deleted_positions):
+    for batch, own in reader.live_rows(file, target):
         if keyed:
             _check_system(own, file)
         yield batch, own if keyed else None
