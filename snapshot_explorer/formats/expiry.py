@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import zip_longest
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -209,35 +208,17 @@ def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = No
     return CheckedFiles(gone=_texts(gone), resized=_texts(resized), unknown=_texts(unknown))
 
 
-def presence_from(
-    checked: CheckedFiles,
-    files: Sequence[pa.Array],
-    *,
-    without: Mapping[int, str] = MappingProxyType({}),
-    through: Mapping[int, str] = MappingProxyType({}),
-    lacking: Mapping[int, str] = MappingProxyType({}),
-    unchecked: Mapping[int, str] = MappingProxyType({}),
-) -> Presence:
+def presence_from(checked: CheckedFiles, *files: pa.Array) -> Presence:
     """Return the presence of the files of LIFETIMES.
 
     Args:
-        checked: The result of `checked_files`.
         files: For each of the LIFETIMES the path of its data file; in another array that of its deletion vector.
     """
-
-    def mask(some: pa.Array) -> Mask:
-        result: Mask = np.any([pc.is_in(paths, some).to_numpy(zero_copy_only=False) for paths in files], axis=0)
-        return result
-
-    return Presence(
-        gone=mask(checked.gone),
-        resized=mask(checked.resized),
-        unknown=mask(checked.unknown),
-        without=without,
-        through=through,
-        lacking=lacking,
-        unchecked=unchecked,
+    gone, resized, unknown = (
+        np.any([pc.is_in(paths, names).to_numpy(zero_copy_only=False) for paths in files], axis=0)
+        for names in (checked.gone, checked.resized, checked.unknown)
     )
+    return Presence(gone=gone, resized=resized, unknown=unknown)
 
 
 def _differs(size: int | None, recorded: int | None) -> bool:

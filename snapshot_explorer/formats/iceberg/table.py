@@ -178,7 +178,7 @@ class Iceberg(TableFormat):
         ids = history.ids
         if any(version not in ids for version in versions):
             elsewhere = {number: item for item, number in snapshots.numbers.items() if number}
-            history = self._history([version for version in versions if version not in elsewhere])
+            _, history = self._history([version for version in versions if version not in elsewhere])
             ids = {**elsewhere, **history.ids}
             snapshots = history.metadata.snapshots
         return [time_of(millis) for millis in snapshots.column("timestamp_ms", [ids[version] for version in versions])]
@@ -199,8 +199,7 @@ class Iceberg(TableFormat):
 
         On the local disk a version whose manifest list is missing is not readable. Otherwise `readable` is null.
         """
-        history = self._history(versions)
-        source, _ = self._current()
+        source, history = self._history(versions)
         tags: dict[int, list[str]] = {}
         for name, version in self._tags(history).items():
             tags.setdefault(version, []).append(name)
@@ -223,8 +222,7 @@ class Iceberg(TableFormat):
         Reads the manifest lists of all versions concurrently, then the manifests that their commits wrote. Delete files
         are not changes of data files: they are in `files` of a version, as the deletions of the files they apply to.
         """
-        history = self._history(versions)
-        source, _ = self._current()
+        source, history = self._history(versions)
         snapshots = [history.snapshots[version] for version in versions]
         parts = [frames.CHANGES.empty_table()]
         for begin in range(0, len(snapshots), _AT_ONCE):
@@ -233,8 +231,7 @@ class Iceberg(TableFormat):
         return pa.concat_tables(parts)
 
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
-        history = self._history(versions)
-        source, _ = self._current()
+        source, history = self._history(versions)
         snapshots = [history.snapshots[version] for version in versions]
         manifests = own_manifests(manifests_of(source, snapshots), snapshots)
         return frozenset(manifests.filter(pc.equal(manifests.column("content"), DATA)).column("location").to_pylist())
@@ -244,8 +241,7 @@ class Iceberg(TableFormat):
 
         Versions with the same ones have the same deletes.
         """
-        history = self._history(versions)
-        source, _ = self._current()
+        source, history = self._history(versions)
         snapshots = [history.snapshots[version] for version in versions]
         locations: dict[int, set[str]] = {snapshot.id: set() for snapshot in snapshots}
         for begin in range(0, len(snapshots), _AT_ONCE):
@@ -260,8 +256,7 @@ class Iceberg(TableFormat):
         return [frozenset(locations[snapshot.id]) for snapshot in snapshots]
 
     def lifetime_files(self, version: int) -> pa.Table:
-        history = self._history([version])
-        source, _ = self._current()
+        source, history = self._history([version])
         live = live_files(source, history.snapshots[version], statistics=False, deletes=False)
         return files_frame(source.metadata, live)
 
@@ -323,8 +318,7 @@ class Iceberg(TableFormat):
         return inspect_table(source, history, name)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
-        history = self._history([last])
-        source, _ = self._current()
+        source, history = self._history([last])
         reading = self.version(last)
         return RowChanges(
             schema=arrow_schema(parse_schema(source.metadata.current_schema)),
@@ -338,13 +332,11 @@ class Iceberg(TableFormat):
         return expiry(source, history, rule, lifetimes)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        history = self._history(versions)
-        source, _ = self._current()
+        source, history = self._history(versions)
         return presence(source, history, lifetimes, versions)
 
     def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
-        history = self._history([at])
-        source, _ = self._current()
+        source, history = self._history([at])
         snapshots = [(version, history.snapshots[version]) for version in versions if version in history.ids]
         schema = parse_schema(history.metadata.schema_of(history.snapshots[at]))
         return statistics_files(source, snapshots, schema.fields)
@@ -364,13 +356,12 @@ class Iceberg(TableFormat):
         return self._state_tasks(version, deletes=False)
 
     def _state_tasks(self, version: int, *, deletes: bool) -> StateTasks:
-        history = self._history([version])
-        source, _ = self._current()
+        source, history = self._history([version])
         tasks = metadata_tasks.state_tasks(source, history.snapshots[version], version, deletes=deletes)
         return StateTasks(tasks=tasks, keeps_last_add=False)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
-        return metadata_tasks.change_tasks(self._history(versions), versions, lifetimes=lifetimes)
+        return metadata_tasks.change_tasks(self._history(versions)[1], versions, lifetimes=lifetimes)
 
     def task_reader(self) -> Reader:
         source, history = self._current()
@@ -384,14 +375,15 @@ class Iceberg(TableFormat):
             return source, history
         return known[0], known[1]
 
-    def _history(self, versions: Sequence[int]) -> IcebergHistory:
-        _, history = self._current()
+    def _history(self, versions: Sequence[int]) -> tuple[Source, IcebergHistory]:
+        """Return the history, which has these versions. Reads it again if the one read last lacks some."""
+        source, history = self._current()
         if not all(map(history.ids.__contains__, versions)):
-            _, history, _ = self._read()
+            source, history, _ = self._read()
             missing = next(filterfalse(history.ids.__contains__, versions), None)
             if missing is not None:
                 raise self._not_found(history, missing)
-        return history
+        return source, history
 
     def _read(self) -> tuple[Source, IcebergHistory, tuple[str, ...]]:
         """Return the current history, and notes on it. Reads the current metadata file."""

@@ -21,7 +21,7 @@ def presence(storage: Storage, lifetimes: pa.Table) -> Presence:
     # The log does not record the size of a file with deletion vectors.
     sizes = pa.concat_arrays([sizes, pa.nulls(len(vectors), sizes.type)])
     checked = checked_files(storage, pa.concat_arrays([paths, vectors]), sizes)
-    return presence_from(checked, [paths, vectors])
+    return presence_from(checked, paths, vectors)
 
 
 def vector_files(lifetimes: pa.Table) -> list[str | None]:

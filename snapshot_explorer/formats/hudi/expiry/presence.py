@@ -1,11 +1,10 @@
 """Which files of a Hudi table exist."""
 
-import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.formats.expiry import Mask, Presence, checked_files
+from snapshot_explorer.formats.expiry import Presence, checked_files, presence_from
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.storage import Storage
 
@@ -19,11 +18,4 @@ def presence_of(storage: Storage, config: TableConfig, lifetimes: pa.Table) -> P
     sizes = single_chunk(lifetimes.column("size_bytes"))
     if not config.has_completion_times:
         sizes = pc.if_else(pc.match_substring(paths, ".log."), pa.scalar(None, pa.int64()), sizes)
-    checked = checked_files(storage, paths, sizes)
-
-    def among(names: pa.Array) -> Mask:
-        return np.asarray(pc.is_in(paths, value_set=names).to_numpy(zero_copy_only=False), np.bool_)
-
-    return Presence(
-        gone=among(checked.gone), resized=among(checked.resized), unknown=among(checked.unknown), without={}, through={}
-    )
+    return presence_from(checked_files(storage, paths, sizes), paths)

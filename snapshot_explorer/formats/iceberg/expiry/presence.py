@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +38,7 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
             versions_of[history.numbers[row["snapshot_id"]]] = f"its manifest {row['location']} {problem}"
     is_bad = pc.is_in(locations, pa.concat_arrays([manifests.gone, manifests.resized, manifests.unknown]))
     lacking, elsewhere = _check_deletes(source, history, lists.filter(pc.invert(is_bad)))
-    return presence_from(checked, [paths], without=without, lacking=lacking, unchecked=elsewhere | unchecked)
+    return replace(presence_from(checked, paths), without=without, lacking=lacking, unchecked=elsewhere | unchecked)
 
 
 def _check_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> tuple[dict[int, str], dict[int, str]]:

@@ -1,6 +1,7 @@
 """Which of the files that versions need exist, with the recorded sizes: data files, manifests, indexes and schemas."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -42,9 +43,8 @@ def presence(
     metadata.check_gone()
     indexed = [snapshot for snapshot in snapshots if snapshot.index_manifest is not None and snapshot.id not in without]
     damaged, lacking, unchecked = _check_indexes(storage, schemas, indexed)
-    return presence_from(
-        checked,
-        [paths],
+    return replace(
+        presence_from(checked, paths),
         without=without | damaged,
         through={
             snapshot.id: "through its tag; the snapshot has expired"
