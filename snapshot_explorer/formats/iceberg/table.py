@@ -14,7 +14,6 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
-from snapshot_explorer.formats.absent_versions import absent_version_error
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.iceberg import metadata_tasks
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
@@ -54,6 +53,7 @@ from snapshot_explorer.formats.iceberg.scan.statistics import statistics_files
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.missing_versions import absent_version_error
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable

@@ -9,7 +9,6 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.absent_versions import empty_table_error
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
 from snapshot_explorer.formats.iceberg.changes.row_changes import covers, no_changelog
 from snapshot_explorer.formats.iceberg.deletes.index import NO_DELETES
@@ -37,6 +36,7 @@ from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Ice
 from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
 from snapshot_explorer.formats.iceberg.scan.statistics import bounds
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
+from snapshot_explorer.formats.missing_versions import empty_table_error
 from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.model import (
     FieldIds,

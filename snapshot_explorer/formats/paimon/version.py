@@ -12,8 +12,8 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.absent_versions import empty_table_error
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
+from snapshot_explorer.formats.missing_versions import empty_table_error
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.events import (
     Difference,

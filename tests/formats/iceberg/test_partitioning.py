@@ -9,9 +9,9 @@ import pytest
 from snapshot_explorer.arrow.murmur3 import murmur3
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.buckets import bucket
 from snapshot_explorer.formats.iceberg.metadata.data_types import arrow_type, parse_type
 from snapshot_explorer.formats.iceberg.metadata.partitions import (
+    bucket,
     matching,
     parse_spec,
     partition_columns,

@@ -10,7 +10,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.iceberg.changes.row_codes import row_codes
+from snapshot_explorer.formats.iceberg.changes.events import row_codes
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[2] / "data"

@@ -48,7 +48,7 @@ from snapshot_explorer.formats.delta.metadata.replay import (
     state_of,
 )
 from snapshot_explorer.formats.features import refusal
-from snapshot_explorer.formats.shortfall import (
+from snapshot_explorer.formats.missing_versions import (
     PAUSE_SECONDS,
     TRIES,
     lost_versions,

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
-from snapshot_explorer.formats.absent_versions import absent_version_error
 from snapshot_explorer.formats.delta.metadata.layout import (
     LOG,
     STAGED,
@@ -21,6 +20,7 @@ from snapshot_explorer.formats.delta.metadata.layout import (
     log_files,
     staged_version,
 )
+from snapshot_explorer.formats.missing_versions import absent_version_error
 from snapshot_explorer.storage import Entry, Storage
 
 _NAMED = 5

@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.formats.absent_versions import absent_version_error
 from snapshot_explorer.formats.delta.metadata.actions import broken_line, check_is_commit
 from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing
 from snapshot_explorer.formats.delta.metadata.records import Metadata
+from snapshot_explorer.formats.missing_versions import absent_version_error
 from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.limits import Limits
 from snapshot_explorer.milliseconds import from_millis, to_millis

@@ -46,7 +46,13 @@ from snapshot_explorer.formats.hudi.metadata.timeline import (
     timeline_folder,
     timeline_of,
 )
-from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, missing_table_error, missing_versions_error, now
+from snapshot_explorer.formats.missing_versions import (
+    PAUSE_SECONDS,
+    TRIES,
+    missing_table_error,
+    missing_versions_error,
+    now,
+)
 from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import Entry, Storage
 

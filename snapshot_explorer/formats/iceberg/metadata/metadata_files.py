@@ -14,7 +14,7 @@ from functools import partial
 
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError, TableNotFoundError
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import TableMetadata, parse_table_metadata
-from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, missing_table_error, now
+from snapshot_explorer.formats.missing_versions import PAUSE_SECONDS, missing_table_error, now
 from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.location import shortened
 

@@ -11,17 +11,17 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
-from snapshot_explorer.formats.absent_versions import absent_version_error
-from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
-from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, digest_of, read_snapshots, reparse
-from snapshot_explorer.formats.shortfall import (
+from snapshot_explorer.formats.missing_versions import (
     PAUSE_SECONDS,
     TRIES,
+    absent_version_error,
     lost_versions,
     missing_table_error,
     missing_versions_error,
     now,
 )
+from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, digest_of, read_snapshots, reparse
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of

@@ -1,4 +1,4 @@
-"""Listings that show fewer versions than an earlier one: the lost versions, and their errors.
+"""Versions that are missing: the errors for absent ones, and for listings that show fewer than an earlier one.
 
 Versions expire from the oldest on; neither a table nor a version after the earliest one disappears by itself. An empty
 or shorter listing means that the folder was moved or dropped, that the storage is not up to date, or that a proxy
@@ -8,7 +8,8 @@ answered. So it is refused, and the earlier listing is kept, unless the table it
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from snapshot_explorer.errors import StorageError, TableNotFoundError
+from snapshot_explorer.errors import SnapshotNotFoundError, StorageError, TableNotFoundError
+from snapshot_explorer.model import absence_text
 
 TRIES = 3
 """Listings before one is refused: an object store may not be up to date, or a writer may be active."""
@@ -81,3 +82,31 @@ def _version_list(versions: Sequence[int]) -> str:
 
 def _utc_text(time: datetime) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def absent_version_error(
+    root: str, version: int, versions: Sequence[int], state: str | None = None
+) -> SnapshotNotFoundError:
+    """Return the error for a version that is not among the existing ones.
+
+    Args:
+        versions: The existing versions, ascending.
+        state: Why it is absent, as the end of a sentence; by default that follows from its number.
+    """
+    if not versions:
+        return SnapshotNotFoundError(
+            f"Version {version} does not exist. {root} has no version yet: nothing has been committed to it."
+        )
+    first, last = versions[0], versions[-1]
+    gaps = ", with gaps" if len(versions) < last - first + 1 else ""
+    existing = f"{first} to {last}{gaps}" if first != last else f"{first}"
+    nearest = min(versions, key=lambda number: abs(number - version))
+    return SnapshotNotFoundError(
+        f"Version {version} {state or absence_text(version, first, last)}. Available versions: {existing}. "
+        f"Try {nearest}, latest or @2h."
+    )
+
+
+def empty_table_error(root: str) -> SnapshotNotFoundError:
+    """Return the error for a request that needs a version of a table without any."""
+    return SnapshotNotFoundError(f"{root} has no version yet: nothing has been committed to it.")
