@@ -216,8 +216,8 @@ def _sentences(bisection: Bisection) -> list[str]:
     if bisection.holds_at_good:
         return [f"{bisection.answer}.", *bisection.notes]
     if bisection.version is None:
-        advice = "The search ends at B: move B to a version where it holds."
-        return [f"{bisection.condition}: found at no version.", how, advice]
+        advice = ["The search ends at B: move B to a version where it holds."]
+        return [f"{bisection.answer}.", how, *(advice if evaluated < len(bisection.versions) else [])]
     commit = bisection.commit
     facts = [] if commit is None else [commit.operation or commit.kind, f"by {commit.user}" if commit.user else ""]
     facts += [f"at {moment(commit.committed_at)}"] if commit is not None and commit.committed_at else []

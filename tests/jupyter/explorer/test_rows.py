@@ -429,7 +429,7 @@ def test_a_condition_that_holds_nowhere_leaves_b(explorer):
 
     pressed(explorer, "Bisect")
 
-    assert "amount > 1000000: found at no version." in bisected(explorer)
+    assert "amount > 1000000 does not hold at version 18 of orders." in bisected(explorer)
     assert explorer.state.b == 18
 
 
