@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import orjson
@@ -41,42 +41,51 @@ print(time.perf_counter() - began, time.process_time() - busy)
 def write(root: Path, commits: int) -> None:
     """Write the log as Spark does."""
     (root / "_delta_log").mkdir(parents=True)
-    fields = [
-        {"name": name, "type": kind, "nullable": True, "metadata": {}}
-        for name, kind in (("id", "long"), ("name", "string"), ("day", "string"))
-    ]
-    first = [
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {
-            "metaData": {
-                "id": str(uuid.uuid4()),
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": json.dumps({"type": "struct", "fields": fields}),
-                "partitionColumns": ["day"],
-                "configuration": {},
-                "createdTime": 1_700_000_000_000,
-            }
-        },
-    ]
+    columns = {"id": "long", "name": "string", "day": "string"}
+    first = first_actions(columns, str(uuid.uuid4()), 1_700_000_000_000)
     for version in range(commits):
         actions = [info(version), *(first if version == 0 else []), *(add(version, place) for place in range(10))]
         content = "\n".join(json.dumps(action, separators=(",", ":")) for action in actions) + "\n"
         (root / "_delta_log" / f"{version:020d}.json").write_text(content)
 
 
-def info(version: int) -> dict[str, object]:
+def first_actions(columns: Mapping[str, str], table_id: str, created: int) -> list[dict[str, object]]:
+    """Return the protocol and the metadata of a table with partitions by day."""
+    fields = [{"name": name, "type": dtype, "nullable": True, "metadata": {}} for name, dtype in columns.items()]
+    return [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": table_id,
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": ["day"],
+                "configuration": {},
+                "createdTime": created,
+            }
+        },
+    ]
+
+
+def commit_info(timestamp: int, transaction: uuid.UUID, files: int) -> dict[str, object]:
+    """Return what Spark writes of a commit that adds files of 100 rows."""
+    metrics = {"numFiles": str(files), "numOutputRows": str(100 * files), "numOutputBytes": "12345"}
     return {
         "commitInfo": {
-            "timestamp": 1_700_000_000_000 + version * 1000,
+            "timestamp": timestamp,
             "operation": "WRITE",
             "operationParameters": {"mode": "Append", "partitionBy": '["day"]'},
             "isolationLevel": "Serializable",
             "isBlindAppend": True,
-            "operationMetrics": {"numFiles": "10", "numOutputRows": "1000", "numOutputBytes": "12345"},
+            "operationMetrics": metrics,
             "engineInfo": "Apache-Spark/4.1.2 Delta-Lake/4.3.1",
-            "txnId": str(uuid.uuid4()),
+            "txnId": str(transaction),
         }
     }
+
+
+def info(version: int) -> dict[str, object]:
+    return commit_info(1_700_000_000_000 + version * 1000, uuid.uuid4(), 10)
 
 
 def add(version: int, place: int) -> dict[str, object]:

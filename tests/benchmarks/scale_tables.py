@@ -20,6 +20,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.benchmarks.delta_open import commit_info, first_actions
 from tests.benchmarks.paimon_history import Metadata, write_manifest
 from tests.benchmarks.paimon_manifests import binary_row
 
@@ -148,38 +149,12 @@ def paimon_commits(folder: Path, commits: int) -> None:
 
 
 def _delta_first() -> list[dict[str, Any]]:
-    fields = [
-        {"name": name, "type": kind, "nullable": True, "metadata": {}}
-        for name, kind in (("id", "long"), ("name", "string"), ("amount", "double"), ("day", "string"))
-    ]
-    return [
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {
-            "metaData": {
-                "id": "2d3c9f0e-0000-4000-8000-000000000000",
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": json.dumps({"type": "struct", "fields": fields}),
-                "partitionColumns": ["day"],
-                "configuration": {},
-                "createdTime": _BEGIN,
-            }
-        },
-    ]
+    columns = {"id": "long", "name": "string", "amount": "double", "day": "string"}
+    return first_actions(columns, "2d3c9f0e-0000-4000-8000-000000000000", _BEGIN)
 
 
 def _info(version: int) -> dict[str, Any]:
-    return {
-        "commitInfo": {
-            "timestamp": _BEGIN + version * _MINUTE,
-            "operation": "WRITE",
-            "operationParameters": {"mode": "Append", "partitionBy": '["day"]'},
-            "isolationLevel": "Serializable",
-            "isBlindAppend": True,
-            "operationMetrics": {"numFiles": "1", "numOutputRows": "100", "numOutputBytes": "12345"},
-            "engineInfo": "Apache-Spark/4.1.2 Delta-Lake/4.3.1",
-            "txnId": str(uuid.UUID(int=version)),
-        }
-    }
+    return commit_info(_BEGIN + version * _MINUTE, uuid.UUID(int=version), 1)
 
 
 def _delta_path(number: int, days: int) -> tuple[str, str]:
