@@ -201,7 +201,6 @@ MAIN = "main"
 _TODAY = "today"
 _LATEST = ("latest", "newest", "head", "last", "current", "now", "tip", "end")
 _EARLIEST = ("earliest", "oldest", "first", "start", "begin", "beginning")
-_TWO_REFS = "Write two refs, such as 3..17 or 17..latest."
 _SPAN = re.compile(r"([0-9]{1,19}) ?(?:-|:|to|,) ?([0-9]{1,19})")
 """Two versions as other programs write a range."""
 _NUMBERED = re.compile(r"(?:v|version|snapshot|snap|id|#|=)[ :=_#-]*(\d{1,19})", re.ASCII)

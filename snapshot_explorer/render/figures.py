@@ -37,7 +37,6 @@ INK = "#7b7b7b"
 """The colour of text and lines: 4.2 times as dark as white, 4.5 times as light as JupyterLab's dark page."""
 GRID = "rgba(128,128,128,0.25)"
 _LONGEST = 120
-_TITLE = {"pad": {"t": 14}, "font": {"size": 14}}
 _MAX_SVG_POINTS = 1_000
 """Up to this many versions all stepped lines are SVG; above only the first panel, which the range slider shows."""
 _SPARSE = 1_000

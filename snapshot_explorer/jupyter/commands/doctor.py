@@ -1,18 +1,11 @@
 """`%snapshot doctor`: what went wrong with a table, in three sentences."""
 
-from snapshot_explorer.diagnosis import Diagnosis
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
-
-
-def _doctor(invocation: Invocation) -> Diagnosis:
-    """Return what went wrong with a table."""
-    return invocation.table()[1].doctor()
-
+from snapshot_explorer.jupyter.command import TABLE, Command
 
 DOCTOR = Command(
     name="doctor",
     summary="What went wrong, in three sentences",
-    run=_doctor,
+    run=lambda invocation: invocation.table()[1].doctor(),
     python="orders.doctor()",
     examples=("%snapshot doctor", "d = %snapshot doctor -t orders"),
     options=(TABLE,),

@@ -1,18 +1,12 @@
 """`%snapshot manifests`: the manifests of a version."""
 
-from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
+from snapshot_explorer.jupyter.command import TABLE, Command
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
-
-
-def _manifests(invocation: Invocation) -> Frame:
-    return snapshot_of(invocation).manifests()
-
 
 MANIFESTS = Command(
     name="manifests",
     summary="Manifests: base, delta, changelog, index",
-    run=_manifests,
+    run=lambda invocation: snapshot_of(invocation).manifests(),
     python="orders.at(17).manifests()",
     examples=("%snapshot manifests 17", "m = %snapshot manifests latest^"),
     arguments=(REF,),

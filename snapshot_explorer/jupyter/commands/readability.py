@@ -1,17 +1,11 @@
 """`%snapshot readability`: which versions can be loaded."""
 
-from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
-
-
-def _readability(invocation: Invocation) -> Frame:
-    return invocation.table()[1].readability()
-
+from snapshot_explorer.jupyter.command import TABLE, Command
 
 READABILITY = Command(
     name="readability",
     summary="Which versions can be loaded",
-    run=_readability,
+    run=lambda invocation: invocation.table()[1].readability(),
     python="orders.readability()",
     examples=("%snapshot readability",),
     options=(TABLE,),

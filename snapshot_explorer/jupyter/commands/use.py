@@ -1,17 +1,11 @@
 """`%snapshot use`: make a table the current one."""
 
-from snapshot_explorer.jupyter.command import Argument, Command, Invocation
-from snapshot_explorer.table import Table
-
-
-def _use(invocation: Invocation) -> Table:
-    return invocation.tables.use(invocation.arguments.get("name") or "")
-
+from snapshot_explorer.jupyter.command import Argument, Command
 
 USE = Command(
     name="use",
     summary="Make a table the current one",
-    run=_use,
+    run=lambda invocation: invocation.tables.use(invocation.arguments.get("name") or ""),
     python="(only commands use names of tables)",
     examples=("%snapshot use orders",),
     arguments=(Argument(name="NAME", value_type="table", required=True, meaning="the table to use from now on"),),

@@ -46,7 +46,6 @@ _DEPENDS = {
     "health": ("b", "health", "keep", "keep_last"),
 }
 """Places whose rows have pages, and the traits that they depend on: when one changes, the first page is shown."""
-PAGED = tuple(_DEPENDS)
 
 
 class ExplorerState(HasTraits):

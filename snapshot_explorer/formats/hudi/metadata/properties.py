@@ -122,11 +122,6 @@ class TableConfig:
         """The columns that decide which of two records with one key is newer."""
         return self.names("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
 
-    @property
-    def base_format(self) -> str:
-        """The format of base files, such as PARQUET."""
-        return self.text("hoodie.table.base.file.format", "hoodie.table.ro.file.format", default="PARQUET").upper()
-
 
 _GENERATORS = {
     "SimpleKeyGenerator": "SIMPLE",
