@@ -1,7 +1,6 @@
 // Draws the timeline of an explorer from the traits `commits`, `facts`, `a` and `b`, and reports which commit is clicked.
 // Everything that is seen is drawn from traits, at any time, at any width: no message can be missed.
 
-let INK = "#767676";  // the colour of the page's fainter text, once it is known
 const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#C46A9C";
 // White letters stand out from both colours by 4.5 to 1.
 const MARKERS = [["a", "A", "#B85000", [7, 5]], ["b", "B", "#0072B2", []]];
@@ -134,7 +133,6 @@ export class Timeline {
     this.canvas.setAttribute("aria-roledescription", "timeline");
     root.append(this.canvas, this.legend, this.tooltip);
     this.ink = this.canvas.getContext("2d");
-    INK = getComputedStyle(root).color || INK;
     this.take();
     this.heard = { "change:commits": () => this.take(), "change:facts": () => this.take(), "change:zone": () => this.mark(),
       "change:a": () => this.mark(), "change:b": () => this.mark() };
@@ -183,7 +181,7 @@ export class Timeline {
 
   /** List what is drawn; a kind can be hidden. */
   list() {
-    INK = getComputedStyle(this.root).color || INK;
+    this.faint = getComputedStyle(this.root).color || "#767676";
     this.legend.replaceChildren();
     const { data } = this;
     if (!data?.count) return;
@@ -208,12 +206,12 @@ export class Timeline {
       item.append(swatch(draw), text);
       this.legend.append(item);
     };
-    if (data.unknown.includes(1)) note((ink) => unknown(ink, 6, 6), `? ${data.measure} not known`);
-    note((ink) => stroke(ink, INK, 2, [], 0, 6, 12, 6), data.line);
+    if (data.unknown.includes(1)) note((ink) => unknown(ink, 6, 6, this.faint), `? ${data.measure} not known`);
+    note((ink) => stroke(ink, this.faint, 2, [], 0, 6, 12, 6), data.line);
     if (data.jumps.size) note((ink) => jump(ink, 6, 6), "anomalies");
     if (data.schema.includes(1)) note((ink) => stroke(ink, PURPLE, 1.5, [2, 2], 6, 0, 6, 12), "schema changed");
     READABLE.forEach((text, at) => at && data.readable.includes(at) && note((ink) => {
-      ink.fillStyle = at === 2 ? ink.createPattern(tile("/", SHADE, INK), "repeat") : SHADE;
+      ink.fillStyle = at === 2 ? ink.createPattern(tile("/", SHADE, this.faint), "repeat") : SHADE;
       ink.fillRect(0, 0, 12, 12);
     }, text));
     for (const flags of data.flags) note((ink) => flag(ink, flags, 4, 6), flags.noun);
@@ -238,12 +236,12 @@ export class Timeline {
     const width = Math.floor(this.root.clientWidth), ratio = window.devicePixelRatio || 1;
     if (width < LEFT + RIGHT + 20) return;
     const { canvas, ink, data } = this;
-    INK = getComputedStyle(this.root).color || INK;
+    this.faint = getComputedStyle(this.root).color || "#767676";
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(HEIGHT * ratio);
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
     ink.font = `12px ${getComputedStyle(this.root).fontFamily}`;
-    ink.fillStyle = INK;
+    ink.fillStyle = this.faint;
     delete canvas.dataset.drawn;
     if (!data) return;
     if (!data.count) {
@@ -265,11 +263,11 @@ export class Timeline {
     this.line(plot);
     for (const x of this.apart(plot, (i) => data.schema[i], 3)) stroke(ink, PURPLE, 1.5, [2, 3], x, TOP, x, bottom);
     const room = this.stacks.name ? 4 * MARK : MARK;  // nearly every bar of many commits has one that is not known
-    for (const x of this.apart(plot, (i) => data.unknown[i], room)) unknown(ink, x, this.bar(0));
+    for (const x of this.apart(plot, (i) => data.unknown[i], room)) unknown(ink, x, this.bar(0), this.faint);
     for (const x of this.apart(plot, (i) => data.jumps.has(i), MARK)) jump(ink, x, share(BARS) - 1);
     this.flags(plot);
     this.markers(plot);
-    if (this.cursor !== null) stroke(ink, INK, 1, [], at(data.x[this.cursor]), TOP, at(data.x[this.cursor]), bottom);
+    if (this.cursor !== null) stroke(ink, this.faint, 1, [], at(data.x[this.cursor]), TOP, at(data.x[this.cursor]), bottom);
     if (this.drag?.moved) {
       ink.fillStyle = "rgba(0,114,178,0.2)";
       ink.fillRect(Math.min(this.drag.from, this.drag.to), TOP, Math.abs(this.drag.to - this.drag.from), height);
@@ -357,7 +355,7 @@ export class Timeline {
       [this.height, least, peak, 3, data.line, LINE / 2]]) {
       const marked = ticks(first, last, about, 1);
       for (const tick of marked) {
-        stroke(ink, tick ? GRID : INK, 1, [], left, scale(tick), right, scale(tick));
+        stroke(ink, tick ? GRID : this.faint, 1, [], left, scale(tick), right, scale(tick));
         ink.fillText(short(tick, marked[1] - marked[0] || Infinity), left - 6, scale(tick));
       }
       ink.save();
@@ -423,7 +421,7 @@ export class Timeline {
   /** Mark a bar that is higher than it is drawn, with its height on the side that has room for it. */
   cut(x, width, right, y, sign, height) {
     const { ink } = this, middle = x + width / 2;
-    ink.fillStyle = INK;
+    ink.fillStyle = this.faint;
     ink.beginPath();
     ink.moveTo(middle - 4, y + sign * 2);
     ink.lineTo(middle + 4, y + sign * 2);
@@ -439,7 +437,7 @@ export class Timeline {
   /** Draw the totals as steps, with a gap where they are not known. */
   line({ at }) {
     const { ink, data } = this;
-    ink.strokeStyle = ink.fillStyle = INK;
+    ink.strokeStyle = ink.fillStyle = this.faint;
     ink.lineWidth = 2;
     ink.setLineDash([]);
     ink.beginPath();
@@ -467,7 +465,7 @@ export class Timeline {
       if (!word) continue;
       let end = i;
       while (end + 1 < data.count && data.readable[end + 1] === word && data.x[end + 1] - data.x[end] === 1) end += 1;
-      ink.fillStyle = word === 2 ? ink.createPattern(tile("/", SHADE, INK), "repeat") : SHADE;
+      ink.fillStyle = word === 2 ? ink.createPattern(tile("/", SHADE, this.faint), "repeat") : SHADE;
       ink.fillRect(at(data.x[i] - 0.5), TOP, at(data.x[end] + 0.5) - at(data.x[i] - 0.5), bottom - TOP);
       i = end;
     }
@@ -481,7 +479,7 @@ export class Timeline {
       flags.at.forEach((index, i) => {
         const x = at(data.x[index]), y = share(BARS + flags.y[i] * (1 - BARS));
         flag(ink, flags, x, y);
-        ink.fillStyle = INK;
+        ink.fillStyle = this.faint;
         if (flags.labels) ink.fillText(flags.labels[i], x + 8, y);
       });
   }
@@ -650,8 +648,8 @@ function stroke(ink, colour, width, dash, x0, y0, x1, y1) {
 }
 
 /** Draw a circle with a cross in it: what a commit did is not known. */
-function unknown(ink, x, y) {
-  ink.strokeStyle = INK;
+function unknown(ink, x, y, colour) {
+  ink.strokeStyle = colour;
   ink.lineWidth = 1.5;
   ink.beginPath();
   ink.arc(x, y, 4, 0, 7);
