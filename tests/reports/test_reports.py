@@ -54,12 +54,13 @@ def test_results_of_any_sort_are_put_together(orders, tmp_path):
     bisection = orders.bisect("amount < 0", good=5, bad=8)
     lake = sx.open_lake(orders.path.rpartition("/")[0])
 
-    page = sx.report(tmp_path / "r.html", bisection, orders.compare(5, 8), lake, orders.check("late")).read_text(
-        "utf-8"
-    )
+    results = (bisection, orders.compare(5, 8), orders.diff_rows(5, 8), lake, orders.check("late"))
+
+    page = sx.report(tmp_path / "r.html", *results).read_text("utf-8")
 
     assert "<h1>amount &lt; 0 holds first at version 8 of orders</h1>" in page
     assert "orders.compare(5, 8)" in page
+    assert ".diff_rows(5, 8)" in page.partition("What was run")[2]
     assert "open_lake(" in page
     assert page.count("<svg") == 1
     assert references(page) == []

@@ -161,6 +161,11 @@ class RowDiff(Exportable, Drawable):
         return {name: by_kind.get(kind, 0) for name, kind in _COUNTED.items()}
 
     @property
+    def call(self) -> str:
+        """The Python that computes the diff."""
+        return self.plan.call
+
+    @property
     def is_empty(self) -> bool:
         """Whether no row differs."""
         return not any(self.counts.values())
