@@ -13,9 +13,18 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, LimitError, SnapshotExplorerError
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.formats.avro.container import Shape, read_container
-from snapshot_explorer.formats.hudi.metadata.avro_commits import STATS, read_avro_commits
-from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, read_record
+from snapshot_explorer.formats.avro.container import Shape, TruncatedError, read_container
+from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS
+from snapshot_explorer.formats.hudi.metadata.avro_batches import read_avro_commits
+from snapshot_explorer.formats.hudi.metadata.avro_commits import (
+    STATS,
+    LengthError,
+    StatReader,
+    number_of,
+    read_avro_commit,
+    text_of,
+)
+from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, only_record, read_record
 from snapshot_explorer.limits import Limits
 
 _SCALARS = frozenset((str, int, float, bool))
@@ -114,7 +123,17 @@ def _document(content: bytes, path: str, limits: Limits) -> Mapping[str, Any]:
 
 def read_commit(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> CommitMetadata:
     """Return the metadata of a commit from its file: JSON, Avro, or empty."""
-    return parse_commit(read_raw(content, path, shapes, limits), path)
+    if not is_avro(content):
+        return parse_commit(read_raw(content, path, shapes, limits), path)
+    container = read_container(content, path, shapes, limits=limits)
+    try:
+        read = read_avro_commit(container, _STATS)
+    except (*FOREIGN_ERRORS, TruncatedError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+    if read is None:
+        return parse_commit(only_record(container), path)
+    with _translated(path):
+        return _commit(*read)
 
 
 def read_commits(
@@ -217,6 +236,32 @@ def _write_stat(  # noqa: PLR0913, PLR0917 - the fields of a record, in order
         ".log." in name,
         dict(change_files) if change_files else _NO_FILES,
     )
+
+
+def _encoded_stat(partition: str, values: tuple[bytes | None, ...]) -> WriteStat | None:
+    """Return a write stat from its encoded fields, as `_stat` does from a record."""
+    file_id, path, size, rows, inserts, updates, deletes, previous, _ = values
+    if path is None or file_id is None:
+        raise LengthError  # unexpected: `_stat` decides
+    return _write_stat(
+        partition,
+        text_of(file_id),
+        text_of(path),
+        None if size is None else number_of(size),
+        None if rows is None else number_of(rows),
+        None if inserts is None else number_of(inserts),
+        None if updates is None else number_of(updates),
+        None if deletes is None else number_of(deletes),
+        None if previous is None else text_of(previous),
+        None,
+    )
+
+
+_STATS = StatReader(
+    fields=tuple(field.name for field in _STAT_FIELDS),
+    of_values=_encoded_stat,
+    of_record=_stat,
+)
 
 
 def _count(stat: Mapping[str, Any], name: str) -> int:
