@@ -231,5 +231,5 @@ def test_a_checkpoint_that_lost_its_bytes_is_left_out_of_a_later_listing_too(tmp
     before = list_log(storage)
     table.write(path, b"")
 
-    assert len(before.checkpoints()) == 1
-    assert list_log(storage, before).checkpoints() == []
+    assert len(before.checkpoints) == 1
+    assert list_log(storage, before).checkpoints == []
