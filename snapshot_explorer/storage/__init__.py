@@ -372,7 +372,12 @@ class Storage:
         return self._map(self._names, folders)
 
     def exists(self, path: str) -> bool:
-        """Return whether the file exists. One request; on S3 a second one if it does not."""
+        """Return whether the file exists. One request; on S3 a second one if it does not.
+
+        Within `reading_ahead` the file is read instead: opening a table reads a file that it looks for.
+        """
+        if self._listed is not None and (pool := self._pool) is not None and path not in self._ahead:
+            self._ahead[path] = pool.submit(self._kept_present, path)
         if (ahead := self._ahead.get(path)) is not None and not (ahead.done() and ahead.exception() is not None):
             return ahead.result() is not None
         try:

@@ -248,9 +248,11 @@ KINDS = {
     "hudi/v9_mor_basic": 3,
     "hudi/v6_cow_archived": 3,
     "hudi/v6_mor_compaction_pending": 3,
+    "hudi/only_backup_properties": 4,
     "hudi/v9_cow_archived": 4,  # its archive is a tree: the list of its files, their manifest and the files
     "paimon/aggregates": 2,
     "paimon/dv_append": 2,
+    "paimon/blobs": 2,
     "paimon/data_evolution": 2,
     "paimon/empty": 4,
     "paimon/expired": 2,
@@ -260,10 +262,12 @@ KINDS = {
 """The most rounds in which a kind of table opens."""
 OPEN, HISTORY, PREVIEW = 4, 5, 7
 """The most rounds of any kind of table: to open it, and then to show 20 commits, or 200 rows."""
-HISTORIES = {"paimon/expired": 7}
-"""Where it is more: of expired versions only changelogs are left, which a listing names, as they do their manifests."""
-PREVIEWS = {"paimon/fallback_branch": 8, "paimon/primary_branch": 9}
-"""Where it is more: the options name the other branch, and its newest snapshot its version."""
+HISTORIES = {"paimon/expired": 6, "hudi/only_backup_properties": 6}
+"""Where it is more: of expired versions only changelogs and tags are left, and only a listing names those; a backup is
+looked for where the properties are missing.
+"""
+PREVIEWS = {"paimon/fallback_branch": 8, "paimon/primary_branch": 8}
+"""Where it is more: the options name the other branch, and its hint its newest snapshot."""
 HINTS = {
     "delta/checkpoint_parts": ("_delta_log/_last_checkpoint", (b'{"version":1,"size":1}', b'{"version":999,"size":1}')),
     "paimon/aggregates": ("snapshot/LATEST", (b"1", b"999")),

@@ -135,7 +135,8 @@ def _check_exists(storage: Storage, link: FallbackLink, version: int) -> None:
 
 def _branch(storage: Storage, link: FallbackLink) -> BranchReader:
     layout = Layout(link.branch)
-    return BranchReader(branch=layout.branch, history=PaimonHistory(storage, layout), schemas=Schemas(storage, layout))
+    schemas = Schemas(storage, layout).pinned()
+    return BranchReader(branch=layout.branch, history=PaimonHistory(storage, layout), schemas=schemas)
 
 
 def fallback_version(

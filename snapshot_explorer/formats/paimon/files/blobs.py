@@ -2,9 +2,10 @@
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -232,8 +233,9 @@ def column(
         return pa.nulls(rows, dtype)
     values: list[bytes | None] = [None] * rows
     missing = np.ones(rows, bool)
-    for file in files:
-        blobs: BlobFile | BlobRanges = read_ranges(storage, file) if described else read(storage, file)
+    read_file: Callable[[Storage, PaimonDataFile], BlobFile | BlobRanges] = read_ranges if described else read
+    contents = storage.together(*(partial(read_file, storage, file) for file in files))
+    for file, blobs in zip(files, contents, strict=True):
         start = (file.first_row_id or 0) - first_row_id
         is_in_file = missing[start : start + file.rows] & (blobs.lengths != _PLACEHOLDER)
         try:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +33,8 @@ _CACHE_SIZE = 10_000
 _TRIES = 5
 _MAX_AHEAD = 64
 """Snapshots that are read ahead."""
+_COMMITS_SHOWN = 20
+"""The newest versions that a history shows by default: changelogs among them are read with the listing."""
 
 T = TypeVar("T")
 
@@ -201,7 +203,7 @@ class PaimonHistory:
         return self._checked(self._stored)
 
     def _stored(self) -> StoredVersions:
-        before = self._newest
+        before, rewrites = self._newest, self._rewrites
         likely = [self._layout.hint("snapshot", "LATEST"), *([] if before is None else [self._path(before.id)])]
         for _ in range(_TRIES):
             kinds = ("snapshot", "tag", "changelog")
@@ -210,7 +212,9 @@ class PaimonHistory:
                 partial(self._storage.read_present, likely),
             )
             snapshots = self._numbers(listings[0], "snapshot")
-            (tags, damaged), (newest, hint) = self._storage.together(
+            changelogs = set(self._numbers(listings[2], "changelog")).difference(snapshots)
+            kept, (tags, damaged), (newest, hint) = self._storage.together(
+                partial(self._read_changelogs, sorted(changelogs.union(snapshots))[-_COMMITS_SHOWN:], changelogs),
                 partial(self._read_tags, [entry.name for entry in listings[1] if not entry.is_folder]),
                 partial(self._newest_listed, snapshots, dict(zip(likely, contents, strict=True))),
             )
@@ -219,12 +223,12 @@ class PaimonHistory:
             if not snapshots:
                 newest = max(tags.values(), key=lambda tag: tag.id, default=None)
             tagged = {tag.id for tag in tags.values()}
-            changelogs = set(self._numbers(listings[2], "changelog"))
-            self._expired_seen = frozenset((changelogs | tagged).difference(snapshots))
+            self._expired_seen = frozenset(changelogs.union(tagged).difference(snapshots))
+            self._cache([item for item in (*kept, *tags.values()) if item.id in self._expired_seen], rewrites)
             return StoredVersions(
                 snapshots=tuple(snapshots),
                 tagged=tuple(sorted(tagged)),
-                changelogs=tuple(sorted(changelogs.difference(snapshots, tagged))),
+                changelogs=tuple(sorted(changelogs - tagged)),
                 newest=newest,
                 tags=tags,
                 damaged_tags=tuple(damaged),
@@ -232,6 +236,15 @@ class PaimonHistory:
                 newest_note=self._newest_note(hint, snapshots[-1]) if snapshots else None,
             )
         raise self._unstable_error()
+
+    def _read_changelogs(self, newest: Sequence[int], changelogs: Collection[int]) -> list[PaimonSnapshot]:
+        """Return the changelogs among the newest versions. Not on the disk, where reading them later costs no round."""
+        paths = [self._layout.numbered("changelog", version) for version in newest if version in changelogs]
+        if self._storage.is_local:
+            return []
+        with suppress(SnapshotExplorerError):  # raised where they are needed
+            return [item for item in read_snapshots(self._storage, paths, "changelog") if item]
+        return []
 
     def _newest_listed(
         self, versions: Sequence[int], contents: Mapping[str, bytes | None]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from snapshot_explorer.formats.paimon.files import evolution
+from snapshot_explorer.formats.paimon.files.column_groups import ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan, differs_in_other_readers
@@ -15,10 +16,15 @@ _WIDER = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
 
 
 def split_by_file(split: Split) -> Sequence[Split]:
-    """Return a split per file of a split; the split itself if its files are merged or contain parts of rows."""
+    """Return a split per file of a split, or per group of files with columns of the same rows.
+
+    The split itself if its files are merged.
+    """
     plan = split.detail
-    if not isinstance(plan, PaimonPlan) or plan.merge is not None or plan.groups:
+    if not isinstance(plan, PaimonPlan) or plan.merge is not None:
         return (split,)
+    if plan.groups:
+        return [_of_group(split, plan, group) for group in plan.groups]
     return [
         replace(
             split,
@@ -30,6 +36,19 @@ def split_by_file(split: Split) -> Sequence[Split]:
         )
         for file in plan.files
     ]
+
+
+def _of_group(split: Split, plan: PaimonPlan, group: ColumnGroup) -> Split:
+    vector = group.anchor.vector
+    deleted = 0 if vector is None else vector.cardinality or 0
+    return replace(
+        split,
+        files=tuple(file.path for file in group.everything),
+        rows=group.rows,
+        size_bytes=sum(file.size_bytes for file in group.everything),
+        counted=None if split.counted is None else group.rows - deleted,
+        detail=replace(plan, files=group.everything, groups=(group,)),
+    )
 
 
 def native_files(storage: Storage, split: Split) -> NativeRows | None:
