@@ -127,9 +127,9 @@ MOST = {
         "row_changes": (5, 5),
         "compare": (3, 5),
         "diff_rows": (5, 7),
-        "blame": (15, 48),  # 11 and 32, unless threads replay states side by side that follow each other
-        "bisect": (9, 32),
-        "profile_over": (5, 12),
+        "blame": (8, 29),
+        "bisect": (6, 30),
+        "profile_over": (4, 11),
         "lifetimes": (4, 11),
         "readability": (6, 13),
         "health": (1, 1),

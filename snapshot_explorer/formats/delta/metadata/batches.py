@@ -22,6 +22,8 @@ BYTES_KEPT = 64 << 20
 """Bytes of the commits whose actions are cached; as columns they need about as much memory."""
 _BATCHES_KEPT = 32
 """The maximum number of batches whose actions are cached."""
+_SMALL = 1 << 20
+"""Bytes of commits whose actions are cached whatever they are read for."""
 _UNKNOWN_SIZE = 4_096
 """Assumed size of a commit whose size the listing lacks."""
 
@@ -66,7 +68,12 @@ class DeltaCommitReader:
             self._early = {item: content for item, content in zip(newest, contents, strict=True) if content}
 
     def actions(self, commits: Sequence[DeltaLogFile], *, infos: bool) -> Actions:
-        """Return the actions of commits, ascending. A request each; none where they are cached and `infos` is false."""
+        """Return the actions of commits, ascending. A request each; none where they are cached and `infos` is false.
+
+        Those of small commits without infos are cached: the states of these versions are often built next.
+        """
+        if not infos and sum(commit.size_bytes or _UNKNOWN_SIZE for commit in commits) <= _SMALL:
+            return self.actions_to_keep(commits)
         kept = None if infos else self._of_kept(commits)
         return (
             parse_commits(self._contents(commits), infos=infos, limits=self._storage.limits) if kept is None else kept
