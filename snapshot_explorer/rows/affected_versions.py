@@ -29,6 +29,10 @@ class AffectedVersions:
     """The versions at which schemas come into force, ascending, each with its schema."""
     indices: tuple[int, ...]
     """The positions of these versions among those of `lifetimes`, ascending; the first version is always one."""
+    common: tuple[int, ...]
+    """Those of them at which rows of any file can have changed, whether the file did or not; the first is one."""
+    admits: Mask
+    """Which of `lifetimes.intervals.rows` can have such rows, or affect them."""
     files: int
     """All data files of all versions."""
     admitted: int
@@ -66,17 +70,18 @@ def affected_versions(
     # Where the schema changes, files that lack a column may get a default.
     starts = [start for start, _ in known.schemas] if has_defaults else []
     schemas = np.searchsorted(np.asarray(lifetimes.versions, np.int64), np.asarray(starts, np.int64))
-    indices = np.unique(np.concatenate([[0], first, end, schemas]))
-    if _every_version_counts(table_format, lifetimes):
-        indices = np.arange(count)
     deletes = table_format.delete_manifests(lifetimes.versions[:count])
     changed = [index for index in range(1, len(deletes)) if deletes[index] != deletes[index - 1]]
-    indices = np.union1d(indices, np.asarray(changed, np.int64))
+    every = np.arange(count if _every_version_counts(table_format, lifetimes) else 1)
+    common = np.unique(np.concatenate([every, schemas, np.asarray(changed, np.int64)]))
+    indices = np.unique(np.concatenate([common, first, end]))
     return AffectedVersions(
         lifetimes=lifetimes,
         bounds=known.bounds,
         schemas=known.schemas,
         indices=tuple(indices[indices < count].tolist()),
+        common=tuple(common[common < count].tolist()),
+        admits=admits,
         files=_paths(rows),
         admitted=_paths(rows.filter(pa.array(admits))),
         begins_with_first=_added_by_first(lifetimes, admits),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,18 +20,21 @@ from snapshot_explorer.progress import step
 from snapshot_explorer.rows.affected_versions import affected_versions
 from snapshot_explorer.rows.diffs.aligned_columns import aligned
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
+from snapshot_explorer.rows.group_states import WHOLE_TABLE, file_groups, group_states
 from snapshot_explorer.rows.matching_rows import matching_rows
 from snapshot_explorer.rows.traced_metadata import TracedChangelog, TracedMetadata, traced_changelogs, traced_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import Split
     from snapshot_explorer.rows.affected_versions import AffectedVersions
     from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns
+    from snapshot_explorer.rows.group_states import Ints
     from snapshot_explorer.rows.source import RowSource
 
 READ, METADATA, MISSING, UNREADABLE_FILE = "read", "metadata", "missing", "unreadable"
@@ -96,27 +101,8 @@ def _traced(source: RowSource, where: str) -> TracedHistory:
     reference = source.format.version(versions[-1])
     predicate = condition(where, reference.arrow_schema)
     affected = affected_versions(source.format, predicate, versions[-1])
-    known = affected.lifetimes.versions
-    intervals = affected.lifetimes.intervals.rows
-    with_deletes = intervals.filter(intervals.column("deletion_vector").is_valid()).column("first").to_numpy()
-    # The statistics of a file with deletes may be those of its live rows alone.
-    indices = frozenset(affected.indices) | frozenset(with_deletes.tolist())
     result = TracedHistory(begins_with_first=affected.begins_with_first)
-    reader = _Reader(reference, predicate, result.files)
-    state: TracedVersion | None = None
-    by_number: dict[int, TracedVersion] = {}
-    with step("Reading versions", total=len(indices)) as reading:
-        for index, number in enumerate(known):
-            if state is None or index in indices or state.number in reader.unplanned:
-                state = reader.traced(source.format, number)
-                reading.advance()
-            by_number[number] = TracedVersion(
-                number=number,
-                committed_at=affected.lifetimes.time_of(number),
-                rows=state.rows,
-                stored_rows=state.stored_rows,
-                reason=state.reason,
-            )
+    by_number = _traced_versions(source, affected, reference, predicate, result)
     readable = frozenset(versions)
     for number in (number for number in source.listing.versions if number not in by_number):
         has_expired = number in readable
@@ -129,15 +115,6 @@ def _traced(source: RowSource, where: str) -> TracedHistory:
             if has_expired
             else "its files are unknown: only its commit or its changelog is left",
         )
-    unplanned = next((by_number[number].reason for number in sorted(reader.unplanned)), None)
-    for path in affected.lifetimes.intervals.paths(intervals).to_pylist():
-        # All others are live at a version that was planned, or only where no matching row can be.
-        result.files.setdefault(
-            path,
-            TracedFile(evidence=METADATA, stored_rows=0)
-            if unplanned is None
-            else TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=unplanned),
-        )
     result.versions = [by_number[number] for number in sorted(by_number)]
     result.bounds_name_value = _bounds_naming(affected, predicate, reference)
     result.namesakes = _namesakes(affected, predicate, reference)
@@ -146,6 +123,124 @@ def _traced(source: RowSource, where: str) -> TracedHistory:
     result.changelogs, result.metadata = changelogs.files, metadata.files
     result.unread = [*changelogs.unread, *metadata.unread]
     return result
+
+
+def _traced_versions(
+    source: RowSource, affected: AffectedVersions, reference: TableVersion, where: Condition, result: TracedHistory
+) -> dict[int, TracedVersion]:
+    """Return what is known of the versions whose files are known, by number, and add what is known of their files."""
+    lifetimes = affected.lifetimes
+    paths = lifetimes.intervals.paths(lifetimes.intervals.rows).to_pylist()
+    reader = _Reader(reference, where, result.files)
+    groups = file_groups(affected, reference, source.format.row_modifiers())
+    try:
+        totals = _totals(source, affected, paths, groups, reader)
+    except _SeveralGroupsError:
+        totals = _totals(source, affected, paths, np.full_like(groups, WHOLE_TABLE), reader)
+    for path in paths:
+        # All others are live at a version that was planned, or only where no matching row can be.
+        result.files.setdefault(
+            path,
+            TracedFile(evidence=METADATA, stored_rows=0)
+            if totals.unplanned is None
+            else TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=totals.unplanned),
+        )
+    return {version.number: version for version in totals.versions(lifetimes)}
+
+
+def _totals(
+    source: RowSource, affected: AffectedVersions, paths: Sequence[str], groups: Ints, reader: _Reader
+) -> _Totals:
+    """Return the matching rows of all versions. Plans a few versions that together have every state of each group.
+
+    Raises:
+        _SeveralGroupsError: A version reads files of several groups together.
+    """
+    numbers = affected.lifetimes.versions
+    states = group_states(affected, groups)
+    by_path = dict(zip(paths, groups.tolist(), strict=True))
+    totals = _Totals(len(numbers))
+    is_open = np.ones(len(states.group), np.bool_)
+    with step("Reading versions", total=len(states.group)) as reading:
+        for state in np.argsort(states.last, kind="stable").tolist():
+            positions = range(int(states.last[state]) - 1, int(states.first[state]) - 1, -1)
+            for position in positions if is_open[state] else ():
+                if position in totals.failed:
+                    continue
+                rows = reader.traced(source.format, numbers[position], by_path)
+                if isinstance(rows, Exception):
+                    totals.failed[position] = str(rows)
+                    continue
+                covered = np.flatnonzero(is_open & (states.first <= position) & (position < states.last))
+                for index in covered.tolist():
+                    known = rows.get(int(states.group[index]), _GroupRows())
+                    totals.add(int(states.first[index]), int(states.last[index]), known)
+                is_open[covered] = False
+                reading.advance(len(covered))
+                break
+            else:
+                if is_open[state]:
+                    totals.unplanned = totals.failed[positions[0]]
+    return totals
+
+
+@dataclass(slots=True)
+class _GroupRows:
+    """What is known of the matching rows in a group of files at a version."""
+
+    rows: int | None = 0
+    stored: dict[str, int | None] = field(default_factory=dict)
+    """Matching rows in each file, including deleted ones; None if unknown."""
+    reasons: list[str] = field(default_factory=list)
+
+
+class _Totals:
+    """Sums over the groups of files, for all versions at once."""
+
+    def __init__(self, count: int) -> None:
+        self.failed: dict[int, str] = {}
+        """Why versions could not be planned, by their position."""
+        self.unplanned: str | None = None
+        """Why some files are in no version that could be planned."""
+        self._rows, self._stored = np.zeros((2, count + 1), np.int64), np.zeros((2, count + 1), np.int64)
+        self._reasons: list[tuple[int, int, str]] = []
+
+    def add(self, first: int, last: int, known: _GroupRows) -> None:
+        """Add what is known of a group over a half-open range of positions."""
+        stored = list(known.stored.values())
+        self._add(self._rows, first, last, known.rows)
+        self._add(self._stored, first, last, None if None in stored else sum(count or 0 for count in stored))
+        if known.reasons:
+            self._reasons.append((first, last, known.reasons[0]))
+
+    @staticmethod
+    def _add(sums: Ints, first: int, last: int, count: int | None) -> None:
+        kind, value = (1, 1) if count is None else (0, count)
+        sums[kind, first] += value
+        sums[kind, last] -= value
+
+    def versions(self, lifetimes: FileLifetimes) -> Iterator[TracedVersion]:
+        """Yield what is known of each version."""
+        rows, stored = (np.cumsum(sums, axis=1).tolist() for sums in (self._rows, self._stored))
+        reasons = sorted(self._reasons, key=itemgetter(0))[::-1]
+        active: list[tuple[int, int, str]] = []
+        for position, number in enumerate(lifetimes.versions):
+            while reasons and reasons[-1][0] <= position:
+                heappush(active, reasons.pop())
+            while active and active[0][1] <= position:
+                heappop(active)
+            error = self.failed.get(position)
+            yield TracedVersion(
+                number=number,
+                committed_at=lifetimes.time_of(number),
+                rows=None if error or rows[1][position] else rows[0][position],
+                stored_rows=None if error or stored[1][position] else stored[0][position],
+                reason=error or (active[0][2] if active else None),
+            )
+
+
+class _SeveralGroupsError(Exception):
+    """Files of several groups are read together."""
 
 
 def _namesakes(affected: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, list[int]]:
@@ -180,11 +275,11 @@ class _Reader:
         self._where = where
         self._files = files
         self._counts: dict[Hashable, int | Exception] = {}
-        self.unplanned: set[int] = set()
-        """The versions whose files could not be planned."""
 
-    def traced(self, table_format: TableFormat, number: int) -> TracedVersion:
-        """Return what is known of a version, and add what is known of its files."""
+    def traced(
+        self, table_format: TableFormat, number: int, groups: Mapping[str, int]
+    ) -> dict[int, _GroupRows] | Exception:
+        """Return what is known of a version, by groups of files, and add what is known of its files."""
         try:
             version = table_format.version(number)
             columns = aligned(version, self._reference, sorted(self._where.columns))
@@ -192,38 +287,36 @@ class _Reader:
             parts = self._parts(version, predicate_of(where, columns, version, of_a=True))
             live = version.files()["path"].to_pylist()
         except (SnapshotExplorerError, pa.ArrowException) as error:
-            self.unplanned.add(number)
-            return TracedVersion(number=number, committed_at=None, rows=None, stored_rows=None, reason=str(error))
+            return error
         key = str(columns.schema), tuple(sorted(columns.names_a.items()))
+        of_parts = [{groups.get(path) for path in part.split.files} for part in parts]
+        if any(len(names) != 1 or None in names for names in of_parts) or not groups.keys() >= set(live):
+            if not set(groups.values()) <= {WHOLE_TABLE}:
+                raise _SeveralGroupsError
+            of_parts = [{WHOLE_TABLE} for _ in parts]
         self._count(version, columns, where, key, self._to_read(parts))
-        rows: int | None = 0
-        reasons = []
-        stored: dict[str, int | None] = {}
-        for part in parts:
+        result: defaultdict[int, _GroupRows] = defaultdict(_GroupRows)
+        seen: set[str] = set()
+        for part, names in zip(parts, of_parts, strict=True):
+            known = result[next(group for group in names if group is not None)]
             count: int | Exception = 0 if part.is_ruled_out else self._counts[key, part.split.identity]
             if isinstance(count, Exception):
-                rows = None
-                reasons.append(str(count))
-            elif rows is not None:
-                rows += count
+                known.rows = None
+                known.reasons.append(str(count))
+            elif known.rows is not None:
+                known.rows += count
             for path in part.split.files:
                 file = self._file(version, part, path, key)
                 self._keep(path, file)
-                stored[path] = file.stored_rows
-                reasons += [file.reason] if file.reason else []
-        for path in sorted(set(live) - set(stored)):
-            file = TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=_SKIPPED)
-            self._keep(path, file)
-            stored[path] = None
-            reasons.append(_SKIPPED)
-        numbers = list(stored.values())
-        return TracedVersion(
-            number=number,
-            committed_at=None,
-            rows=rows,
-            stored_rows=None if None in numbers else sum(count or 0 for count in numbers),
-            reason=next(iter(dict.fromkeys(reasons)), None),
-        )
+                known.stored[path] = file.stored_rows
+                known.reasons += [file.reason] if file.reason else []
+                seen.add(path)
+        for path in sorted(set(live) - seen):
+            self._keep(path, TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=_SKIPPED))
+            known = result[groups.get(path, WHOLE_TABLE)]
+            known.stored[path] = None
+            known.reasons.append(_SKIPPED)
+        return result
 
     def _parts(self, version: TableVersion, predicate: Condition | None) -> list[_Part]:
         def parts_of(condition: Condition | None) -> list[Split]:

@@ -42,6 +42,7 @@ BENCHMARKS = (
     "paimon_pypaimon.py --python {pypaimon}",
     "rows_diff.py",
     "pairs.py --peers {lake_sift}",
+    "trace.py --deltalake {deltalake}",
     "rows.py --latency 0 --peers {deltalake}",
     "iceberg_metadata.py 2000 {pyiceberg}",
     "iceberg_rows.py 10000000 {pyiceberg} 4000",
