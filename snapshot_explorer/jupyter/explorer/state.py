@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TABS = ("commit", "manifests", "compare", "data", "files", "branches", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)
-COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits", "another table")
+COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits", "another table", "twins")
 ROW_KINDS = ("all", "inserted", "deleted", "updated")
 HEALTH = ("health", "doctor", "readability", "retention", "duplicates", "verify", "orphans")
 READS: Mapping[str, tuple[str, ...]] = {"verify": ("level",), "orphans": ("older_than",), "duplicates": ("b", "key")}

@@ -556,6 +556,16 @@ def test_b_is_compared_with_another_table(explorer, copy_of_orders, orders):
     assert f"and {copy_of_orders}, version 7 of copy, of " in explorer.view["source"]
 
 
+def test_the_twin_of_a_table_is_shown(explorer, copy_of_orders, orders):
+    typed(explorer, compared="twins")
+    assert shown_text(explorer, "compare").startswith("Is another table in step?")
+    typed(explorer, other=copy_of_orders)
+
+    assert "The newest versions of orders and copy name the same" in shown_text(explorer, "compare")
+    assert explorer.code == f"twins(orders, {copy_of_orders!r})"
+    assert explorer.views["compare"].grid.content["count"] == len(orders.versions())
+
+
 def test_another_table_may_be_a_variable_and_is_the_newest_version(orders, copy_of_orders):
     made = Explorer(orders, name="orders", variables={"copy": open_table(copy_of_orders)}).wait()
     made.state.tab, made.state.compared, made.state.other = "compare", "another table", "copy"

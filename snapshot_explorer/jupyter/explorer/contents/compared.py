@@ -32,6 +32,25 @@ def _no_table(cache: SnapshotCache, b: int) -> ViewResult:
     return ViewResult(drawing=drawing, code="", source=cache.cited(b))
 
 
+def _twins(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return which versions of both tables name the same files; without another table, those of one folder."""
+    other = request["other"]
+    source = cache.cited(cache.table.current.version)
+    if not other and not cache.table.bound.other_formats:
+        hint = (
+            "Name a table: a variable that holds one, or a path. Shown is which versions of both name the same data "
+            "files, and which is behind. No data file is opened."
+        )
+        return ViewResult(
+            drawing=Drawing(title="Is another table in step?", parts=(Line(hint),)), code="", source=source
+        )
+    result = cache.twins(other)
+    named = other if other in (cache.variables or {}) else repr(result.b.path)
+    code = f"twins({request.name}{f', {named}' if other else ''})"
+    grid = grid_rows(result.versions.drawn_rows(), noun=result.versions.noun)
+    return ViewResult(drawing=result.drawing(), code=code, source=source, grid=grid)
+
+
 def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the requested part of the comparison."""
     a, b, part = request["a"], request["b"], request["compared"]
@@ -39,6 +58,8 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         return changed_rows(cache, request)
     if part == "another table":
         return changed_rows(cache, request, request["other"]) if request["other"] else _no_table(cache, b)
+    if part == "twins":
+        return _twins(cache, request)
     comparison = cache.compare(a, b)
     code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)
     if part == "overview":

@@ -12,6 +12,7 @@ from snapshot_explorer.opening import open_table
 from snapshot_explorer.pair_diff import diff
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.rows.diffs.diff import row_diff
+from snapshot_explorer.table_twins import Twins, twins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -140,13 +141,25 @@ class SnapshotCache:
         """Return a version of another table: of a variable or a path, with a ref behind @; else the newest."""
 
         def opened() -> Snapshot:
-            name, at, ref = text.rpartition("@")
-            if not at or "/" in ref:
-                name, ref = text, ""
-            table = (self.variables or {}).get(name)
-            return (table if isinstance(table, type(self.table)) else open_table(name)).at(ref or "latest")
+            table, ref = self._other_table(text)
+            return table.at(ref or "latest")
 
         made: Snapshot = self._keep(("other", text), opened)
+        return made
+
+    def _other_table(self, text: str) -> tuple[Table, str]:
+        name, at, ref = text.rpartition("@")
+        if not at or "/" in ref:
+            name, ref = text, ""
+        table = (self.variables or {}).get(name)
+        return table if isinstance(table, type(self.table)) else open_table(name), ref
+
+    def twins(self, text: str) -> Twins:
+        """Return which versions of another table name the same files; without one, of the other tree in the folder."""
+        made: Twins = self._keep(
+            ("twins", text, self.table.current.version),
+            lambda: twins(self.table, self._other_table(text)[0] if text else None),
+        )
         return made
 
     def diff_plan(self, a: int, b: int, key: tuple[str, ...], other: str = "") -> RowDiffPlan:

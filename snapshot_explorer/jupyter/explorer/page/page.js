@@ -428,7 +428,8 @@ const TABS = {
     ${app.state.compared === "rows" && html`<div class="sx-row"><${Segments} app=${app} name="row_kind" label="Rows" /><${Names} app=${app} name="key" hint="primary key, or a,b" />
       <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`}
     ${app.state.compared === "another table" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy@3, or a path" css="sx-wide" />
-      <${Names} app=${app} name="key" hint="primary key, or a,b" /><${Segments} app=${app} name="row_kind" label="Rows" /></div>`}`,
+      <${Names} app=${app} name="key" hint="primary key, or a,b" /><${Segments} app=${app} name="row_kind" label="Rows" /></div>`}
+    ${app.state.compared === "twins" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy, or a path" css="sx-wide" /></div>`}`,
     app.state.compared === "rows" && html`<${RowActions} app=${app} />`],
   data: (app) => [html`<div class="sx-row"><${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" isLive=${app.view.isLive} /><${Columns} app=${app} />
       <${Button} label="Bisect" title="Find the first version, up to B, where the condition holds" act=${() => app.act("bisect")} /></div>
