@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TABLES = 18
+TABLES = 14
 
 
 def test_calls_on_mutated_tables_answer_or_refuse():

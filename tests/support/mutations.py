@@ -27,7 +27,7 @@ from pathlib import Path
 from snapshot_explorer import open_table
 from snapshot_explorer.arrow import thrift
 from snapshot_explorer.errors import SnapshotExplorerError
-from tests.support.public_calls import PARTS, arguments_for, calls, drawings
+from tests.support.public_calls import PARTS, arguments_for, calls, drawings, proofs
 
 TESTS = Path(__file__).parents[1]
 MOST_MEMORY = 3 << 30
@@ -442,8 +442,8 @@ def outcome(call):
     return "answered", digest
 
 
-def examine(root, given):
-    """Return how each call of a table ended, by name; `given` are the calls' arguments."""
+def examine(root, given, intact):
+    """Return how each call of a table ended, by name; `given` are the calls' arguments, from the intact table."""
     found = {}
 
     def opened():
@@ -451,7 +451,7 @@ def examine(root, given):
 
     ends = {"open": outcome(opened)}
     if "table" in found:
-        for name, call in (calls(given) | drawings(given)).items():
+        for name, call in (calls(given) | drawings(given) | proofs(given, open_table(intact))).items():
             ends[name] = outcome(functools.partial(call, found["table"]))
     return ends
 
@@ -477,7 +477,7 @@ def work(roots, seeds, log):
             if name not in given:
                 given[name] = arguments_for(open_table(roots[name]))
             began = time.process_time()
-            ends = examine(target, given[name])
+            ends = examine(target, given[name], roots[name])
             shutil.rmtree(target)
             seconds = time.process_time() - began
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

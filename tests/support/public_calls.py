@@ -235,6 +235,8 @@ def proofs(given, copy):
     found["orphans"] = lambda t: _claims(t.orphans("0d"), {"files": (("path",), ("is_orphan",))})
     found["diff of tables"] = lambda t: snapshot_explorer.diff(copy.at(given.first), t.at(given.versions[-1]))
     found["preview of tables"] = lambda t: snapshot_explorer.diff(copy.current, t.current, preview=True).proof
+    found["twins"] = lambda t: Drawn(repr(snapshot_explorer.twins(copy, t)))
+    found["repair"] = lambda t: _planned(t.repair(given.first))
     if given.where:
         columns = {
             "versions": (("branch", "version"), ("rows", "stored_rows")),
@@ -243,7 +245,14 @@ def proofs(given, copy):
             "metadata": (("branch", "path"), ("columns",)),
         }
         found["trace"] = lambda t: _claims(t.trace(given.where), columns)
+        found["repair rows"] = lambda t: _planned(t.repair(given.first, given.where, key=given.columns[0], name="a.b"))
     return found
+
+
+def _planned(repair):
+    """Return what a repair would do, once it has been drawn: what it notes depends on more than the rows."""
+    repr(repair)
+    return repair.statement, repair.counts
 
 
 def _verified(level, table):
