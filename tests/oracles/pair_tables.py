@@ -3,8 +3,8 @@
     python -m tests.oracles.pair_tables OUT FORMAT SEED FAMILIES
 
 Tables of one family begin with the same rows in each format. Types, names and orders of columns differ, and so does
-what becomes of the rows. Writes `OUT/pairs.json`: the family, format and folder of each table, and whether `id` is
-unique.
+what becomes of the rows. Writes `OUT/pairs.json`: the family, format and folder of each table, whether `id` is unique,
+and the file with the rows that Spark reads.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+from pyarrow import feather
 
 from tests.support.oracles import lakes
 
@@ -98,7 +100,12 @@ def _written(spark: Any, kind: str, out: Path, seed: str, number: int) -> dict[s
         old = shown[chosen[0]]
         spark.sql(f"ALTER TABLE {table} RENAME COLUMN {old} TO {chosen[0]}_late")
         spark.sql(f"DELETE FROM {table} WHERE id = 3")
-    return {"family": number, "format": kind, "path": str(path), "is_keyed": is_keyed}
+    rows = out / f"p{number}.arrow"
+    read = spark.table(table)
+    feather.write_feather(
+        read.select([name for name in read.columns if not name.startswith("_hoodie_")]).toArrow(), rows
+    )
+    return {"family": number, "format": kind, "path": str(path), "is_keyed": is_keyed, "rows": str(rows)}
 
 
 def _creation(

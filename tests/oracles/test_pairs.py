@@ -12,10 +12,11 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from pyarrow import feather
 
 import snapshot_explorer as sx
 from snapshot_explorer import open_table
-from tests.support.pair_answers import assert_diff_is_brute_force
+from tests.support.pair_answers import as_texts, assert_diff_is_brute_force
 
 PAIRS = int(os.environ.get("SNAPSHOT_EXPLORER_PAIRS", "60"))
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
@@ -68,6 +69,13 @@ def families(request):
     folder = os.environ.get("SNAPSHOT_EXPLORER_PAIR_TABLES")
     written = (lambda name: Path(folder, name)) if folder else request.getfixturevalue("connector_wrote")
     return [table for name in FORMATS for table in json.loads((written(name) / "pairs.json").read_text())]
+
+
+def test_the_loaded_rows_are_those_that_spark_reads(families):
+    for table in families:
+        rows, read = open_table(table["path"]).current.to_arrow(), feather.read_table(table["rows"])
+
+        assert as_texts(rows, read.column_names) == as_texts(read, read.column_names), table
 
 
 def test_the_diff_of_any_two_tables_is_what_brute_force_finds(families):

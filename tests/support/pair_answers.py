@@ -43,6 +43,11 @@ def _rows(rows, names, where):
     return connection.sql(f"SELECT {columns} FROM rows_ WHERE {where or 'true'}").fetchall() if len(rows) else []
 
 
+def as_texts(rows, names):
+    """Return how often each row occurs, as a tuple of the texts of these columns."""
+    return Counter(_rows(rows, names, None))
+
+
 @cache
 def _session():
     connection = duckdb.connect()
