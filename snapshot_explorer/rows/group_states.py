@@ -10,7 +10,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import RowModifier
-from snapshot_explorer.rows.affected_versions import AffectedVersions
+from snapshot_explorer.rows.affected_versions import AffectedVersions, Mask
 
 Ints = npt.NDArray[np.int64]
 
@@ -46,13 +46,16 @@ def file_groups(affected: AffectedVersions, reference: TableVersion, modifiers: 
     return first << 32 | second
 
 
+def may_store(affected: AffectedVersions) -> Mask:
+    """Return which rows of lifetimes are of files that can store matching rows, including deleted ones."""
+    vectors = affected.lifetimes.intervals.rows.column("deletion_vector")
+    # The statistics of a file with deletes may be those of its live rows alone.
+    return affected.admits | single_chunk(pc.is_valid(vectors)).to_numpy(zero_copy_only=False)
+
+
 def group_states(affected: AffectedVersions, groups: Ints) -> GroupStates:
     """Return the states of groups that can have matching rows, and of the table between its common changes."""
-    rows = affected.lifetimes.intervals.rows
-    # The statistics of a file with deletes may be those of its live rows alone.
-    chosen = np.flatnonzero(
-        affected.admits | single_chunk(pc.is_valid(rows.column("deletion_vector"))).to_numpy(zero_copy_only=False)
-    )
+    rows, chosen = affected.lifetimes.intervals.rows, np.flatnonzero(may_store(affected))
     count = len(affected.lifetimes.versions)
     first, last = (
         np.minimum(rows.column(name).to_numpy()[chosen].astype(np.int64), count) for name in ("first", "last")

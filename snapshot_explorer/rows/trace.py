@@ -20,7 +20,7 @@ from snapshot_explorer.progress import step
 from snapshot_explorer.rows.affected_versions import affected_versions
 from snapshot_explorer.rows.diffs.aligned_columns import aligned
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
-from snapshot_explorer.rows.group_states import WHOLE_TABLE, file_groups, group_states
+from snapshot_explorer.rows.group_states import WHOLE_TABLE, file_groups, group_states, may_store
 from snapshot_explorer.rows.matching_rows import matching_rows
 from snapshot_explorer.rows.traced_metadata import TracedChangelog, TracedMetadata, traced_changelogs, traced_metadata
 
@@ -131,7 +131,8 @@ def _traced_versions(
     """Return what is known of the versions whose files are known, by number, and add what is known of their files."""
     lifetimes = affected.lifetimes
     paths = lifetimes.intervals.paths(lifetimes.intervals.rows).to_pylist()
-    reader = _Reader(reference, where, result.files)
+    ruled_out = frozenset(paths).difference(paths[index] for index in np.flatnonzero(may_store(affected)).tolist())
+    reader = _Reader(reference, where, result.files, ruled_out=ruled_out)
     groups = file_groups(affected, reference, source.format.row_modifiers())
     try:
         totals = _totals(source, affected, paths, groups, reader)
@@ -270,7 +271,10 @@ class _Part:
 class _Reader:
     """Counts matching rows, and opens each file once for each set of its rows."""
 
-    def __init__(self, reference: TableVersion, where: Condition, files: dict[str, TracedFile]) -> None:
+    def __init__(
+        self, reference: TableVersion, where: Condition, files: dict[str, TracedFile], *, ruled_out: frozenset[str]
+    ) -> None:
+        self._ruled_out = ruled_out
         self._reference = reference
         self._where = where
         self._files = files
@@ -311,7 +315,7 @@ class _Reader:
                 known.stored[path] = file.stored_rows
                 known.reasons += [file.reason] if file.reason else []
                 seen.add(path)
-        for path in sorted(set(live) - seen):
+        for path in sorted(set(live) - seen - self._ruled_out):
             self._keep(path, TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=_SKIPPED))
             known = result[groups.get(path, WHOLE_TABLE)]
             known.stored[path] = None
@@ -354,7 +358,7 @@ class _Reader:
         self._counts |= {(key, split.identity): count for split, count in zip(left, counts, strict=True)}
 
     def _file(self, version: TableVersion, part: _Part, path: str, key: Hashable) -> TracedFile:
-        if part.is_ruled_out and part.split.raw:
+        if path in self._ruled_out or (part.is_ruled_out and part.split.raw):
             return TracedFile(evidence=METADATA, stored_rows=0)
         count = None if part.stored is None else self._counts[key, part.stored.identity]
         if isinstance(count, int):

@@ -1,6 +1,7 @@
 """Where rows still are: against brute force over the versions and the data files, and with files that are gone."""
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -121,6 +122,20 @@ def test_versions_that_expire_while_they_are_traced_are_unknown_and_never_called
     assert rows == {0: 0, 1: 1, 2: None, 3: 0}
     assert not trace.is_complete
     assert "Not known in version 2: Version 2 has expired" in repr(trace)
+
+
+def test_each_file_is_read_once_and_commits_not_for_each_version_after_them(memory_root, register):
+    filesystem, root = memory_root
+    table = DeltaTable(filesystem, root, fields=FIELDS)
+    for number in range(20):
+        table.commit(table.data(f"{number}.parquet", [(number % 5, "x")]))
+    system = register(counting())
+    trace = open_table(f"counted://{root}").trace("id = 4")
+
+    assert trace.versions.to_arrow().sort_by("version")["rows"].to_pylist() == [number // 5 for number in range(21)]
+    reads = Counter(request.path for request in system.requests if request.kind == "get")
+    assert {count for path, count in reads.items() if path.endswith(".parquet")} == {1}
+    assert max(reads.values()) < 20
 
 
 def test_a_file_that_is_missing_stores_nothing_but_its_versions_are_unknown(table, tmp_path):
