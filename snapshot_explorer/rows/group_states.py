@@ -15,7 +15,7 @@ from snapshot_explorer.rows.affected_versions import AffectedVersions, Mask
 Ints = npt.NDArray[np.int64]
 
 WHOLE_TABLE = -1
-"""The group of all files, if they are not told apart; it has a state at every version."""
+"""The group of all files, if they are not distinguished; it has a state at every version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
