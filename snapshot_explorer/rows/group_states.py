@@ -43,14 +43,16 @@ def file_groups(affected: AffectedVersions, reference: TableVersion, modifiers: 
         single_chunk(rows.column(name)).dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)
         for name in names
     )
-    return first << 32 | second
+    groups: Ints = first << 32 | second
+    return groups
 
 
 def may_store(affected: AffectedVersions) -> Mask:
     """Return which rows of lifetimes are of files that can store matching rows, including deleted ones."""
     vectors = affected.lifetimes.intervals.rows.column("deletion_vector")
     # The statistics of a file with deletes may be those of its live rows alone.
-    return affected.admits | single_chunk(pc.is_valid(vectors)).to_numpy(zero_copy_only=False)
+    result: Mask = affected.admits | single_chunk(pc.is_valid(vectors)).to_numpy(zero_copy_only=False)
+    return result
 
 
 def group_states(affected: AffectedVersions, groups: Ints) -> GroupStates:
