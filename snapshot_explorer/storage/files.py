@@ -357,6 +357,8 @@ class RemoteFiles(RangedFiles):
     def read(self, address: str, end: int | None = None) -> bytes:
         """Return a file's bytes, or those before an end, in one request."""
         how = self._at_once if end is None else {"start": 0, "end": end}
+        if self._protocol == "hdfs":
+            self._fs.info(address)  # libhdfs prints a stack trace when a file that it opens does not exist
         content = bytes(self._fs.cat_file(self._literal(address), **how))
         if content[:1] in _HTML_STARTS and self._protocol != "memory":
             _check_not_html(content)
