@@ -3,7 +3,9 @@
 import difflib
 import inspect
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -57,6 +59,13 @@ def _anonymous(name: str, value_if_true: Any) -> _Setter:
 
 def _requester_pays(options: dict[str, Any], value: Any) -> None:
     _same("requester_pays")(options, _is_true(value) or str(value).lower() == "requester")
+
+
+def _service_account(options: dict[str, Any], value: Any) -> None:
+    # gcsfs takes the name of a file that does not exist for an access token, and sends it.
+    if not (isinstance(value, str | os.PathLike) and Path(value).is_file()):
+        raise InvalidArgumentError("The storage option google_service_account must be the path of a file that exists.")
+    _same("token")(options, os.fspath(value))
 
 
 def _service_account_key(options: dict[str, Any], value: Any) -> None:
@@ -152,9 +161,9 @@ _GCS = {
     **_prefixed(
         ("google_", ""),
         {
-            "service_account": _same("token"),
-            "service_account_path": _same("token"),
-            "application_credentials": _same("token"),
+            "service_account": _service_account,
+            "service_account_path": _service_account,
+            "application_credentials": _service_account,
             "service_account_key": _service_account_key,
             "skip_signature": _anonymous("token", "anon"),
             "base_url": _same("endpoint_url"),

@@ -91,8 +91,8 @@ def test_names_of_object_store_work_for_azure(options, passed):
 @pytest.mark.parametrize(
     ("options", "passed"),
     [
-        ({"GOOGLE_SERVICE_ACCOUNT": "/keys/a.json"}, {"token": "/keys/a.json"}),
-        ({"google_application_credentials": "/keys/a.json"}, {"token": "/keys/a.json"}),
+        ({"GOOGLE_SERVICE_ACCOUNT": __file__}, {"token": __file__}),
+        ({"google_application_credentials": __file__}, {"token": __file__}),
         ({"service_account_key": '{"type": "service_account"}'}, {"token": {"type": "service_account"}}),
         ({"google_skip_signature": "true"}, {"token": "anon"}),
         ({"token": "anon", "endpoint_url": "http://h"}, {"token": "anon", "endpoint_url": "http://h"}),
@@ -125,6 +125,13 @@ def test_options_that_contradict_each_other_are_refused():
         Storage("s3://lake/t", {"key": SECRET, "AWS_ACCESS_KEY_ID": "b"})
 
     assert not [text for text in shown_by(caught.value) if SECRET in text]
+
+
+def test_a_key_file_that_does_not_exist_is_not_sent_as_a_token():
+    pytest.importorskip("gcsfs")
+
+    with pytest.raises(InvalidArgumentError, match="google_service_account must be the path of a file that exists"):
+        Storage("gs://lake/t", {"GOOGLE_SERVICE_ACCOUNT": f"/keys/{SECRET}.json"})
 
 
 def test_a_key_that_is_not_json_is_refused_without_being_shown():
