@@ -282,7 +282,7 @@ def _versions(
             outcome, because = "lost", f"{lost:,} of its files would be deleted"
         elif version == versions[-1]:
             because = "the newest"
-        elif version in archived:
+        if version in archived and version != versions[-1]:
             because += "; archival would move it"
         rows.append({"version": version, "committed_at": time, "outcome": outcome, "because": because})
     return pa.Table.from_pylist(rows, frames.RETAINED)
