@@ -243,7 +243,7 @@ def test_one_version_and_one_file_are_singular(memory_root):
 
     assert "evaluated 1 of 1 version\n" in repr(opened.bisect("id = 1", announce=announced.append))
     assert [str(one).partition(" (")[0] for one in announced] == [
-        "Bisecting 1 version: at most 1 load of id, of about 1 file"
+        "Evaluating 1 version: at most 1 load of id, of about 1 file"
     ]
     assert "compared 1 of 1 version: no" in repr(opened.blame("id = 1"))
 

@@ -6,6 +6,7 @@ every row must end where the next starts, and the counts must match. Otherwise `
 Where the starts are recorded, as in log files of Hudi, nothing is guessed.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -27,7 +28,8 @@ def decode_rows(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.St
     Raises:
         TruncatedError: The blocks end too early or violate the format.
     """
-    is_small = sum(rows for rows, _ in blocks) < _FEW_ROWS
+    # pyarrow imports pandas, which takes longer than the rows, when it first converts values from Python.
+    is_small = "pandas" in sys.modules and sum(rows for rows, _ in blocks) < _FEW_ROWS
     columns = None if is_small else decode(blocks, shape, target)
     return records.decode(blocks, shape, target) if columns is None else columns
 

@@ -97,11 +97,8 @@ def _pairs(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def records(container: Container) -> Iterator[Mapping[str, Any]]:
-    """Return the rows of an Avro file as Python values.
-
-    Raises: one of FOREIGN_ERRORS if the file is damaged, also when a row is read.
-    """
-    return _rows(container.blocks, _schema(container.schema_text))
+    """Yield the rows of an Avro file as Python values. Raises one of FOREIGN_ERRORS if the file is damaged."""
+    yield from _rows(container.blocks, _schema(container.schema_text))
 
 
 def _rows(blocks: Sequence[tuple[int, bytes]], schema: Any) -> Iterator[Mapping[str, Any]]:

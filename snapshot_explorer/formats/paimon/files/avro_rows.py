@@ -69,7 +69,7 @@ def _check(node: Any, data_type: PaimonDataType, named: Mapping[str, Any]) -> No
         nodes = {item["name"]: item["type"] for item in definition.get("fields", ())}
         missing = [field.name for field in data_type.fields if field.name not in nodes]
         if missing:
-            raise CorruptBytesError(f"it has no field {missing[0]!r}")
+            raise CorruptBytesError(f"it has no column {missing[0]!r}")
         for field in data_type.fields:
             _check(nodes[field.name], field.type, named)
     elif data_type.element is not None:
