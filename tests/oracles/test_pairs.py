@@ -8,6 +8,8 @@ import itertools
 import json
 import os
 import random
+import re
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
@@ -21,12 +23,20 @@ from tests.support.pair_answers import as_texts, assert_diff_is_brute_force
 PAIRS = int(os.environ.get("SNAPSHOT_EXPLORER_PAIRS", "60"))
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
 FORMATS = ("delta", "iceberg", "paimon", "hudi")
+EMPTY_STRUCT = re.compile(r"\[\w+, NULL(, \w+, NULL)*\]")
 pytestmark = pytest.mark.oracle
 
 
 def canonical(name):
     """Return what a column is called in all tables of a family."""
     return name.split("_")[0]
+
+
+def without_empty_structs(rows):
+    """Return rows with null for a struct whose fields are all null, as Paimon's reader does: apache/paimon 4785."""
+    return Counter(
+        tuple(None if EMPTY_STRUCT.fullmatch(text or "") else text for text in row) for row in rows.elements()
+    )
 
 
 def snapshots_of(families):
@@ -73,9 +83,13 @@ def families(request):
 
 def test_the_loaded_rows_are_those_that_spark_reads(families):
     for table in families:
-        rows, read = open_table(table["path"]).current.to_arrow(), feather.read_table(table["rows"])
+        read = feather.read_table(table["rows"])
+        rows = as_texts(open_table(table["path"]).current.to_arrow(), read.column_names)
+        expected = as_texts(read, read.column_names)
+        if table["format"] == "paimon":
+            rows, expected = without_empty_structs(rows), without_empty_structs(expected)
 
-        assert as_texts(rows, read.column_names) == as_texts(read, read.column_names), table
+        assert rows == expected, table
 
 
 def test_the_diff_of_any_two_tables_is_what_brute_force_finds(families):
