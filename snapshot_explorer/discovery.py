@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _THREADS = 64
 """Folders listed, or tables opened, at the same time: nearly all of the time is spent waiting for storage."""
-MANY = 100
-"""So many tables are worth the start of other processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,18 +119,18 @@ def search_tables(
     depth: int = 3,
     max_listings: int = 1000,
     storage_options: Mapping[str, Any] | None = None,
-    before_many: Callable[[], object] | None = None,
+    before_level: Callable[[int], object] | None = None,
 ) -> Search:
     """Return the folders of tables below a folder. Opens no table. Arguments and errors as `find_tables`.
 
     Args:
-        before_many: Called before each level of 100 folders or more is listed.
+        before_level: Called with the number of folders of each level before they are listed.
     """
     _check_number("depth", depth, 0)
     _check_number("max_listings", max_listings, 1)
     root = Storage(path, storage_options)
     with ThreadPoolExecutor(_THREADS, "snapshot-tables") as threads:
-        folders, unlisted, deeper = _search(root, threads, depth, max_listings, before_many)
+        folders, unlisted, deeper = _search(root, threads, depth, max_listings, before_level)
     if folders[0].format is None and not folders[0].subfolders and not root.list(""):
         hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
         raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
@@ -158,7 +156,7 @@ def _search(
     threads: ThreadPoolExecutor,
     depth: int,
     max_listings: int,
-    before_many: Callable[[], object] | None,
+    before_level: Callable[[int], object] | None,
 ) -> tuple[list[Folder], int, int]:
     """Return the folders that were listed, and how many known ones were not: for their number, and for their depth."""
     folders: list[Folder] = []
@@ -174,8 +172,8 @@ def _search(
         for _ in range(depth + 1):
             allowed = max_listings - len(folders)
             unlisted += len(level[allowed:])
-            if before_many is not None and len(level) >= MANY:
-                before_many()
+            if before_level is not None:
+                before_level(len(level))
             inspected = _concurrently(threads, inspect, level[:allowed])
             folders += inspected
             level = [joined(folder.name, name) for folder in inspected for name in folder.subfolders]

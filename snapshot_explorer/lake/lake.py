@@ -380,7 +380,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
             depth=depth,
             max_listings=max_listings,
             storage_options=storage_options,
-            before_many=processes.start if pattern is None else None,
+            before_level=processes.start_for if pattern is None else None,
         )
         missing = f"No table is below {name} ({note})."
     if not tables and not note:

@@ -14,7 +14,6 @@ from queue import SimpleQueue
 from threading import Lock, RLock, Thread, Timer
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
-from snapshot_explorer.discovery import MANY
 from snapshot_explorer.formats import formats_by_name
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.lake.threads import WORKERS, concurrently
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
+MIN_TABLES = 100
+"""Fewer tables are read before a process has started."""
 _MOST_PROCESSES = 4
 """Each needs about 200 MiB."""
 _MOST_UNTURNED = 64
@@ -54,6 +55,11 @@ class ReaderProcesses:
         """Return how many processes are started: one per processor, at most 4; 0 where only one could be."""
         processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return min(processors, _MOST_PROCESSES) if processors > 1 and sys.executable else 0
+
+    def start_for(self, folders: int) -> None:
+        """Start `count` processes if that many folders may contain enough tables for them."""
+        if folders >= MIN_TABLES:
+            self.start()
 
     def start(self) -> None:
         """Start `count` processes, unless they have been started."""
@@ -109,7 +115,7 @@ def each_table(
         processes: Started or not. They do no other work afterwards.
     """
     rest = {table.name: table for table in tables}
-    moved = [table for table in tables if table.is_portable] if len(tables) >= MANY else []
+    moved = [table for table in tables if table.is_portable] if len(tables) >= MIN_TABLES else []
     with step(what, total=len(tables)) as reading:
         for name, result in _from_processes(moved, work, processes):
             reading.advance()
@@ -125,7 +131,7 @@ def _from_processes(
 ) -> Iterator[tuple[str, Any]]:
     """Yield the name of each table with the result of the work on it, of those that other processes return."""
     count = processes.count
-    if len(tables) < MANY or not count:
+    if len(tables) < MIN_TABLES or not count:
         return
     level = logging.getLogger(_PACKAGE).getEffectiveLevel()
     formats = formats_by_name()

@@ -119,15 +119,15 @@ def tables_below(
     depth: int,
     max_listings: int,
     storage_options: Mapping[str, Any] | None,
-    before_many: Callable[[], object] | None,
+    before_level: Callable[[int], object] | None,
 ) -> tuple[str, Sequence[LakeTable], str]:
     """Return the folder, the tables below it, sorted by name, and how many folders were listed.
 
     Args:
-        before_many: Called before each level of 100 folders or more is listed.
+        before_level: Called with the number of folders of each level before they are listed.
     """
     search = search_tables(
-        path, depth=depth, max_listings=max_listings, storage_options=storage_options, before_many=before_many
+        path, depth=depth, max_listings=max_listings, storage_options=storage_options, before_level=before_level
     )
     root = search.root.root
 

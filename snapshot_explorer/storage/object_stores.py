@@ -36,6 +36,8 @@ _MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
 _NOT_A_STORE = ("list response", "non-partial", "content-range", "etag", "last-modified", "content-length")
 """Parts of obstore's messages for answers that no object store sends."""
 _DENIED = (401, 403)
+_DENIED_ERRORS = ("PermissionDeniedError", "UnauthenticatedError")
+"""Names of errors of obstore that mean denied access, where it sent no request."""
 _MISSING = 404
 _MISSING_BUCKET = frozenset({"NoSuchBucket", "ContainerNotFound"})
 
@@ -289,7 +291,8 @@ def _translated(error: Exception, address: str) -> Exception:
     if any(part in text.lower() for part in _NOT_A_STORE):
         found = "a listing" if "list response" in text else "the part of the file that was requested"
         return UnexpectedResponseError(f"the storage did not answer with {found}")
-    return ObjectStoreError(type(error).__name__)
+    name = type(error).__name__
+    return PermissionError(name) if name in _DENIED_ERRORS else ObjectStoreError(name)
 
 
 def _status_error(status: int, text: str) -> Exception:

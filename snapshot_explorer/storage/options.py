@@ -61,11 +61,16 @@ def _requester_pays(options: dict[str, Any], value: Any) -> None:
     _same("requester_pays")(options, _is_true(value) or str(value).lower() == "requester")
 
 
-def _service_account(options: dict[str, Any], value: Any) -> None:
-    # gcsfs takes the name of a file that does not exist for an access token, and sends it.
-    if not (isinstance(value, str | os.PathLike) and Path(value).is_file()):
-        raise InvalidArgumentError("The storage option google_service_account must be the path of a file that exists.")
-    _same("token")(options, os.fspath(value))
+def _key_file(name: str) -> _Setter:
+    """Return a function that sets the token to the path of a key file, which must exist."""
+
+    def set_option(options: dict[str, Any], value: Any) -> None:
+        # gcsfs takes the name of a file that does not exist for an access token, and sends it.
+        if not (isinstance(value, str | os.PathLike) and Path(value).is_file()):
+            raise InvalidArgumentError(f"The storage option google_{name} must be the path of a file that exists.")
+        _same("token")(options, os.fspath(value))
+
+    return set_option
 
 
 def _service_account_key(options: dict[str, Any], value: Any) -> None:
@@ -161,9 +166,9 @@ _GCS = {
     **_prefixed(
         ("google_", ""),
         {
-            "service_account": _service_account,
-            "service_account_path": _service_account,
-            "application_credentials": _service_account,
+            "service_account": _key_file("service_account"),
+            "service_account_path": _key_file("service_account_path"),
+            "application_credentials": _key_file("application_credentials"),
             "service_account_key": _service_account_key,
             "skip_signature": _anonymous("token", "anon"),
             "base_url": _same("endpoint_url"),

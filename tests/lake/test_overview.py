@@ -133,7 +133,7 @@ def test_a_sparkline_has_a_bar_per_commit():
 
 
 def test_many_tables_are_read_by_other_processes_with_the_same_rows_and_log(root, overview, monkeypatch, caplog):
-    monkeypatch.setattr(processes, "MANY", 1)
+    monkeypatch.setattr(processes, "MIN_TABLES", 1)
     monkeypatch.setattr(processes.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     lake = open_lake(root, at=lakes.NOW)
 
@@ -146,7 +146,7 @@ def test_many_tables_are_read_by_other_processes_with_the_same_rows_and_log(root
 
 
 def test_tables_that_no_other_process_can_read_are_read_in_this_one(root, overview, monkeypatch):
-    monkeypatch.setattr(processes, "MANY", 1)
+    monkeypatch.setattr(processes, "MIN_TABLES", 1)
     monkeypatch.setattr(processes.sys, "executable", "/bin/false")
 
     assert open_lake(root, at=lakes.NOW).overview("1d").to_arrow().equals(overview.to_arrow())

@@ -103,11 +103,13 @@ def _written(spark: Any, kind: str, out: Path, seed: str, number: int) -> dict[s
         spark.sql(f"DELETE FROM {table} WHERE id = 3")
     rows = out / f"p{number}.arrow"
     read = spark.table(table)
-    feather.write_feather(_read(read.select([name for name in read.columns if not name.startswith("_hoodie_")])), rows)
+    feather.write_feather(
+        _as_arrow(read.select([name for name in read.columns if not name.startswith("_hoodie_")])), rows
+    )
     return {"family": number, "format": kind, "path": str(path), "is_keyed": is_keyed, "rows": str(rows)}
 
 
-def _read(frame: Any) -> pa.Table:
+def _as_arrow(frame: Any) -> pa.Table:
     """Return the rows of a DataFrame. PySpark 3.5, which Hudi needs, has no public way."""
     return frame.toArrow() if hasattr(frame, "toArrow") else pa.Table.from_batches(frame._collect_as_arrow())
 

@@ -127,11 +127,14 @@ def test_options_that_contradict_each_other_are_refused():
     assert not [text for text in shown_by(caught.value) if SECRET in text]
 
 
-def test_a_key_file_that_does_not_exist_is_not_sent_as_a_token():
+@pytest.mark.parametrize("name", ["google_service_account", "google_application_credentials"])
+def test_a_key_file_that_does_not_exist_is_not_sent_as_a_token(name):
     pytest.importorskip("gcsfs")
 
-    with pytest.raises(InvalidArgumentError, match="google_service_account must be the path of a file that exists"):
-        Storage("gs://lake/t", {"GOOGLE_SERVICE_ACCOUNT": f"/keys/{SECRET}.json"})
+    with pytest.raises(InvalidArgumentError, match=f"{name} must be the path of a file that exists") as caught:
+        Storage("gs://lake/t", {name.upper(): f"/keys/{SECRET}.json"})
+
+    assert not [text for text in shown_by(caught.value) if SECRET in text]
 
 
 def test_a_key_that_is_not_json_is_refused_without_being_shown():

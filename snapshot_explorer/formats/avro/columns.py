@@ -20,6 +20,17 @@ from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
 
 _FEW_ROWS = 24
 """Fewer rows are decoded faster one by one."""
+_PREFIX = 4
+_TEXT_PREFIX = 8
+"""The bytes of the first text by which rows are found."""
+_SAMPLE = 512
+"""Texts by which the numbers of bytes before texts are found."""
+_MAX_LEAD = 11
+"""The maximum number of bytes of a number that may be null."""
+_MAX_FIRST = 4
+"""The zigzag form of 2, the maximum status of a manifest entry."""
+_PIECE = 2**20
+_LARGEST_SMALL = 3
 
 
 def decode_rows(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructType) -> pa.StructArray:
@@ -87,19 +98,6 @@ def _decoded(
 ) -> tuple[Column, Offsets]:
     lanes = Lanes(padded, size, starts.copy())
     return read_column(shape, lanes, target), lanes.at
-
-
-_PREFIX = 4
-_TEXT_PREFIX = 8
-"""The bytes of the first text by which rows are found."""
-_SAMPLE = 512
-"""Texts by which the numbers of bytes before texts are found."""
-_MAX_LEAD = 11
-"""The maximum number of bytes of a number that may be null."""
-_MAX_FIRST = 4
-"""The zigzag form of 2, the maximum status of a manifest entry."""
-_PIECE = 2**20
-_LARGEST_SMALL = 3
 
 
 def guesses(content: bytes, padded: npt.NDArray[np.uint8], firsts: Offsets, shape: Shape) -> Iterator[Offsets]:
@@ -190,8 +188,8 @@ def _likely_starts(
     every = np.arange(len(before), _MAX_LEAD * len(before) + 1)
     tried: set[int] = set()
     while len(texts):
-        some = texts[:: -(-len(texts) // _SAMPLE)]
-        starts, ends = _leading_to(np.repeat(some, len(every)), np.tile(every, len(some)), before, padded, size)
+        sample = texts[:: -(-len(texts) // _SAMPLE)]
+        starts, ends = _leading_to(np.repeat(sample, len(every)), np.tile(every, len(sample)), before, padded, size)
         leads = set(np.unique(ends - starts).tolist()) - tried
         if not leads:
             return
