@@ -50,7 +50,7 @@ def bisect(
         raise InvalidArgumentError(f"announce must be a function of what will be read, got {announce!r}.")
     versions = source.versions(good, bad)
     newest = source.format.version(versions[-1])
-    call = source.opened + _call(condition, good, bad)
+    call = source.opened + _call(condition, good, bad, every=every)
     is_on_each_row = False
     if isinstance(condition, str) and is_on_metadata(condition, newest.arrow_schema.names):
         on_metadata = metadata_condition(condition, newest.arrow_schema)
@@ -396,7 +396,7 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluatio
         if len(values) < len(versions):
             notes.append(
                 "Earlier versions were not evaluated. If the condition held at one of them, search up to it: "
-                "bad=VERSION."
+                "bad=VERSION, or evaluate all: every=True."
             )
         return notes
     if first == good:
@@ -433,10 +433,10 @@ def _times(source: RowSource, versions: Sequence[int]) -> Sequence[datetime | No
         return [None] * len(versions)
 
 
-def _call(condition: Test, good: int | None, bad: int | None) -> str:
+def _call(condition: Test, good: int | None, bad: int | None, *, every: bool) -> str:
     shown = repr(condition) if isinstance(condition, str) else _name(condition)
     arguments = [f", {name}={value}" for name, value in (("good", good), ("bad", bad)) if value is not None]
-    return f".bisect({shown}{''.join(arguments)})"
+    return f".bisect({shown}{''.join(arguments)}{', every=True' if every else ''})"
 
 
 def _name(function: Callable[..., object]) -> str:

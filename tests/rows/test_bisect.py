@@ -281,7 +281,7 @@ def test_a_condition_that_no_longer_holds_is_said_in_one_sentence(table):
 
     assert found.version is None
     assert repr(found).startswith(f"max(id) < 3 does not hold at version {table.model.versions[-1]} of {table.name}\n")
-    assert "If the condition held at one of them, search up to it: bad=VERSION." in repr(found)
+    assert found.notes[0].endswith("search up to it: bad=VERSION, or evaluate all: every=True.")
     assert repr(table.bisect("rows > 99")).startswith(f"rows > 99 holds at no version of {table.name}\n")
 
 
@@ -376,6 +376,7 @@ def test_every_version_where_a_condition_changes_is_found():
         differing = [pair for before, pair in pairwise(expected) if before[1] != pair[1]]
         assert changes == [expected[0], *differing]
         assert len(found.evaluated) == len(expected)
+        assert found.call.endswith(".bisect('amount < 0', every=True)")
     assert found.changes.title.startswith(f"amount < 0 changes {len(differing)} time")
 
 
