@@ -117,7 +117,7 @@ def _check_chunk(chunk: list[thrift.Field], column: "pq.ColumnSchema") -> None:
             if field.id == _TEXT_BYTES and column.physical_type != "BYTE_ARRAY":
                 raise CorruptBytesError(f"the column {column.path} counts the bytes of texts, but has none")
             most = {_REPETITIONS: column.max_repetition_level, _DEFINITIONS: column.max_definition_level}.get(field.id)
-            counts = len(field.value.values) if isinstance(field.value, thrift.Items) else 0
+            counts = len(field.value.values) if isinstance(field.value, thrift.ThriftList) else 0
             if most is not None and counts not in (0, most + 1):
                 raise CorruptBytesError(f"the column {column.path} counts {counts} levels of {most + 1}")
 
@@ -249,7 +249,7 @@ def _first_page(column: "pq.ColumnChunkMetaData") -> int:
 
 def _header(source: pa.NativeFile, at: int, end: int) -> _Page:
     for length in _HEADER_BYTES:
-        reader = thrift.Reader(bytes(source.read_at(min(length, end - at), at)))
+        reader = thrift.ThriftReader(bytes(source.read_at(min(length, end - at), at)))
         try:
             fields = {field.id: field.value for field in reader.struct()}
             break

@@ -25,7 +25,7 @@ class Field:
 
 
 @dataclass(slots=True)
-class Items:
+class ThriftList:
     """A Thrift list."""
 
     kind: int
@@ -33,10 +33,10 @@ class Items:
     values: "list[Value]"
 
 
-Value = int | bytes | bool | list[Field] | Items
+Value = int | bytes | bool | list[Field] | ThriftList
 
 
-class Reader:
+class ThriftReader:
     """Reads values of the Thrift compact protocol, one after another."""
 
     def __init__(self, content: bytes) -> None:
@@ -93,12 +93,12 @@ class Reader:
                 return self.struct(depth)
         raise CorruptBytesError(f"its metadata has a value of the unknown kind {wire_type}")
 
-    def _items(self, depth: int) -> Items:
+    def _items(self, depth: int) -> ThriftList:
         head = self._read_byte()
         size = head >> 4 if head >> 4 < 15 else self._varint()  # noqa: PLR2004 - the nibble for longer lists
         if size > len(self._content) - self._position:
             raise CorruptBytesError("a list in its metadata is cut short")
-        return Items(head & 15, [self._value(head & 15, depth + 1) for _ in range(size)])
+        return ThriftList(head & 15, [self._value(head & 15, depth + 1) for _ in range(size)])
 
 
 def footer(source: pa.NativeFile) -> list[Field]:
@@ -109,13 +109,13 @@ def footer(source: pa.NativeFile) -> list[Field]:
     if length > size - 8:
         raise CorruptBytesError("its footer is longer than the file")
     source.seek(size - 8 - length)
-    return Reader(bytes(source.read(length))).struct()
+    return ThriftReader(bytes(source.read(length))).struct()
 
 
 def structs(tree: list[Field], number: int) -> list[list[Field]]:
     """Return the structs in a list field; none if the field is missing."""
     for field in tree:
-        if field.id == number and isinstance(field.value, Items):
+        if field.id == number and isinstance(field.value, ThriftList):
             return [value for value in field.value.values if isinstance(value, list)]
     return []
 
@@ -136,7 +136,7 @@ def encoded(fields: list[Field]) -> bytes:
 
 def _encoded(wire_type: int, value: Value) -> bytes:
     match value:
-        case Items():
+        case ThriftList():
             size = len(value.values)
             head = bytes([size << 4 | value.kind]) if size < 15 else bytes([0xF0 | value.kind]) + varint_bytes(size)  # noqa: PLR2004 - the maximum of a nibble
             return head + b"".join(_encoded(value.kind, item) for item in value.values)

@@ -145,8 +145,8 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
     if not entries:
         return f"No {noun} at {storage.root}: the folder is missing or empty. Check the path and the options."
     names = {entry.name for entry in entries}
-    some = ", ".join(sorted(names)[:5])
+    shown = ", ".join(sorted(names)[:5])
     return (
         f"No {noun} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, an "
-        f"Iceberg table metadata/, and a Hudi table .hoodie/. Found: {some}. Use the path of the table's own folder."
+        f"Iceberg table metadata/, and a Hudi table .hoodie/. Found: {shown}. Use the path of the table's own folder."
     )

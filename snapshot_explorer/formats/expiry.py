@@ -237,7 +237,7 @@ def _by_folder(addresses: Sequence[str]) -> list[list[str]]:
         folder = address.rpartition("/")[0]
         if folder in folders or len(folders) < _MAX_CHECKED:
             folders.setdefault(folder, []).append(address)
-    return [some[:_MAX_CHECKED] for some in folders.values()]
+    return [files[:_MAX_CHECKED] for files in folders.values()]
 
 
 def check_gone(storage: Storage, addresses: Sequence[Sequence[str]]) -> None:
@@ -261,6 +261,6 @@ def freed_frame(lifetimes: pa.Table, chosen: Mask) -> pa.Table:
     rows = lifetimes.filter(pa.array(chosen)).sort_by([("removed_version", "ascending"), ("path", "ascending")])
     firsts = np.unique(rows.column("path").to_numpy(zero_copy_only=False).astype(str), return_index=True)[1]
     rows = rows.take(pa.array(np.sort(firsts)))
-    what = pa.repeat("data", len(rows))
-    columns = {name: rows.column(name) for name in frames.FREED.names if name != "what"} | {"what": what}
+    contents = pa.repeat("data", len(rows))
+    columns = {name: rows.column(name) for name in frames.FREED.names if name != "what"} | {"what": contents}
     return frames.table_of(frames.FREED, columns)

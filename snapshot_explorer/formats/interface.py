@@ -17,7 +17,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
 from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.model import (
@@ -395,7 +395,7 @@ class TableFormat(ABC):
         """
         raise self._no_tasks()
 
-    def task_reader(self) -> Reader:
+    def task_reader(self) -> TaskReader:
         """Return the function that reads a task. Picklable, including storage options."""
         raise self._no_tasks()
 

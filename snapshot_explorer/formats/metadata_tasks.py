@@ -70,7 +70,7 @@ _TASK_BYTES = 4 << 20
 
 Prefetch = Callable[[Sequence[MetadataTask]], pa.Table]
 """Reads the PREFETCHED of tasks and returns all rows, in any order."""
-Reader = Callable[[MetadataTask], Iterator[pa.Table]]
+TaskReader = Callable[[MetadataTask], Iterator[pa.Table]]
 """Yields the RECORDS of a task, or its PREFETCHED. Picklable."""
 
 

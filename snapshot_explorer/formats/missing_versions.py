@@ -41,7 +41,7 @@ def lost_versions(before: Sequence[int], after: Sequence[int]) -> tuple[int, ...
     return tuple(version for version in before if version >= first and version not in found_set)
 
 
-def missing_table_error(root: str, what: str, newest: int, since: datetime) -> TableNotFoundError:
+def missing_table_error(root: str, metadata: str, newest: int, since: datetime) -> TableNotFoundError:
     """Return the error for a table that existed and whose listing is empty.
 
     Args:
@@ -50,9 +50,9 @@ def missing_table_error(root: str, what: str, newest: int, since: datetime) -> T
         since: The time of the last listing.
     """
     return TableNotFoundError(
-        f"{root} shows no version any more: {what} is missing or empty. At {_utc_text(since)} version {newest} was the "
-        "newest. The table was moved or dropped, or the storage does not show it now. What was read before is kept. "
-        "Try again; if the table is gone for good, or was recreated, open it again."
+        f"{root} shows no version any more: {metadata} is missing or empty. At {_utc_text(since)} version {newest} was "
+        "the newest. The table was moved or dropped, or the storage does not show it now. What was read before is "
+        "kept. Try again; if the table is gone for good, or was recreated, open it again."
     )
 
 

@@ -85,8 +85,8 @@ def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[Co
             shown = _in_a_cell(context, tables) or _in_python(typed, variables) or suggestions(typed, tables, variables)
         except Exception as error:
             shown = Suggestions("", ())
-            if (kind := (type(error), str(error))) not in failed and len(failed) < _MOST_LOGGED:
-                failed.add(kind)
+            if (failure := (type(error), str(error))) not in failed and len(failed) < _MOST_LOGGED:
+                failed.add(failure)
                 log.warning(
                     "Completion of %%snapshot lines failed and offers nothing here: %s", repr(error), exc_info=True
                 )

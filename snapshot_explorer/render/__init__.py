@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lane, Lanes, Line, Pairs, Part
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lane, LaneDiagram, Line, Pairs, Part
 from snapshot_explorer.render.html import html
 from snapshot_explorer.render.text import text
 
@@ -14,7 +14,7 @@ __all__ = [
     "Grid",
     "Item",
     "Lane",
-    "Lanes",
+    "LaneDiagram",
     "Line",
     "Pairs",
     "Part",

@@ -81,7 +81,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lanes:
+class LaneDiagram:
     """Two sides in two columns, lane by lane."""
 
     heads: tuple[str, str]
@@ -92,7 +92,7 @@ class Lanes:
     """The plural noun for lines, for the note on lines that are not shown."""
 
 
-Part = Pairs | Grid | Line | Code | Lanes
+Part = Pairs | Grid | Line | Code | LaneDiagram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

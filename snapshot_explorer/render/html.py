@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from html import escape
 
 from snapshot_explorer.render.cells import NULL, Cell, cell, codes_of, cut, unit_of
-from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lanes, Line, Pairs
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
 from snapshot_explorer.render.palette import KIND_COLOURS
 from snapshot_explorer.visible import visible
@@ -161,7 +161,7 @@ def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, has_actions: bool = False
 def _fragments(drawing: Drawing, limit: int, *, has_actions: bool, can_copy: bool) -> Iterator[str]:
     title = _escaped(cut(drawing.title, _WIDEST_VALUE))
     style = _STYLE
-    style += _STYLE_OF_LANES if any(isinstance(part, Lanes) for part in drawing.parts) else ""
+    style += _STYLE_OF_LANES if any(isinstance(part, LaneDiagram) for part in drawing.parts) else ""
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
     style += _STYLE_OF_COMMITS if any(_is_of_commits(part) for part in grids) else ""
     style += _STYLE_OF_MARKS if any(isinstance(part, Grid) and part.marked for part in drawing.parts) else ""
@@ -177,7 +177,7 @@ def _fragments(drawing: Drawing, limit: int, *, has_actions: bool, can_copy: boo
                 yield from _boxed(_pairs(part, can_copy=can_copy), "sx-table sx-pairs", title)
             case Grid():
                 yield from _grid(part, title, limit, can_copy=can_copy)
-            case Lanes():
+            case LaneDiagram():
                 yield from _boxed(_lanes(part, has_actions=has_actions), "sx-table sx-lanes", title)
     yield "</div>"
 
@@ -218,7 +218,7 @@ _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
 """CSS classes for the sign of an item's change: colours of the palette by Okabe and Ito, darkened for white text."""
 
 
-def _lanes(lanes: Lanes, *, has_actions: bool) -> Iterator[str]:
+def _lanes(lanes: LaneDiagram, *, has_actions: bool) -> Iterator[str]:
     heads = "".join(f'<th scope="col">{_escaped(cut(head, _WIDEST_CELL))}</th>' for head in lanes.heads)
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for lane in lanes.lanes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from snapshot_explorer.render.cells import MINUS, cell, cut, pad, unit_of, width
-from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lanes, Line, Pairs
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
 from snapshot_explorer.visible import visible
 
@@ -35,7 +35,7 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str
     """
     lines = list(_wrapped(visible(drawing.title), room))
     for above, part in zip((None, *drawing.parts), drawing.parts, strict=False):
-        if isinstance(above, Pairs | Grid | Lanes) and isinstance(part, Pairs | Grid | Lanes):
+        if isinstance(above, Pairs | Grid | LaneDiagram) and isinstance(part, Pairs | Grid | LaneDiagram):
             lines.append("")
         match part:
             case Line():
@@ -46,7 +46,7 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str
                 lines.extend(_pairs(part, room))
             case Grid():
                 lines.extend(_grid(part, limit, room))
-            case Lanes():
+            case LaneDiagram():
                 lines.extend(_lanes(part, room))
     return "\n".join(line.rstrip() for line in lines)
 
@@ -83,7 +83,7 @@ def _pairs(pairs: Pairs, room: int) -> Iterator[str]:
         yield from (" " * (edge + _GAP) + line for line in more)
 
 
-def _lanes(lanes: Lanes, room: int) -> Iterator[str]:
+def _lanes(lanes: LaneDiagram, room: int) -> Iterator[str]:
     """Yield two columns, with a line of dashes and its name above each lane."""
     half = (room - _GAP) // 2
     yield from _side_by_side(*lanes.heads, half)

@@ -189,7 +189,7 @@ def tracks_content(tracks: Tracks) -> dict[str, Any]:
     Tracks over time are drawn over as many places as `count` says.
     """
     count = _TIMED_PLACES if tracks.clock else len(tracks.versions)
-    ticks, place = _time_axis(tracks) if tracks.clock else _version_axis(tracks)
+    ticks, position = _time_axis(tracks) if tracks.clock else _version_axis(tracks)
     return {
         "count": count,
         "ticks": ticks,
@@ -200,10 +200,10 @@ def tracks_content(tracks: Tracks) -> dict[str, Any]:
         "tracks": [
             {
                 "label": track.label,
-                "spans": [[place(span.first), place(span.last), span.group, span.hover] for span in track.spans],
+                "spans": [[position(span.first), position(span.last), span.group, span.hover] for span in track.spans],
                 "marks": [
                     [
-                        place(mark.place),
+                        position(mark.place),
                         mark.group,
                         mark.text,
                         mark.hover,

@@ -99,8 +99,8 @@ def plan_repair(request: RepairRequest) -> Repair:
 def _syntax(request: RepairRequest) -> RepairSyntax:
     syntax = request.format.repairs
     if syntax is None or (syntax.time_travel is None and request.where is not None):
-        what = "statements" if syntax is None else "statements on rows"
-        raise UnsupportedFeatureError(f"No {what} are written for {request.format.title} tables. {_ELSEWHERE}")
+        statements = "statements" if syntax is None else "statements on rows"
+        raise UnsupportedFeatureError(f"No {statements} are written for {request.format.title} tables. {_ELSEWHERE}")
     if request.branch is not None:
         raise UnsupportedFeatureError(
             f"No statements are written for the branch {request.branch}, only for the main one. {_ELSEWHERE}"
@@ -163,10 +163,10 @@ def _check_key(request: RepairRequest, key: Sequence[str]) -> None:
         names = ", ".join(key)
         nulls = snapshot.count(" OR ".join(f'"{name.replace(chr(34), chr(34) * 2)}" IS NULL' for name in key))
         if nulls or len(snapshot.duplicates(list(key))):
-            what = "is null in rows" if nulls else "is the same in several rows"
+            problem = "is null in rows" if nulls else "is the same in several rows"
             raise InvalidArgumentError(
-                f"The key {names} {what} of version {snapshot.version}, so that rows cannot be put back by it. Choose "
-                "another key, or key=[] to replace all rows that match."
+                f"The key {names} {problem} of version {snapshot.version}, so that rows cannot be put back by it. "
+                "Choose another key, or key=[] to replace all rows that match."
             )
 
 

@@ -421,7 +421,7 @@ class Storage:
         if self._location.protocol != LOCAL and len(paths) > _MAX_REMOTE_CHECKS:
             return []
         rest = self._not_in_listings(paths) if self._location.protocol == LOCAL else paths
-        return [path for path, there in zip(rest, self.exists_many(rest), strict=True) if not there]
+        return [path for path, exists in zip(rest, self.exists_many(rest), strict=True) if not exists]
 
     def _not_in_listings(self, paths: Sequence[str]) -> builtins.list[str]:
         """Return the paths that are not found by listing folders that many of them are in.
@@ -430,16 +430,18 @@ class Storage:
         folder has far more entries than paths.
         """
         parts = [path.rpartition("/") for path in paths]
-        found: dict[str, frozenset[str]] = {}
+        existing: dict[str, frozenset[str]] = {}
         for folder, count in Counter(map(itemgetter(0), parts)).items():
             if count > _MAX_REMOTE_CHECKS and "://" not in folder:
                 try:
-                    found[folder] = self._request(partial(self._names_among, _MAX_ENTRIES_PER_FILE * count), folder)
+                    existing[folder] = self._request(partial(self._names_among, _MAX_ENTRIES_PER_FILE * count), folder)
                 except SnapshotExplorerError:
                     continue  # the check of each file raises it
         nothing: frozenset[str] = frozenset()
         return [
-            path for path, (folder, _, name) in zip(paths, parts, strict=True) if name not in found.get(folder, nothing)
+            path
+            for path, (folder, _, name) in zip(paths, parts, strict=True)
+            if name not in existing.get(folder, nothing)
         ]
 
     def _names_among(self, most: int, _: Files, address: str) -> frozenset[str]:
@@ -512,8 +514,8 @@ class Storage:
 
     def is_same_store(self, other: "Storage") -> bool:
         """Return whether equal addresses of both are the same file: same protocol, and equal options."""
-        one, two = ((store._location.protocol, dict(store._options)) for store in (self, other))  # noqa: SLF001 - of this class
-        return one == two
+        mine, others = ((store._location.protocol, dict(store._options)) for store in (self, other))  # noqa: SLF001 - of this class
+        return mine == others
 
     def resolve_external(self, location: str) -> str:
         """Return the path for `read` and `open` of a full location in the table's metadata.

@@ -204,7 +204,7 @@ def _parts(value: object) -> list[object]:
         return [*value.keys(), *value.values()]
     if isinstance(value, list | tuple | set | frozenset):
         return list(value)
-    slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
+    slots = [name for cls in type(value).__mro__ for name in _slots(cls)]
     members = _MEMBERS if isinstance(value, BaseException) else ()
     return [
         vars(value) if hasattr(value, "__dict__") else None,
@@ -212,8 +212,8 @@ def _parts(value: object) -> list[object]:
     ]
 
 
-def _slots(kind: type) -> tuple[str, ...]:
-    slots = kind.__dict__.get("__slots__", ())
+def _slots(cls: type) -> tuple[str, ...]:
+    slots = cls.__dict__.get("__slots__", ())
     return (slots,) if isinstance(slots, str) else tuple(slots)
 
 

@@ -147,8 +147,8 @@ class LocalFiles:
 
     def _listed(self, address: str, convert: Callable[[os.DirEntry[str]], A]) -> builtins.list[A]:
         try:
-            with os.scandir(address) as found:
-                return [convert(item) for item in found]
+            with os.scandir(address) as items:
+                return [convert(item) for item in items]
         except NotADirectoryError as error:
             if self.is_file(address):
                 raise NotADirectoryError(f"{address} is a file, not a folder") from error
@@ -194,9 +194,9 @@ class FileNames:
         last = self._last
         if last is not None and last[:2] == (address, changed):
             return last[2]
-        with os.scandir(address) as found:
-            names = frozenset([item.name for item in islice(found, most) if item.is_file(follow_symlinks=False)])
-            is_whole = next(found, None) is None
+        with os.scandir(address) as items:
+            names = frozenset([item.name for item in islice(items, most) if item.is_file(follow_symlinks=False)])
+            is_whole = next(items, None) is None
         # Two changes within the resolution of the clock have the same time.
         if is_whole and now - changed > _SETTLED_NANOS:
             self._last = address, changed, names
@@ -298,19 +298,19 @@ class RangedFiles(ABC):
         try:
             return Tail(size, self.read_range(address, start, size))
         except Exception:  # a library may raise anything for a range that the file does not have
-            there = size if is_certain else self.size(address)
-            if there is None or there == size:
+            actual = size if is_certain else self.size(address)
+            if actual is None or actual == size:
                 raise
-        return self._tail(address, there, is_certain=True)
+        return self._tail(address, actual, is_certain=True)
 
     def _check_complete(self, address: str, size: int) -> None:
         """Raise UnexpectedResponseError if the file has another size than the bytes read. One request.
 
         The size in the metadata may be wrong, so it alone proves nothing.
         """
-        there = self.size(address)
-        if there is not None and there != size:
-            raise UnexpectedResponseError(f"the storage answered with {size:,} of {there:,} bytes")
+        actual = self.size(address)
+        if actual is not None and actual != size:
+            raise UnexpectedResponseError(f"the storage answered with {size:,} of {actual:,} bytes")
 
 
 class RemoteFiles(RangedFiles):
@@ -321,18 +321,18 @@ class RemoteFiles(RangedFiles):
         import fsspec  # noqa: PLC0415 - local tables do without it, and it takes long to import
         from fsspec.dircache import DirCache  # noqa: PLC0415 - as above
 
-        kind = fsspec.get_filesystem_class(root.protocol)
+        file_system = fsspec.get_filesystem_class(root.protocol)
         if root.protocol in gcs.PROTOCOLS:
-            kind = gcs.plain_file_system(kind)
+            file_system = gcs.plain_file_system(file_system)
         _keep_off_stderr()
         logging.getLogger("fsspec.http").addFilter(_mask_urls)
         self._protocol = root.protocol
         # As in fsspec's url_to_fs, which would read a `::` in a name as a chain. From an S3 URL, s3fs parses only an
         # object's version, which a folder does not have.
-        named = {} if root.protocol == "s3" else kind._get_kwargs_from_urls(root.address)  # noqa: SLF001 - see above
+        named = {} if root.protocol == "s3" else file_system._get_kwargs_from_urls(root.address)  # noqa: SLF001 - see above
         # A separate instance: fsspec would share one, with its listings cache, across the process.
         settings = {**named, **_settings(root.protocol, options), "skip_instance_cache": True}
-        self._fs = gcs.connect(kind, settings) if root.protocol in gcs.PROTOCOLS else kind(**settings)
+        self._fs = gcs.connect(file_system, settings) if root.protocol in gcs.PROTOCOLS else file_system(**settings)
         # New commits must be visible. Not every protocol accepts `use_listings_cache`; all have `dircache`.
         self._fs.dircache = DirCache(use_listings_cache=False)
         whole = getattr(self._fs, "_cat_file", self._fs.cat_file)
@@ -368,14 +368,14 @@ class RemoteFiles(RangedFiles):
         """Return the entries of a folder."""
         self._literal(address)
         self._fs.invalidate_cache(address)
-        found = self._fs.ls(address, detail=True)
+        items = self._fs.ls(address, detail=True)
         own = address.strip("/")
         # For a file, fsspec lists the file itself. A name that ends with `/` is an object that represents a folder.
         if any(
-            item["name"].strip("/") == own and item["type"] == "file" and item["name"][-1:] != "/" for item in found
+            item["name"].strip("/") == own and item["type"] == "file" and item["name"][-1:] != "/" for item in items
         ):
             raise NotADirectoryError(f"{address} is a file, not a folder")
-        return [self._entry(item) for item in found if item["name"].strip("/") != own]
+        return [self._entry(item) for item in items if item["name"].strip("/") != own]
 
     def names(self, address: str) -> builtins.list[Entry]:
         """Return the entries of a folder."""
@@ -466,8 +466,8 @@ def _settings(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options for fsspec: the user's, and as many connections as concurrent requests."""
     if protocol != "s3":
         return dict(options)
-    given = options.get("config_kwargs") or {}
-    return {**options, "config_kwargs": {"max_pool_connections": WORKERS, "retries": s3.RETRIES, **given}}
+    chosen = options.get("config_kwargs") or {}
+    return {**options, "config_kwargs": {"max_pool_connections": WORKERS, "retries": s3.RETRIES, **chosen}}
 
 
 def _time(value: object) -> datetime | None:

@@ -206,10 +206,10 @@ def resolve_location(location: str, root: Location) -> Location:
     return result
 
 
-def is_outside(found: Location, root: Location) -> bool:
+def is_outside(target: Location, root: Location) -> bool:
     """Return whether a location is not below a table's folder, whichever alias of the storage it uses."""
-    here, there = _plain(root), _plain(found)
-    return there != here and not there.startswith(here.rstrip("/") + "/")
+    folder, address = _plain(root), _plain(target)
+    return address != folder and not address.startswith(folder.rstrip("/") + "/")
 
 
 def _plain(location: Location) -> str:
@@ -233,16 +233,16 @@ def _absolute(path: str) -> Location | None:
     return Location(protocol=LOCAL, address=path, shown=path) if path.startswith("/") or os.path.isabs(path) else None  # noqa: PTH117
 
 
-def _same_storage(found: Location, root: Location) -> bool:
+def _same_storage(target: Location, root: Location) -> bool:
     family = _PROTOCOL_FAMILIES.get(root.protocol, root.protocol)
-    if _PROTOCOL_FAMILIES.get(found.protocol, found.protocol) != family:
+    if _PROTOCOL_FAMILIES.get(target.protocol, target.protocol) != family:
         return False
     if family == LOCAL:
         return True
-    if found.hidden:
+    if target.hidden:
         return False  # a user, password or query from the metadata
-    there, here = (_URL.match(place.address) for place in (found, root))
-    host, own = (place[2].partition("/")[0] if place else "" for place in (there, here))
+    urls = (_URL.match(location.address) for location in (target, root))
+    host, own = (url[2].partition("/")[0] if url else "" for url in urls)
     if family == "abfs":
         return host.rpartition("@")[2] == own.rpartition("@")[2] or "@" not in host
     return family in _BUCKETS or host in ("", own, own.rpartition("@")[2])

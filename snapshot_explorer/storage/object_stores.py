@@ -193,14 +193,14 @@ class ObjectStoreFiles(RangedFiles):
         """
         above, slash, _ = address.rpartition("/")
         try:
-            found = self._above(above, began) if slash else None
+            parent = self._above(above, began) if slash else None
         except PermissionError:
-            found = None  # the keys may only be valid for this folder
-        if not found or not (found.files or found.folders):
+            parent = None  # the keys may only be valid for this folder
+        if not parent or not (parent.files or parent.folders):
             return self._other.list(address)
-        if _key(address) in found.folders:
+        if _key(address) in parent.folders:
             raise UnexpectedResponseError("the storage did not answer with a listing")
-        if _key(address) in found.files:
+        if _key(address) in parent.files:
             raise NotADirectoryError(f"{address} is a file, not a folder")
         return []
 
@@ -262,8 +262,8 @@ def _entry(name: str, item: Mapping[str, Any] | None) -> Entry:
 
 def _checked(answer: Any) -> Any:
     """Return the answer to a request for a file; raise UnexpectedResponseError for a page in its place."""
-    kind = str(answer.attributes.get("Content-Type") or "").lower()
-    if not answer.meta["e_tag"] or kind.startswith("text/html"):
+    content_type = str(answer.attributes.get("Content-Type") or "").lower()
+    if not answer.meta["e_tag"] or content_type.startswith("text/html"):
         raise UnexpectedResponseError("the storage answered with a page instead of the file")
     return answer
 
@@ -289,8 +289,8 @@ def _translated(error: Exception, address: str) -> Exception:
     if "HTTP error" in text:
         return ConnectionError("the connection to the storage broke")
     if any(part in text.lower() for part in _NOT_A_STORE):
-        found = "a listing" if "list response" in text else "the part of the file that was requested"
-        return UnexpectedResponseError(f"the storage did not answer with {found}")
+        answer = "a listing" if "list response" in text else "the part of the file that was requested"
+        return UnexpectedResponseError(f"the storage did not answer with {answer}")
     name = type(error).__name__
     return PermissionError(name) if name in _DENIED_ERRORS else ObjectStoreError(name)
 

@@ -45,15 +45,15 @@ class ExternalLocations:
     @property
     def note(self) -> str | None:
         """The number of files and their common folder; None if there are none."""
-        found = list(self._found.copy())
-        if not found:
+        paths = list(self._found.copy())
+        if not paths:
             return None
         count = (
             f"more than {_MAX_COUNTED:,} files"
-            if len(found) > _MAX_COUNTED
-            else f"{len(found):,} file" + "s" * (len(found) > 1)
+            if len(paths) > _MAX_COUNTED
+            else f"{len(paths):,} file" + "s" * (len(paths) > 1)
         )
-        return f"{count} outside of the table's folder, {_common_folder(found)}"
+        return f"{count} outside of the table's folder, {_common_folder(paths)}"
 
     def first_note(self) -> str | None:
         """Return the note once, then None."""

@@ -91,7 +91,7 @@ def _is_transient_link(error: BaseException) -> bool:
         metadata = response.get("ResponseMetadata")
         statuses = [metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None]
     else:
-        statuses = [getattr(place, name, None) for place in (error, response) for name in ("status", "status_code")]
+        statuses = [getattr(source, name, None) for source in (error, response) for name in ("status", "status_code")]
         if not any(statuses):  # aiohttp warns where it has both
             statuses.append(getattr(error, "code", None))
     return any(isinstance(status, int) and status in _STATUSES for status in statuses)

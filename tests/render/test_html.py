@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.frames import COMMITS, FOUND_TABLES, UTC_MILLIS, Frame
-from snapshot_explorer.render import Code, Drawing, Grid, Lanes, Line, Pairs, html, mimebundle
+from snapshot_explorer.render import Code, Drawing, Grid, LaneDiagram, Line, Pairs, html, mimebundle
 from snapshot_explorer.render.html import COPY_SCRIPT
 
 VOID = {"wbr"}
 EVIL = "<script>alert(1)</script>"
-LANES = Drawing(title="t", parts=(Lanes(heads=("A", "B"), lanes=(), noun="files"),))
+LANES = Drawing(title="t", parts=(LaneDiagram(heads=("A", "B"), lanes=(), noun="files"),))
 
 
 class Page(HTMLParser):

@@ -50,7 +50,7 @@ def _checkpointed(tmp_path, change):
     (path,) = table.checkpoint(columns={"add": _with_parsed_statistics()})
     content = table.read(path)
     length = int.from_bytes(content[-8:-4], "little")
-    tree = thrift.Reader(content[-8 - length : -8]).struct()
+    tree = thrift.ThriftReader(content[-8 - length : -8]).struct()
     changed = [change(chunk) for group in thrift.structs(tree, 4) for chunk in thrift.structs(group, CHUNKS)]
     footer = thrift.encoded(tree)
     table.write(path, content[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
@@ -88,7 +88,7 @@ def _with_unknown_codec(chunk):
 
 def _encrypted(chunk):
     chunk.append(
-        thrift.Field(8, STRUCT, [thrift.Field(2, STRUCT, [thrift.Field(1, LIST, thrift.Items(TEXT, [b"a"]))])])
+        thrift.Field(8, STRUCT, [thrift.Field(2, STRUCT, [thrift.Field(1, LIST, thrift.ThriftList(TEXT, [b"a"]))])])
     )
     return True
 

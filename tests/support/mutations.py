@@ -295,21 +295,21 @@ def _parquet(content, draw):
     if draw.random() < 0.5:
         return draw.choice(BYTES)(content, draw)
     length = int.from_bytes(content[-8:-4], "little")
-    tree = thrift.Reader(content[-8 - length : -8]).struct()
+    tree = thrift.ThriftReader(content[-8 - length : -8]).struct()
     fields, pending = [], [tree]
     while pending:
         node = pending.pop()
-        if isinstance(node, thrift.Items):
-            pending += [one for one in node.values if isinstance(one, list | thrift.Items)]
+        if isinstance(node, thrift.ThriftList):
+            pending += [one for one in node.values if isinstance(one, list | thrift.ThriftList)]
         else:
             fields += node
-            pending += [one.value for one in node if isinstance(one.value, list | thrift.Items)]
+            pending += [one.value for one in node if isinstance(one.value, list | thrift.ThriftList)]
     field = draw.choice(fields)
     if isinstance(field.value, bytes) and field.kind == 8:
         field.value = _flipped(field.value, draw) if field.value else b"x"
     elif isinstance(field.value, int) and field.kind in (4, 5, 6):
         field.value = draw.choice((0, -1, 1, 2, field.value + 1, field.value - 1, 2**31 - 1, 2**40, 2**62))
-    elif isinstance(field.value, thrift.Items) and field.value.values:
+    elif isinstance(field.value, thrift.ThriftList) and field.value.values:
         index = draw.randrange(len(field.value.values))
         field.value.values[index : index + 1] = [field.value.values[index]] * draw.choice((0, 2, 3))
     elif isinstance(field.value, list) and field.value:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+    from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 
 
 log = logger_of(__name__)
@@ -183,14 +183,14 @@ _ROWS = 8_192
 
 
 def records(
-    spark: SparkSession, read: Reader, tasks: Iterable[tuple[MetadataTask, Mapping[str, Any]]], more: pa.Schema
+    spark: SparkSession, read: TaskReader, tasks: Iterable[tuple[MetadataTask, Mapping[str, Any]]], more: pa.Schema
 ) -> DataFrame:
     """Return the RECORDS of tasks as a lazy DataFrame. Each action runs one Spark task per metadata task."""
     schema = pa.schema([*RECORDS, *more])
     return on_executors(spark, partial(_records, read, schema), tasks, spark_schema(schema))
 
 
-def prefetched(spark: SparkSession, read: Reader, tasks: Sequence[MetadataTask]) -> pa.Table:
+def prefetched(spark: SparkSession, read: TaskReader, tasks: Sequence[MetadataTask]) -> pa.Table:
     """Return the PREFETCHED of tasks. Runs one Spark job."""
     function = partial(_records, read, PREFETCHED)
     rows = on_executors(spark, function, [(task, {}) for task in tasks], spark_schema(PREFETCHED))
@@ -198,7 +198,7 @@ def prefetched(spark: SparkSession, read: Reader, tasks: Sequence[MetadataTask])
 
 
 def _records(
-    read: Reader, schema: pa.Schema, task_and_values: tuple[MetadataTask, Mapping[str, Any]]
+    read: TaskReader, schema: pa.Schema, task_and_values: tuple[MetadataTask, Mapping[str, Any]]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a task with the added values. Runs on executors."""
     task, values = task_and_values

@@ -39,7 +39,7 @@ from snapshot_explorer.formats.metadata_tasks import (
     PREFETCHED,
     MetadataTask,
     Prefetch,
-    Reader,
+    TaskReader,
     contiguous_runs,
     of_changes,
     of_state,
@@ -186,7 +186,7 @@ def change_tasks(
     return tasks
 
 
-def task_reader(storage: Storage) -> Reader:
+def task_reader(storage: Storage) -> TaskReader:
     """Return the function that reads tasks."""
     return partial(_read, storage)
 
@@ -222,7 +222,7 @@ def _in_force(
 
 def _settings(storage: Storage, commits: Sequence[DeltaLogFile], prefetch: Prefetch) -> Actions:
     """Return the protocols and metaData of commits, read here if they are small."""
-    pieces = [SettingsTask(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
+    pieces = [SettingsTask(version=run[0].version, commits=run) for run in _pieces(commits, _LOOK_BYTES)]
     if not pieces:
         notes = PREFETCHED.empty_table()
     elif sum(_MAX_LOCAL if commit.size_bytes is None else commit.size_bytes for commit in commits) > _MAX_LOCAL:

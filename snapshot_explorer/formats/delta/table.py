@@ -29,7 +29,7 @@ from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.version import DeltaVersion
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.model import (
@@ -235,7 +235,7 @@ class Delta(TableFormat):
         listed = self._times.listed(versions) if lifetimes else None
         return metadata_tasks.change_tasks(self._storage, self._log, versions, prefetch, listed)
 
-    def task_reader(self) -> Reader:
+    def task_reader(self) -> TaskReader:
         return metadata_tasks.task_reader(self._storage)
 
     def __reduce__(self) -> tuple[type["Delta"], tuple[Storage]]:

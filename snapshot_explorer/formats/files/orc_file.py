@@ -81,8 +81,8 @@ class OrcFile:
 
         def fetch(stripe: int) -> None:
             now, ahead = (
-                [(start, end) for start, end in some if end - start <= limit]
-                for some in (stripes[stripe : stripe + 1], stripes[stripe + 1 : stripe + 2])
+                [(start, end) for start, end in ranges if end - start <= limit]
+                for ranges in (stripes[stripe : stripe + 1], stripes[stripe + 1 : stripe + 2])
             )
             load(now, ahead)
 

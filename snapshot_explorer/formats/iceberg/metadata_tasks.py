@@ -16,7 +16,7 @@ from snapshot_explorer.formats.iceberg.metadata.manifests import needed
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.metadata_tasks import (
     MetadataTask,
-    Reader,
+    TaskReader,
     commit_batches,
     manifest_batches,
     of_changes,
@@ -72,7 +72,7 @@ def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes:
     return tasks
 
 
-def task_reader(source: Source, history: IcebergHistory) -> Reader:
+def task_reader(source: Source, history: IcebergHistory) -> TaskReader:
     """Return the reader of tasks. It carries the table's schemas and specs, not its snapshots."""
     metadata = source.metadata.without_history()
     bare = replace(history, metadata=metadata, versions=(), ids={}, snapshots={}, numbers={}, commitless=())

@@ -52,7 +52,7 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Tabl
 from snapshot_explorer.formats.iceberg.scan.statistics import statistics_files
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.missing_versions import absent_version_error
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.formats.statistics import StatisticsFiles
@@ -363,7 +363,7 @@ class Iceberg(TableFormat):
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
         return metadata_tasks.change_tasks(self._history(versions)[1], versions, lifetimes=lifetimes)
 
-    def task_reader(self) -> Reader:
+    def task_reader(self) -> TaskReader:
         source, history = self._current()
         return metadata_tasks.task_reader(source, history)
 

@@ -11,7 +11,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.metadata_tasks import (
     MetadataTask,
-    Reader,
+    TaskReader,
     commit_batches,
     manifest_batches,
     of_changes,
@@ -76,7 +76,7 @@ def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTa
     ]
 
 
-def task_reader(storage: Storage, layout: Layout) -> Reader:
+def task_reader(storage: Storage, layout: Layout) -> TaskReader:
     """Return the reader of a branch's tasks."""
     return partial(_read, storage, layout)
 

@@ -14,7 +14,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.formats.paimon import fallback, metadata_tasks
 from snapshot_explorer.formats.paimon.changes.row_changes import splits_between
@@ -324,7 +324,7 @@ class Paimon(TableFormat):
         self._schemas.newest()
         return metadata_tasks.change_tasks(versions, lifetimes=lifetimes)
 
-    def task_reader(self) -> Reader:
+    def task_reader(self) -> TaskReader:
         return metadata_tasks.task_reader(self._storage, self._layout)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:

@@ -148,10 +148,10 @@ class Bisector(Action):
     cancelled = "Nothing was bisected: that was cancelled."
     _announcement = ""
 
-    def __init__(self, context: ExplorerContext, *, found: Callable[[int], None]) -> None:
+    def __init__(self, context: ExplorerContext, *, on_commit: Callable[[int], None]) -> None:
         """Read nothing yet; `found` receives the first version where the condition holds."""
         super().__init__(context)
-        self._found = found
+        self._on_commit = on_commit
 
     def bisect(self) -> None:
         """Bisect; a bisection that reads much must be requested twice."""
@@ -206,7 +206,7 @@ class Bisector(Action):
         )
         self.view.show(result)
         if bisection.version is not None:
-            self._found(bisection.version)
+            self._on_commit(bisection.version)
 
 
 def _sentences(bisection: Bisection) -> list[str]:

@@ -124,7 +124,7 @@ _CHOICES = {
 }
 
 
-class _Unsent:
+class _LazyWidget:
     """A widget that is sent to the page when it is first displayed; until then its state changes without messages.
 
     Must come before the widget's class among the bases.
@@ -148,11 +148,11 @@ class _Unsent:
         super().close()  # type: ignore[misc]  # the widget's
 
 
-class _Layout(_Unsent, widgets.Layout):
+class _Layout(_LazyWidget, widgets.Layout):
     """The layout that each widget has."""
 
 
-class Explorer(_Unsent, anywidget.AnyWidget):
+class Explorer(_LazyWidget, anywidget.AnyWidget):
     """A table's history to explore by hand: a timeline, two markers A and B, and views of both.
 
     `state` contains every choice: setting a trait does what a click does. Reading happens on other threads;
@@ -215,7 +215,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             changed=self._place_changed,
         )
         self._views = Views(context, self._row_opened)
-        self._bisector = Bisector(context, found=partial(self._set_marker, "b"))
+        self._bisector = Bisector(context, on_commit=partial(self._set_marker, "b"))
         self._row_actions = RowActions(context)
         self._loader = Loader(context, variables)
         self._actions = {action.place: action for action in (self._row_actions, self._bisector, self._loader)}
@@ -650,9 +650,9 @@ class Explorer(_Unsent, anywidget.AnyWidget):
 
     # What is sent to the page
 
-    def _set_busy(self, place: str, what: str) -> None:
+    def _set_busy(self, place: str, description: str) -> None:
         others = {other: text for other, text in self.busy.items() if other != place}
-        self.busy = {**others, place: visible(what)} if what else others
+        self.busy = {**others, place: visible(description)} if description else others
 
     def _send_page(self) -> None:
         state, log = self.state, self._log

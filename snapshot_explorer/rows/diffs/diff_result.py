@@ -45,7 +45,7 @@ _DRAWN_ROWS = 20
 _WIDEST_CELL = 60
 
 
-class RowChanges:
+class DiffRows:
     """Changed rows, in memory, in a file or on Spark."""
 
     schema: pa.Schema
@@ -72,7 +72,7 @@ class RowChanges:
         )
 
 
-class ChangedRows(RowChanges):
+class ChangedRows(DiffRows):
     """Changed rows, in memory or in a temporary file that is removed with this object."""
 
     def __init__(self, schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> None:
@@ -151,7 +151,7 @@ class RowDiff(Exportable, Drawable):
 
     plan: RowDiffPlan
     """What was compared and read."""
-    changed: RowChanges
+    changed: DiffRows
     drawn_rows: int = _DRAWN_ROWS
 
     @property

@@ -17,7 +17,7 @@ from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyErro
 from snapshot_explorer.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.rows.diffs.changed_rows import changes_schema, compared
 from snapshot_explorer.rows.diffs.diff import SideReader, raise_repeated, row_diff
-from snapshot_explorer.rows.diffs.diff_result import ChangedRows, RowChanges, RowDiff, stored
+from snapshot_explorer.rows.diffs.diff_result import ChangedRows, DiffRows, RowDiff, stored
 from snapshot_explorer.rows.diffs.row_matching import HashedRows
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
     return RowDiff(plan=plan, changed=SparkChangedRows(plan, sessions.session(spark)))
 
 
-class SparkChangedRows(RowChanges):
+class SparkChangedRows(DiffRows):
     """Changed rows that Spark computes: as a DataFrame, or collected at their first use."""
 
     def __init__(self, plan: RowDiffPlan, spark: SparkSession) -> None:

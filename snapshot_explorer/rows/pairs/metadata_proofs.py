@@ -179,7 +179,7 @@ def _outside(plan: RowDiffPlan, sides: tuple[_FileStatistics, _FileStatistics]) 
         for index, (own, other) in enumerate((bounds, bounds[::-1])):
             if own is not None and other is not None and own.is_date == other.is_date:
                 rows = own.values_outside(other)
-                best[index] = max(best.get(index, (0, "")), (rows, name), key=lambda found: found[0])
+                best[index] = max(best.get(index, (0, "")), (rows, name), key=lambda rows_and_name: rows_and_name[0])
     for index, (rows, name) in sorted(best.items()):
         own_side, other_side = "AB" if index == 0 else "BA"
         if rows:

@@ -114,7 +114,7 @@ class _NamedFile:
     def identity(self, version: TableVersion, columns: Sequence[str], *, by_name: bool) -> Hashable | None:
         """Return a value that is equal for files of two tables with the same rows; None where that is unknown."""
         file, names = self.file, None
-        if self.has_no_ids and ((found := footer(file)) is None or found.has_ids):
+        if self.has_no_ids and ((field_ids := footer(file)) is None or field_ids.has_ids):
             return None
         if by_name and file.ids is not None:
             file_footer = footer(file)
@@ -146,8 +146,8 @@ class _NamedFile:
         return (type_name, names[number], None) if number is not None and number in names else None
 
 
-def _is_plain(dtype: pa.DataType, kind: str) -> bool:
+def _is_plain(dtype: pa.DataType, file_format: str) -> bool:
     """Return whether all readers of a file read a column of this type alike."""
     is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
     is_other = pa.types.is_boolean(dtype) or pa.types.is_string(dtype) or pa.types.is_date(dtype)
-    return bool(is_number or is_other or (kind == "parquet" and pa.types.is_timestamp(dtype)))
+    return bool(is_number or is_other or (file_format == "parquet" and pa.types.is_timestamp(dtype)))

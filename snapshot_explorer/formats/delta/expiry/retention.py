@@ -310,9 +310,9 @@ def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:
     rows = []
     for file in sorted(freed, key=lambda file: file.path):
         row = known.get(file.path, {})
-        what = "data" if row else "deletion vector" if file.path in vectors else "untracked"
-        what = "change data" if file.path.startswith("_change_data/") else what
-        rows.append({**row, "what": what, "path": file.path, "size_bytes": file.size_bytes})
+        content = "data" if row else "deletion vector" if file.path in vectors else "untracked"
+        content = "change data" if file.path.startswith("_change_data/") else content
+        rows.append({**row, "what": content, "path": file.path, "size_bytes": file.size_bytes})
     return pa.Table.from_pylist(rows, frames.FREED)
 
 

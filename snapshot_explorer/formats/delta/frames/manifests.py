@@ -184,12 +184,12 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
         files=[
             StatisticsFile(
                 path=path,
-                what=what,
+                what=content,
                 first=version,
                 last=version,
                 read=partial(_recorded_bounds, storage, path, size_bytes, in_force[version], schema),
             )
-            for what, version, path, size_bytes in files
+            for content, version, path, size_bytes in files
         ],
         unread=unread,
     )

@@ -41,13 +41,13 @@ def archival(source: HudiSource, earliest_kept: int | None, savepoints: Sequence
     """
     values = source.config.values
     settings = SettingsReader(values, noun="property", engine="Hudi")
-    least, _ = settings.of(*_MIN, parse_count)
+    min_commits, _ = settings.of(*_MIN, parse_count)
     most, origin = settings.of(*_MAX, parse_count)
     active = list(source.timeline.writes)
     if earliest_kept is not None:
         cleaned = sum(version > earliest_kept for version in active) + _MARGIN
-        if least < cleaned:
-            least, most = cleaned, cleaned + most - least
+        if min_commits < cleaned:
+            min_commits, most = cleaned, cleaned + most - min_commits
             origin = "more than is set, because the cleaner needs them"
     moved: list[int] = []
     why = f"the active timeline has {counted(len(active), 'commit')}, not more than {most:,}"
@@ -57,7 +57,7 @@ def archival(source: HudiSource, earliest_kept: int | None, savepoints: Sequence
             bounds.append((min(savepoints), "the first savepoint"))
         bound, why = min(bounds, default=(active[-1] + 1, ""))
         kept = frozenset(savepoints)
-        moved = [version for version in active if version < bound and version not in kept][: len(active) - least]
+        moved = [version for version in active if version < bound and version not in kept][: len(active) - min_commits]
     return Archival(
         versions=frozenset(moved),
         rule=(_MAX[0], f"{counted(most, 'commit')}, {origin}"),

@@ -103,7 +103,7 @@ def expiry(
     policies = _policies(source, rule)
     slices = list(_unneeded(source, policies, rule, versions)) if versions else []
     saved = [files for files in slices if any(live(files, version) for version in savepoints)]
-    ended, held = (_among(lifetimes, some) for some in (slices, saved))
+    ended, held = (_among(lifetimes, members) for members in (slices, saved))
     freed = ended & ~held & ~gone
     kept = {_by_slice(files[0]) for files in saved}
     cleaned = [files for files in slices if _by_slice(files[0]) not in kept]
@@ -173,7 +173,7 @@ def _unneeded(
     pending = dict(source.pending)
     files = sorted(source.state.files, key=_by_slice)
     for group, members in groupby(files, key=lambda file: (file.partition, file.file_id)):
-        slices = [list(some) for _, some in groupby(members, key=lambda file: file.slice)][::-1]
+        slices = [list(slice_files) for _, slice_files in groupby(members, key=lambda file: file.slice)][::-1]
         replaced = max(file.removed for file in slices[0])
         if replaced != NEVER:
             yield from slices if earliest is None or replaced < earliest else ()

@@ -120,8 +120,8 @@ def read_change_file(
         raise _damaged(file.path, "it has no intact block")
 
 
-def _damaged(path: str, what: str) -> CorruptTableError:
+def _damaged(path: str, reason: str) -> CorruptTableError:
     return CorruptTableError(
-        f"The change data {path} cannot be read: {what}. It was cut short or replaced; compare it with a copy of the "
+        f"The change data {path} cannot be read: {reason}. It was cut short or replaced; compare it with a copy of the "
         "table, or use mode='delta'."
     )

@@ -102,12 +102,12 @@ def read_avro_commit(container: Container, reader: StatReader[Stat]) -> tuple[li
         for _ in range(count):
             text, at = counted(content, at)
             partition = text.decode()
-            some, at = _count(content, at)
-            while some:
-                for _ in range(some):
+            remaining, at = _count(content, at)
+            while remaining:
+                for _ in range(remaining):
                     stat, at = read(partition, at)
                     stats.append(stat)
-                some, at = _count(content, at)
+                remaining, at = _count(content, at)
         count, at = _count(content, at)
     stream = io.BytesIO(content)
     stream.seek(at)

@@ -268,9 +268,9 @@ def _count(stat: Mapping[str, Any], name: str) -> int:
     return int(stat.get(name) or 0)
 
 
-def _damaged(path: str, what: str) -> CorruptTableError:
+def _damaged(path: str, reason: str) -> CorruptTableError:
     return CorruptTableError(
-        f"{path} cannot be read as the metadata of a commit: {what}. It is damaged; compare it with a copy of the "
+        f"{path} cannot be read as the metadata of a commit: {reason}. It is damaged; compare it with a copy of the "
         "table."
     )
 

@@ -587,16 +587,16 @@ def not_found(source: HudiSource, version: int) -> SnapshotNotFoundError:
         return SnapshotNotFoundError(f"Version {version} does not exist: {root} has no completed commit yet.")
     instants = {instant.time: instant for instant in source.timeline.instants}
     pending = instants.get(version)
-    what = f"Version {version} of {root} does not exist."
+    problem = f"Version {version} of {root} does not exist."
     if pending is not None:
-        what = f"The instant {version} of {root} is no version: it is a {pending.action} that is {pending.state}."
+        problem = f"The instant {version} of {root} is no version: it is a {pending.action} that is {pending.state}."
     removed = _removed_by(source, version)
     if removed is not None:
-        what = f"Version {version} of {root} was removed by the {removed.action} at {removed.text}."
+        problem = f"Version {version} of {root} was removed by the {removed.action} at {removed.text}."
     before = newest_at_or_before(versions, version)
     nearest = "" if before is None else f" The newest version before it is {before}."
     return SnapshotNotFoundError(
-        f"{what}{nearest} Versions are the times at which commits were requested: {versions[0]} to {versions[-1]}. "
+        f"{problem}{nearest} Versions are the times at which commits were requested: {versions[0]} to {versions[-1]}. "
         "history() lists them."
     )
 

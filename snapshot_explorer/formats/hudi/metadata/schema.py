@@ -50,12 +50,12 @@ def _recorded(source: HudiSource, version: int | None) -> tuple[str | None, bool
     end = 0 if version is None else bisect_right(source.versions, version)
     size = 1  # nearly all commits record the schema
     while end > 0:
-        some = source.versions[max(0, end - size) : end]
-        commits = source.commits(some)
-        for number in reversed(some):
+        newest = source.versions[max(0, end - size) : end]
+        commits = source.commits(newest)
+        for number in reversed(newest):
             if commits[number].schema:
                 return commits[number].schema, "latest_schema" in commits[number].extra
-        end, size = end - len(some), _AT_ONCE
+        end, size = end - len(newest), _AT_ONCE
     return None, False
 
 

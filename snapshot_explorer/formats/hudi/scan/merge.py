@@ -76,12 +76,12 @@ class _Entries:
 
     def at(self, indices: Indices, keys: pa.Array) -> "_Entries":
         """Return some of the entries, which have these keys."""
-        some = indices.tolist()
+        positions = indices.tolist()
         return _Entries(
             keys,
             self.rows[indices],
-            [self.orderings[index] for index in some],
-            [self.java_types[index] for index in some],
+            [self.orderings[index] for index in positions],
+            [self.java_types[index] for index in positions],
             self.is_delete[indices],
             self.sources[indices],
         )
@@ -291,8 +291,8 @@ class SliceMerge:
             return
         chosen = matched[is_replaced]
         if self._by_column:
-            some = batch.take(pa.array(hits[is_replaced]))
-            yield self._taken(chosen, self._sources(chosen, some, wins[is_replaced]), some)
+            replaced = batch.take(pa.array(hits[is_replaced]))
+            yield self._taken(chosen, self._sources(chosen, replaced, wins[is_replaced]), replaced)
         else:
             yield self._taken(chosen, self._entries.sources[chosen], None)
 

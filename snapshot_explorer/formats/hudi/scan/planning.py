@@ -184,8 +184,8 @@ def _partition(source: VersionFiles, path: str) -> _Partition:
 def _splits(source: VersionFiles, path: str, slices: Sequence[_Slice]) -> Iterator[Split]:
     partition = _partition(source, path)
     bases = [item.base for item in slices if item.base is not None and not item.logs]
-    for some in pack(bases, lambda file: max(file.size_bytes or 0, _OPEN_BYTES), target=_TARGET_BYTES):
-        yield _split(source, partition, some, ())
+    for files in pack(bases, lambda file: max(file.size_bytes or 0, _OPEN_BYTES), target=_TARGET_BYTES):
+        yield _split(source, partition, files, ())
     for item in slices:
         if item.logs:
             yield _split(source, partition, [] if item.base is None else [item.base], item.logs)

@@ -116,7 +116,7 @@ class DeleteIndex:
                     position_file
                 )
         self._by_partition = {
-            key: sorted(some, key=lambda file: file.sequence_number) for key, some in by_partition.items()
+            key: sorted(files, key=lambda file: file.sequence_number) for key, files in by_partition.items()
         }
         self._equality: dict[_Partition | None, list[EqualitySet]] = {}
         for (scope, ids), files in sorted(equality.items(), key=lambda item: item[0][1]):

@@ -131,7 +131,7 @@ def _entries(
     row_ids = _first_row_ids(file["142"], status, records, of)
     if changed:
         kept = pc.not_equal(status, EXISTING)
-        entry, file = ({name: column.filter(kept) for name, column in some.items()} for some in (entry, file))
+        entry, file = ({name: column.filter(kept) for name, column in part.items()} for part in (entry, file))
         status, content, records, row_ids = (column.filter(kept) for column in (status, content, records, row_ids))
         indices = indices[kept.to_numpy(zero_copy_only=False)]
         of = _Manifests(manifests, indices)
@@ -238,7 +238,7 @@ def live(entries: pa.Table) -> pa.Table:
 
 def needed(manifests: pa.Table, *names: str) -> pa.Table:
     """Return the manifests with one of these counts above 0, or unknown."""
-    some = np.zeros(len(manifests), np.bool_)
+    is_needed = np.zeros(len(manifests), np.bool_)
     for name in names:
-        some |= pc.fill_null(manifests.column(name), 1).to_numpy() != 0
-    return manifests.filter(pa.array(some))
+        is_needed |= pc.fill_null(manifests.column(name), 1).to_numpy() != 0
+    return manifests.filter(pa.array(is_needed))

@@ -275,8 +275,8 @@ def _in_first_spelling(numbers: Sequence[int], contents: Sequence[bytes | None])
     pairs = list(zip(_paths(numbers), contents, strict=True))
     result: dict[int, _Content | None] = {}
     for index, number in enumerate(numbers):
-        some = pairs[index * len(_SPELLINGS) : (index + 1) * len(_SPELLINGS)]
-        result[number] = next(((path, content) for path, content in some if content is not None), None)
+        candidates = pairs[index * len(_SPELLINGS) : (index + 1) * len(_SPELLINGS)]
+        result[number] = next(((path, content) for path, content in candidates if content is not None), None)
     return result
 
 

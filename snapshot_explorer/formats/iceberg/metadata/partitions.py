@@ -353,8 +353,8 @@ def _time_ends(values: pa.Array, name: str, dtype: pa.DataType) -> tuple[pa.Arra
     )
     unknown = np.asarray(values.is_null()) | (np.abs(counts) > years)
 
-    def moments(some: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        known = np.where(unknown, 0, some)
+    def moments(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        known = np.where(unknown, 0, values)
         return known.astype(f"datetime64[{_CODES[name]}]").astype(f"datetime64[{unit}]").astype(np.int64)
 
     width = np.int32 if is_date else np.int64

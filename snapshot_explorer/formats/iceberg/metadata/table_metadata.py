@@ -364,8 +364,8 @@ def _plain_integers(raws: Sequence[Any], name: str, *, is_required: bool = True)
     if not types.issuperset(map(type, values)):
         return None
     # The parser returns no integer below the minimum of 64 bits, but some above the maximum.
-    some = values if is_required or None not in values else filter(None, values)
-    return values if max(some, default=0) < 2**63 else None
+    known = values if is_required or None not in values else filter(None, values)
+    return values if max(known, default=0) < 2**63 else None
 
 
 def _snapshot_log(top: JsonObject) -> SnapshotLog:

@@ -159,7 +159,7 @@ def _check_indexes(
     sizes = {path: size for named in files.values() for path, size in named.items()}
     checked = checked_files(storage, pa.array(list(sizes), pa.string()), pa.array(list(sizes.values()), pa.int64()))
     bad, unknown = (
-        {*some.to_pylist()} for some in (pa.concat_arrays([checked.gone, checked.resized]), checked.unknown)
+        {*names.to_pylist()} for names in (pa.concat_arrays([checked.gone, checked.resized]), checked.unknown)
     )
     lacking, unchecked = {}, {}
     for snapshot in snapshots:

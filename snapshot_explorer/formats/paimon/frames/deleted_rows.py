@@ -42,7 +42,7 @@ class IndexStates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowCounts:
+class VersionRowCounts:
     """Rows that a commit added and removed, and all rows after it; rows that deletion vectors remove are excluded."""
 
     added: int | None
@@ -116,7 +116,7 @@ def _might_have_vectors(schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -
     return any(flag(schema.options, name) for schema in used for name in _ENABLED)
 
 
-def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | None]) -> list[RowCounts]:
+def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | None]) -> list[VersionRowCounts]:
     """Return the rows that each commit added and removed, and all after it.
 
     Args:
@@ -137,7 +137,7 @@ def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | Non
         added, removed, touched = own_rows[~is_removed[own_rows]], own_rows[is_removed[own_rows]], files[own_rows]
         back, lost = _grown(old, new, touched) if replaced else (0, 0)
         counts.append(
-            RowCounts(
+            VersionRowCounts(
                 added=_sum(_present(rows[added], files[added], new), back),
                 removed=_sum(_present(rows[removed], files[removed], old), lost),
                 total=_less(total, new),

@@ -53,7 +53,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
+class InnerNode:
     """Keys that begin with the same bytes."""
 
     kind: int
@@ -62,11 +62,11 @@ class Branch:
     """The bytes that the keys share after the byte that leads to this node."""
     body: bytes
     """Java's bytes about the children, in reversed words. A list of bytes may be followed by old values."""
-    children: Mapping[int, "Branch | Leaf"]
+    children: Mapping[int, "InnerNode | Leaf"]
     """The children by the key's byte after the prefix. At least one."""
 
 
-Tree = Branch | Leaf
+Tree = InnerNode | Leaf
 
 
 def read_tree(content: bytes, index: int) -> tuple[Tree, Mapping[bytes, int], int]:
@@ -104,7 +104,7 @@ def _node(content: bytes, index: int, path: bytes, slots: dict[bytes, int]) -> t
     children: dict[int, Tree] = {}
     for byte in _child_bytes(kind, body, count):
         children[byte], index = _node(content, index, path + prefix + bytes([byte]), slots)
-    return Branch(kind=kind, prefix=prefix, body=body, children=children), index
+    return InnerNode(kind=kind, prefix=prefix, body=body, children=children), index
 
 
 def _byte_swapped(kind: int, body: bytes) -> bytes:
@@ -145,7 +145,7 @@ def _below(node: Tree, leaf: Leaf, depth: int) -> Tree:
         lower = (
             replace(node, remains=b"") if isinstance(node, Leaf) else replace(node, prefix=node.prefix[common + 1 :])
         )
-        fork = Branch(kind=0, prefix=rest[:common], body=bytes(_BODY_BYTES[0]), children={})
+        fork = InnerNode(kind=0, prefix=rest[:common], body=bytes(_BODY_BYTES[0]), children={})
         return _with_child(_with_child(fork, shared[common], lower), rest[common], leaf)
     if isinstance(node, Leaf):
         raise CorruptBytesError(f"the key {leaf.key.hex()} twice")
@@ -156,7 +156,7 @@ def _below(node: Tree, leaf: Leaf, depth: int) -> Tree:
     return replace(node, children={**node.children, byte: child})
 
 
-def _with_child(branch: Branch, byte: int, child: Tree) -> Branch:
+def _with_child(branch: InnerNode, byte: int, child: Tree) -> InnerNode:
     """Return a node with one more child, as the next larger kind if it is full."""
     kind, body, count = branch.kind, bytearray(branch.body), len(branch.children)
     if count == _CAPACITIES[kind]:
@@ -168,7 +168,7 @@ def _with_child(branch: Branch, byte: int, child: Tree) -> Branch:
         body[byte >> 3] |= 1 << (byte & 7)
     else:
         body[: count + 1] = bytes(sorted([*body[:count], byte]))
-    return Branch(kind=kind, prefix=branch.prefix, body=bytes(body), children={**branch.children, byte: child})
+    return InnerNode(kind=kind, prefix=branch.prefix, body=bytes(body), children={**branch.children, byte: child})
 
 
 def _grown(kind: int, body: bytearray) -> bytearray:

@@ -302,10 +302,10 @@ def _since_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
 
 
 def _differing(function: Function, *, first: bool) -> UnsupportedFeatureError:
-    what = "nulls or duplicate keys in its first value" if first else "more rows than its option count-limit allows"
+    rows = "nulls or duplicate keys in its first value" if first else "more rows than its option count-limit allows"
     if first and function.count_limit is not None:
-        what = f"nulls, duplicate keys or more than {function.count_limit} rows in its first value"
-    return refusal(features.AMBIGUOUS_NESTED_ROWS, what=what)
+        rows = f"nulls, duplicate keys or more than {function.count_limit} rows in its first value"
+    return refusal(features.AMBIGUOUS_NESTED_ROWS, what=rows)
 
 
 def nested_partial_update(array: pa.Array, function: Function) -> Fold:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_explorer.frames import non_empty_columns
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
-from snapshot_explorer.render import Drawing, Grid, Item, Lane, Lanes, Line
+from snapshot_explorer.render import Drawing, Grid, Item, Lane, LaneDiagram, Line
 from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         parts=(
             Line(f"{summary or 'Neither version has a manifest'}. {legend}"),
             Line(direction(a, b)),
-            Lanes(heads=(f"A: version {a}", f"B: version {b}"), lanes=tuple(lanes), noun="manifests"),
+            LaneDiagram(heads=(f"A: version {a}", f"B: version {b}"), lanes=tuple(lanes), noun="manifests"),
         ),
     )
     drawn = [row for _, left, right in shown for row in (right or left,) if row is not None]

@@ -50,14 +50,14 @@ def _equals(name: str, scalar: pa.Scalar) -> str | None:
 
 def _literal(scalar: pa.Scalar) -> str | None:
     """Return a value as SQL for DuckDB; None for null, and where that is not exact."""
-    kind = scalar.type
-    if not scalar.is_valid or (pa.types.is_timestamp(kind) and kind.unit == "ns"):
+    dtype = scalar.type
+    if not scalar.is_valid or (pa.types.is_timestamp(dtype) and dtype.unit == "ns"):
         return None
     match value := scalar.as_py():
         case int():
             return str(value).lower()  # true and false too
         case float() if math.isfinite(value):
-            return f"cast('{value!r}' as double)" if pa.types.is_float64(kind) else None
+            return f"cast('{value!r}' as double)" if pa.types.is_float64(dtype) else None
         case Decimal():
             return f"{value:f}"
         case str() if len(value) <= _LONGEST and "\0" not in value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.render import Code, Drawing, Grid, Lanes, Line, Pairs
+from snapshot_explorer.render import Code, Drawing, Grid, LaneDiagram, Line, Pairs
 from snapshot_explorer.render.cells import NULL, cell, codes_of, cut, unit_of
 from snapshot_explorer.render.grid import columns_note, rows_note, shown_columns
 from snapshot_explorer.render.palette import KIND_COLOURS
@@ -33,7 +33,7 @@ def _part(part: Part) -> dict[str, Any]:
             return {"pairs": [_pair(name, value) for name, value in part.rows]}
         case Grid():
             return {"table": _table(part)}
-        case Lanes():
+        case LaneDiagram():
             lanes = [
                 {
                     "name": visible(lane.name),
