@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.errors import (
@@ -558,7 +559,7 @@ class HudiHistory:
         """Return the files of the timeline; of the local disk without sizes, which would cost a call per file."""
         if not self._storage.is_local:
             return self._storage.list(folder)
-        return sorted(self._storage.names_many([folder])[0])
+        return sorted(self._storage.names_many([folder])[0], key=itemgetter(0))
 
     def having(self, version: int) -> HudiSource:
         """Return a listing that has a version: the last one, or a new one."""

@@ -20,7 +20,8 @@ _PENDING_WRITES = {"clustering": "replacecommit", "compaction": "commit", "logco
 PENDING_ACTIONS = WRITES | _PENDING_WRITES.keys()
 """The actions of these changes before they are completed."""
 _ACTIONS = PENDING_ACTIONS | {"clean", "rollback", "savepoint", "restore", "indexing"}
-_NAME = re.compile(r"(\d{1,18})(?:_(\d{1,18}))?\.([a-z]+)(?:\.(inflight|requested))?", re.ASCII)
+_NAMES = re.compile(r"(?<![^/])((\d{1,18})(?:_(\d{1,18}))?\.([a-z]+)(?:\.(inflight|requested))?)(?![^/])", re.ASCII)
+"""Matches names in a text where a slash, which no name contains, separates them."""
 _SECOND_DIGITS = 14
 _PARTS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
 """Where the year, the month, the day, the hour, the minute and the second are in the text of an instant."""
@@ -81,40 +82,29 @@ def timeline_folder(config: TableConfig) -> str:
 def timeline_of(entries: Iterable[Entry], config: TableConfig) -> Timeline:
     """Return the timeline of a listing of its folder. Files that are not of the timeline are ignored."""
     folder = timeline_folder(config)
-    named = [(entry, _instant(entry, folder)) for entry in entries if not entry.is_folder]
-    instants: dict[tuple[int, str], Instant] = {}
-    for _, instant in named:
-        if instant is not None:
-            key = instant.time, _PENDING_WRITES.get(instant.action, instant.action)
-            known = instants.get(key)
-            if known is None or _RANKS[instant.state] > _RANKS[known.state]:
-                instants[key] = instant
-    ordered = tuple(instants[key] for key in sorted(instants))
-    return Timeline(ordered, tuple(sorted(entry.name for entry, instant in named if instant is not None)))
-
-
-_RANKS: dict[State, int] = {"requested": 0, "inflight": 1, "completed": 2}
-
-
-def _instant(entry: Entry, folder: str) -> Instant | None:
-    matched = _NAME.fullmatch(entry.name)
-    if matched is None:
-        return None
-    text, completion, action, suffix = matched.groups()
-    if action in ("inflight", "requested") and suffix is None:
-        action, suffix = "commit", action  # the inflight file of a commit does not name its action
-    if action not in _ACTIONS:
-        return None
-    state: State = "completed" if suffix is None else "inflight" if suffix == "inflight" else "requested"
-    return Instant(
-        time=int(text),
-        text=text,
-        action=action,
-        state=state,
-        completion=completion,
-        path=f"{folder}/{entry.name}",
-        size_bytes=entry.size_bytes,
+    sizes = {entry.name: entry.size_bytes for entry in entries if not entry.is_folder}
+    names: list[str] = []
+    states: dict[tuple[int, str], tuple[int, str, str, str, str]] = {}
+    """The furthest state of each action: its rank, the name of its file, both times and the action."""
+    for name, text, completion, action, suffix in reversed(_NAMES.findall("/".join(sorted(sizes)))):
+        if not suffix and action in _RANKS:
+            action, suffix = "commit", action  # noqa: PLW2901 - the inflight file of a commit does not name its action
+        if action in _ACTIONS:
+            names.append(name)
+            key, rank = (int(text), _PENDING_WRITES.get(action, action)), _RANKS[suffix]
+            known = states.get(key)
+            if known is None or rank >= known[0]:
+                states[key] = rank, name, text, completion, action
+    instants = tuple(
+        Instant(time, text, action, _STATES[rank], completion or None, f"{folder}/{name}", sizes[name])
+        for (time, _), (rank, name, text, completion, action) in sorted(states.items())
     )
+    return Timeline(instants, tuple(reversed(names)))
+
+
+_STATES: tuple[State, ...] = ("requested", "inflight", "completed")
+_RANKS = {"requested": 0, "inflight": 1, "": 2}
+"""The places of states in `_STATES`, by the suffixes of names."""
 
 
 def moment(text: str) -> datetime:
