@@ -167,6 +167,15 @@ def test_no_file_is_an_orphan_where_metadata_that_may_name_it_was_not_read(tmp_p
     assert "not checked" in repr(orphans)
 
 
+def test_no_log_file_is_an_orphan_where_the_rollback_that_may_name_it_is_blank(tmp_path):
+    root = copied("hudi/mor_v6_nonpartitioned_rollback", tmp_path)
+    (root / ".hoodie" / "20250126040936578.rollback").write_bytes(b" \n")
+    orphans = open_table(str(root)).orphans("0d")
+
+    assert "rollback is empty" in orphans.unread[0]
+    assert not any(row["is_orphan"] for row in rows_of(orphans).values())
+
+
 def test_files_of_a_write_that_is_running_are_left_out_whatever_their_age(tmp_path):
     root = copied("hudi/v9_mor_failed_write", tmp_path)
     plant(root, ".hoodie/.temp/20261123034834027/p=x/a_0-1-2_20261123034834027.parquet.marker.CREATE")

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
@@ -63,9 +63,11 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
 
 def _undone_files(source: HudiSource) -> Iterator[str]:
     """Yield the names of log files in the metadata of rollbacks and restores: readers need what these wrote."""
-    records = [
-        source.record(instant) for instant in source.timeline.of_action(*_UNDONE) if instant.state == "completed"
-    ]
+    undone = [instant for instant in source.timeline.of_action(*_UNDONE) if instant.state == "completed"]
+    records = [source.record(instant) for instant in undone]
+    for instant, record in zip(undone, records, strict=True):
+        if not record:
+            raise CorruptTableError(f"{instant.path} is empty, so that the files of this {instant.action} are unknown.")
     records += [
         archived.raw(source.reader.shapes, source.storage.limits)
         for (_, action), archived in source.archived.items()
