@@ -96,8 +96,8 @@ class Arguments:
         return self.values.get(name)
 
     def has(self, name: str) -> bool:
-        """Return whether a flag was given."""
-        return name in self.values
+        """Return whether a flag or an option was given."""
+        return name in self.values or name in self.repeated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

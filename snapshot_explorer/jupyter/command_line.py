@@ -183,6 +183,8 @@ def _with_condition(
 ) -> tuple[LineToken, ...]:
     """Return the words of a command with its condition as one word: `amount < 0`, `"order id" = 3`, or the cell."""
     begin = 2 if len(words) > 1 and is_table(words[1].text) else 1
+    while begin < len(words) and not words[begin].quote and words[begin].text in ("-t", "--table", "-o", "--out"):
+        begin += 2
     end = next((at for at in range(begin, len(words)) if _is_option(words[at])), len(words))
     if end - begin > 2 and words[end - 2].text == "as" and words[end - 1].text.isidentifier():  # noqa: PLR2004 - as NAME
         end -= 2

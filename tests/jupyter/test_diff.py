@@ -101,7 +101,11 @@ def test_versions_of_two_tables_are_compared_by_rows(orders):
     assert plan.a.number == plan.b.number == 5
     assert plan.proof.startswith("The rows are equal")
     assert "Add --rows" in orders.fails("%snapshot diff orders@1 copy@3")
-    assert "--trim needs two tables" in orders.fails("%snapshot diff 1 3 --rows --trim")
+    for option in ("--trim", "--pair id=order_id", "--tolerance 1"):
+        assert f"{option.split()[0]} needs two tables" in orders.fails(f"%snapshot diff 1 3 --rows {option}")
     assert "No open table is called 'nope'" in orders.fails("%snapshot diff orders@1 nope@3 --rows")
     assert "must be a number" in orders.fails("%snapshot diff orders@1 copy@3 --rows --tolerance x")
+    by_column = orders.ok("%snapshot diff orders@1 copy@3 --rows --preview --key name --tolerance id=1").result
+    assert "tolerance={'id': Decimal('1')}" in repr(by_column)
+    assert "one number for all" in orders.fails("%snapshot diff orders@1 copy@3 --rows --tolerance 1 --tolerance id=2")
     assert "--pair is a name" in orders.fails("%snapshot diff orders@1 copy@3 --rows --pair x")

@@ -75,4 +75,5 @@ def test_a_trace_needs_no_quotes(payments):
 
     assert isinstance(trace, Trace)
     assert trace.versions.to_arrow()["version"].to_pylist() == list(payments.ok("payments.versions()").result)
+    assert "payment_id = 3" in repr(payments.ok("%snapshot trace -t payments payment_id = 3").result)
     assert "CONDITION" in payments.fails("%snapshot trace")

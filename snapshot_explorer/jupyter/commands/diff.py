@@ -91,8 +91,8 @@ def _rows_of_two(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDif
         columns=_renames(arguments.repeated.get("pair", ())),
         exclude=_names(arguments, "exclude"),
         where=arguments.get("where"),
-        tolerance=_number(arguments, "tolerance"),
-        relative_tolerance=_number(arguments, "relative-tolerance"),
+        tolerance=_tolerance(arguments, "tolerance"),
+        relative_tolerance=_tolerance(arguments, "relative-tolerance"),
         ignore_case=arguments.has("ignore-case"),
         trim=arguments.has("trim"),
         preview=True,
@@ -127,14 +127,20 @@ def _renames(texts: Sequence[str]) -> dict[str, str]:
     return {old: new for old, _, new in pairs}
 
 
-def _number(arguments: Arguments, option: str) -> Decimal | None:
-    text = arguments.get(option)
-    if text is None:
-        return None
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise UsageError(f"--{option} must be a number, got {text!r}. Example: --{option} 0.01.") from None
+def _tolerance(arguments: Arguments, option: str) -> Decimal | dict[str, Decimal] | None:
+    """Return the number in `--tolerance 0.01`, or those by column in `--tolerance amount=0.01 --tolerance tax=1`."""
+    numbers: dict[str, Decimal] = {}
+    for text in arguments.repeated.get(option, ()):
+        column, _, number = text.rpartition("=")
+        try:
+            numbers[column] = Decimal(number)
+        except InvalidOperation:
+            raise UsageError(
+                f"--{option} must be a number, got {number!r}. Example: --{option} 0.01, or --{option} amount=0.01."
+            ) from None
+    if "" in numbers and len(numbers) > 1:
+        raise UsageError(f"--{option} is either one number for all columns, or a number for each: COLUMN=X.")
+    return numbers.get("", numbers or None)
 
 
 DIFF = Command(
@@ -194,9 +200,17 @@ DIFF = Command(
             value_type="columns",
             meaning="with two tables: columns that are not compared",
         ),
-        Option(flags=("--tolerance",), metavar="X", meaning="with two tables: the maximum difference of equal numbers"),
         Option(
-            flags=("--relative-tolerance",), metavar="X", meaning="with two tables: the same, as a share of the number"
+            flags=("--tolerance",),
+            metavar="X",
+            repeated=True,
+            meaning="with two tables: the maximum difference of equal numbers; COLUMN=X for one column",
+        ),
+        Option(
+            flags=("--relative-tolerance",),
+            metavar="X",
+            repeated=True,
+            meaning="with two tables: the same, as a share of the number",
         ),
         Option(flags=("--ignore-case",), meaning="with two tables: compare text without regard to case"),
         Option(flags=("--trim",), meaning="with two tables: ignore white space around text"),
