@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.nesting import plain
+from snapshot_explorer.arrow.variant_texts import comparable_texts, is_variant
 
 Mask = npt.NDArray[np.bool_]
 
@@ -22,8 +23,8 @@ def comparable(values: pa.Array) -> pa.Array:
     """Return a column of the same length in which two values are equal if and only if these are.
 
     Its leaves are integers, booleans, decimals and binary: floats become their bits, with one NaN; text and times their
-    stored values. The entries of maps are sorted. Fields of structs are numbered, since their names may differ in case
-    alone.
+    stored values; variants texts of their values. The entries of maps are sorted. Fields of structs are numbered, since
+    their names may differ in case alone.
     """
     values = plain(values)
     dtype = values.type
@@ -53,6 +54,8 @@ def _bits(values: pa.Array) -> pa.Array:
 
 
 def _comparable_struct(values: pa.StructArray) -> pa.Array:
+    if is_variant(values.type):
+        return comparable_texts(values).view(pa.binary())
     # flatten() makes the fields of a null struct null, whatever is stored there.
     children = [comparable(child) for child in values.flatten()]
     present = pc.is_valid(values).cast(pa.int8())

@@ -1,8 +1,8 @@
-"""Variants as JSON text, for pandas, SQL and drawings.
+"""Variants as JSON text, for pandas, SQL and drawings, and as texts that are equal for equal variants.
 
 Numbers keep all digits. Times are ISO 8601, binary is base64, and floats that JSON does not have are texts.
 
-Source: parquet-format, "Variant Binary Encoding", "Conversion to JSON".
+Source: parquet-format, "Variant Binary Encoding", "Conversion to JSON" and "Type equivalence classes".
 """
 
 import base64
@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
+from types import MappingProxyType
 from uuid import UUID
 
 import orjson
@@ -27,6 +28,19 @@ _EPOCH = date(1970, 1, 1)
 _INTEGERS = {3: 1, 4: 2, 5: 4, 6: 8}
 _DECIMALS = {8: 4, 9: 8, 10: 16}
 _MICROS_OF_A_DAY = 86_400_000_000
+_TYPES = {
+    7: "double ",
+    11: "date ",
+    12: "timestamp ",
+    13: "timestamp_ntz ",
+    14: "float ",
+    15: "binary ",
+    17: "time ",
+    18: "timestamp ",
+    19: "timestamp_ntz ",
+    20: "uuid ",
+}
+"""The primitive types whose values do not equal those of others with the same JSON text, by their numbers."""
 
 
 def is_variant(dtype: pa.DataType) -> bool:
@@ -88,8 +102,23 @@ def _texts(values: pa.Array) -> pa.Array:
     return with_items(values, dtype, _texts(values.values)) if isinstance(values, pa.ListArray) else values
 
 
-def json_texts(values: pa.StructArray) -> pa.Array:
-    """Return variants as JSON text, null where the variant is. Each distinct one is converted once."""
+def comparable_texts(values: pa.StructArray) -> pa.Array:
+    """Return texts that are equal for variants that are equal, however they are encoded; null where the variant is.
+
+    Integers and decimals of the same value are equal. Other types are not: a date does not equal its text.
+    """
+    try:
+        return json_texts(values, _TYPES)
+    except ValueError as error:
+        raise CorruptTableError(f"Variants cannot be compared: {error}. Leave their column out.") from error
+
+
+def json_texts(values: pa.StructArray, types: Mapping[int, str] = MappingProxyType({})) -> pa.Array:
+    """Return variants as JSON text, null where the variant is. Each distinct one is converted once.
+
+    Args:
+        types: What precedes the values of primitive types, by their numbers.
+    """
     pairs = zip(values.field("metadata").to_pylist(), values.field("value").to_pylist(), strict=True)
     validity = values.is_valid().to_pylist()
     known: dict[tuple[bytes, bytes], str] = {}
@@ -99,15 +128,15 @@ def json_texts(values: pa.StructArray) -> pa.Array:
             texts.append(None)
             continue
         if pair not in known:
-            known[pair] = json_text(*pair)
+            known[pair] = json_text(*pair, types)
         texts.append(known[pair])
     return pa.array(texts, pa.string())
 
 
-def json_text(metadata: bytes, value: bytes) -> str:
+def json_text(metadata: bytes, value: bytes, types: Mapping[int, str] = MappingProxyType({})) -> str:
     """Return a variant as JSON text."""
     try:
-        return _text(value, 0, _names(metadata), 0)
+        return _text(value, 0, _names(metadata), types, 0)
     except (IndexError, struct.error, OverflowError, UnicodeDecodeError) as error:
         raise ValueError(f"the bytes of a variant are damaged ({error})") from error
 
@@ -117,12 +146,12 @@ def _names(metadata: bytes) -> tuple[str, ...]:
     return tuple(orjson.dumps(name.decode()).decode() for name in names_of(metadata))
 
 
-def _text(data: bytes, offset: int, names: Sequence[str], depth: int) -> str:
+def _text(data: bytes, offset: int, names: Sequence[str], types: Mapping[int, str], depth: int) -> str:
     if depth > _DEEPEST:
         raise ValueError(f"a variant is nested deeper than {_DEEPEST} levels")
     basic_type, header = data[offset] & 3, data[offset] >> 2
     if basic_type == 0:
-        return _primitive(header, data, offset + 1)
+        return types.get(header, "") + _primitive(header, data, offset + 1)
     if basic_type == 1:
         return _quoted(_part(data, offset + 1, header).decode())
     is_object = basic_type == 2  # noqa: PLR2004 - an object, otherwise an array
@@ -137,7 +166,7 @@ def _text(data: bytes, offset: int, names: Sequence[str], depth: int) -> str:
     parts = []
     for number in range(count):
         begin = first + _unsigned(data, offsets + number * width, width)
-        text = _text(data, begin, names, depth + 1)
+        text = _text(data, begin, names, types, depth + 1)
         parts.append(f"{names[_unsigned(data, ids + number * id_width, id_width)]}:{text}" if is_object else text)
     return "{" + ",".join(parts) + "}" if is_object else "[" + ",".join(parts) + "]"
 

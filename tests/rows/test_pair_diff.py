@@ -154,6 +154,25 @@ def test_partitions_are_equal_by_the_same_files_and_compared_only_where_their_co
     assert sx.diff(a, b, exclude=["part"], preview=True).by_partition is None
 
 
+def test_variants_are_equal_however_they_are_encoded_and_a_date_is_not_its_text(tmp_path):
+    stored = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
+    sides = []
+    for name, variants in (
+        ("a", [(b"\x11\2\0\1\2ab", b"\2\2\0\1\0\2\4\x0c\1\5x"), (b"\1\0\0", b"\x2c\0\0\0\0"), None]),
+        ("b", [(b"\1\2\0\1\2ba", b"\2\2\1\0\0\5\7\x14\1\0\0\0\5x"), (b"\1\0\0", b"\x291970-01-01"), None]),
+    ):
+        root = tmp_path / name
+        table = DeltaTable(None, root, fields=[("id", "long"), ("v", "variant")], features=["variantType"])
+        values = [value and dict(zip(("metadata", "value"), value, strict=True)) for value in variants]
+        pq.write_table(pa.table({"id": [1, 2, 3], "v": pa.array(values, stored)}), root / "a.parquet")
+        table.commit(add("a.parquet", size=(root / "a.parquet").stat().st_size, rows=3))
+        sides.append(open_table(str(root)).at("latest"))
+
+    assert sides[0].to_pandas()["v"].tolist()[:2] == ['{"a":1,"b":"x"}', '"1970-01-01"']
+    assert sx.diff(*sides, key="id").updated["id"].to_pylist() == [2]
+    assert sx.diff(*sides, key=[]).counts == {"inserted": 1, "deleted": 1, "updated": 0}
+
+
 def test_numbers_within_a_tolerance_are_equal(pair):
     assert sx.diff(*pair, key="id", exclude=["name"], tolerance=0.01).counts["updated"] == 1
     assert sx.diff(*pair, key="id", exclude=["name"], tolerance={"amount": 0.5}).counts["updated"] == 0

@@ -8,6 +8,7 @@ Types count as equivalent, at any depth, where they have the same values:
 - timestamps of any unit, with any zone or without one, which is compared as UTC; a date with a timestamp without zone
 - times of day of any unit
 - text and binary of any kind, compared by their bytes in UTF-8
+- variants, compared by their values, however they are encoded
 - lists and maps of equivalent types; structs with fields of the same names, in any order, and of equivalent types
 
 All others are refused by name before rows are read.
