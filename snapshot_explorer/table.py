@@ -335,7 +335,7 @@ class Table(Drawable):
         is_newest = limit and bounds is None and since is None and until is None
         listed = partial(resolver.between, bounds, since, until)
         if limit and is_newest and not table_format.storage.is_local:
-            _, versions = table_format.storage.together(partial(table_format.read_newest, limit, counts=True), listed)
+            _, versions = table_format.storage.together(partial(table_format.read_newest, limit), listed)
         else:
             versions = listed()
         rows = readability.applied_to(read_history(table_format, versions, chosen, limit))

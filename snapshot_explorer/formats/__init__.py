@@ -43,6 +43,7 @@ def bind(
         relocate: Recorded folders that were moved, and their new paths.
     """
     others: tuple[str, ...] = ()
+    folders: frozenset[str] = frozenset()
     name_of_file = "" if metadata_file is None else metadata_file.rpartition("/")[2]
     by_file = next((candidate for candidate in FORMATS if candidate.is_metadata_file(name_of_file)), None)
     is_by_file = by_file is not None and name in (None, by_file.name)
@@ -54,7 +55,7 @@ def bind(
         others = tuple(other.name for other in others_in(storage, table_format, folders))
     if metadata_file is None and not relocate:
         result = table_format(storage, branch=branch)
-        result.other_formats = others
+        result.other_formats, result.root_folders = others, folders
         return result
     return table_format.at_metadata(storage, branch=branch, metadata_file=metadata_file, relocate=relocate)
 

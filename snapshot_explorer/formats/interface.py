@@ -110,6 +110,8 @@ class TableFormat(ABC):
 
     other_formats: tuple[str, ...] = ()
     """The names of other formats whose metadata is in the table's folder too, as far as its detection looked."""
+    root_folders: Collection[str] = ()
+    """The folders that the detection of the format found in the table's folder; empty where it did not look."""
 
     # Versions.
 
@@ -163,13 +165,10 @@ class TableFormat(ABC):
         versions contain at least the newest. With `start`, every version from there on.
         """
 
-    def read_newest(self, count: int, *, counts: bool) -> None:
+    def read_newest(self, count: int) -> None:
         """Read and cache what is probably needed next of the newest versions; not for many versions.
 
         For a remote table, whose log is listed again at the same time.
-
-        Args:
-            counts: Whether to read what the counts of COMMITS need, too.
         """
 
     @abstractmethod

@@ -108,7 +108,7 @@ def _listing(table_format: TableFormat) -> Listing:
     """Return a listing of all versions. Where requests take long, the newest commits are read at the same time."""
     if table_format.storage.is_local:
         return table_format.listing(0)
-    early = partial(table_format.read_newest, FIRST_COMMITS, counts=False)
+    early = partial(table_format.read_newest, FIRST_COMMITS)
     return table_format.storage.together(early, partial(table_format.listing, 0))[1]
 
 

@@ -192,8 +192,8 @@ def test_independent_requests_are_made_at_the_same_time(register, orders):
 
     most = {
         "versions": (7, 3),
-        "plan": (7, 5),
-        "history": (62, 6),
+        "plan": (8, 5),
+        "history": (62, 5),
         "lifetimes": (53, 8),
         "retention": (38, 13),
         "row_changes": (16, 8),

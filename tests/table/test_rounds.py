@@ -248,7 +248,7 @@ KINDS = {
     "hudi/v9_mor_basic": 3,
     "hudi/v6_cow_archived": 3,
     "hudi/v6_mor_compaction_pending": 3,
-    "hudi/only_backup_properties": 4,
+    "hudi/only_backup_properties": 3,
     "hudi/v9_cow_archived": 4,  # its archive is a tree: the list of its files, their manifest and the files
     "paimon/aggregates": 2,
     "paimon/dv_append": 2,
@@ -262,12 +262,6 @@ KINDS = {
 """The most rounds in which a kind of table opens."""
 OPEN, HISTORY, PREVIEW = 4, 5, 7
 """The most rounds of any kind of table: to open it, and then to show 20 commits, or 200 rows."""
-HISTORIES = {"paimon/expired": 6, "hudi/only_backup_properties": 6}
-"""Where it is more: of expired versions only changelogs and tags are left, and only a listing names those; a backup is
-looked for where the properties are missing.
-"""
-PREVIEWS = {"paimon/fallback_branch": 8, "paimon/primary_branch": 8}
-"""Where it is more: the options name the other branch, and its hint its newest snapshot."""
 HINTS = {
     "delta/checkpoint_parts": ("_delta_log/_last_checkpoint", (b'{"version":1,"size":1}', b'{"version":999,"size":1}')),
     "paimon/aggregates": ("snapshot/LATEST", (b"1", b"999")),
@@ -290,11 +284,9 @@ def test_a_table_opens_and_is_shown_in_a_few_rounds_also_without_a_right_hint(re
             costs.append(counted.rounds)
         return min(costs)
 
-    history = HISTORIES.get(name, HISTORY)
     assert rounds(KINDS[name]) <= KINDS[name] <= OPEN
-    assert rounds(history, lambda table: table.history(limit=20)) <= history
-    preview = PREVIEWS.get(name, PREVIEW)
-    assert rounds(preview, lambda table: table.current.to_arrow(limit=200)) <= preview
+    assert rounds(HISTORY, lambda table: table.history(limit=20)) <= HISTORY
+    assert rounds(PREVIEW, lambda table: table.current.to_arrow(limit=200)) <= PREVIEW
     path, hints = HINTS.get(name, ("", ()))
     for hint in hints:
         filesystem.pipe_file(f"{root}/{path}", hint)

@@ -157,7 +157,7 @@ class Delta(TableFormat):
     def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:  # noqa: ARG002 - the log cannot be rolled back
         return self._times.searched(time, versions)
 
-    def read_newest(self, count: int, *, counts: bool) -> None:  # noqa: ARG002 - in the commits too
+    def read_newest(self, count: int) -> None:
         self._log.read_newest(count)
 
     def commits(self, versions: Sequence[int]) -> pa.Table:

@@ -62,6 +62,7 @@ class Hudi(TableFormat):
 
         Reads the properties, lists the timeline and its archive, and reads files of the archive that are new.
         """
+        self._history.expect_partitions(self.root_folders)
         source = self._history.refresh()
         return Listing(
             versions=tuple(version for version in source.versions if start is None or version >= start),
@@ -79,7 +80,7 @@ class Hudi(TableFormat):
         """Return when each version was completed, or requested in layout 1; from names, in the writer's zone."""
         return committed_at(self._with(versions), versions)
 
-    def read_newest(self, count: int, *, counts: bool) -> None:  # noqa: ARG002 - in the commits too
+    def read_newest(self, count: int) -> None:
         self._history.current().read_newest(count)
 
     def commits(self, versions: Sequence[int]) -> pa.Table:

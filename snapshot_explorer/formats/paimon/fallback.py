@@ -28,6 +28,9 @@ from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.model import ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
+_MAX_GUESSES = 4
+"""The most branches whose hints are read before the options are known."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallbackLink:
@@ -72,16 +75,19 @@ def plan(
     reader: BranchReader,
     snapshot: PaimonSnapshot,
     plan_branch: Callable[[Schemas, PaimonSnapshot], ReadPlan],
+    hints: Mapping[str, bytes | None],
 ) -> ReadPlan:
     """Return the plan of a version, combined with the branch in its newest options.
 
     Args:
         plan_branch: Returns the plan of a version of one branch, given the branch's schemas.
+        hints: The hints of branches that were read early, by name.
     """
     link = fallback_link(reader, snapshot.schema_id)
     if link is None:
         return plan_branch(reader.schemas, snapshot)
     other_branch = _branch(storage, link)
+    other_branch.history.expect(hints.get(link.branch))
     _, version = storage.together(
         partial(_check_exists, storage, link, snapshot.id),
         partial(fallback_version, storage, snapshot, reader.history, other_branch.history, link),
@@ -102,6 +108,18 @@ def plan(
     )
     claimed = claimed_partitions(state.entries, first.schema(its), first.schemas.newest().options, snapshot.id)
     return joined(first_plan, second_plan, claimed, snapshot.id, link)
+
+
+def early_hints(storage: Storage, history: PaimonHistory) -> dict[str, bytes | None]:
+    """Return the hints of the branches that the table had when it was opened, one of which options may name.
+
+    None for more than a few branches, which are rarely combined.
+    """
+    branches = history.branches_seen
+    if len(branches) > _MAX_GUESSES:
+        return {}
+    paths = [Layout(branch).hint("snapshot", "LATEST") for branch in branches]
+    return dict(zip(branches, storage.read_present(paths), strict=True))
 
 
 def check_empty(storage: Storage, reader: BranchReader) -> None:

@@ -1,7 +1,6 @@
 """`Paimon`: a Paimon table on storage, an implementation of `formats.TableFormat`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -11,7 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
@@ -34,7 +33,7 @@ from snapshot_explorer.formats.paimon.metadata.branches import (
     read_branches,
     shared_versions,
 )
-from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests, read_delta_lists
+from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
@@ -89,7 +88,6 @@ class Paimon(TableFormat):
         layout = self._layout = Layout(branch)
         self._history = PaimonHistory(storage, layout)
         self._schemas = Schemas(storage, layout)
-        self._early_lists: tuple[int, Mapping[str, bytes]] = 0, {}
 
     @property
     def storage(self) -> Storage:
@@ -113,11 +111,16 @@ class Paimon(TableFormat):
         """Return the versions of the table.
 
         Without `start`, only the newest version, by the hint: at most three small requests, and a listing of the
-        snapshots where the hint is wrong. With `start`, all versions from there on: three concurrent listings and a
+        snapshots where the hint is wrong. The first time also a listing of each folder of tags, changelogs and branches
+        that the table is known to have. With `start`, all versions from there on: three concurrent listings and a
         small file per tag.
         """
         rewrites = self._history.rewrites
-        result = self._history.newest() if start is None else self._history.all_from(start)
+        if start is None:
+            folders, self.root_folders = self.root_folders, ()
+            _, result = self._storage.together(partial(self._history.look_into, folders), self._history.newest)
+        else:
+            result = self._history.all_from(start)
         if self._history.rewrites != rewrites:
             self._schemas.forget()
         if not result.versions and start is None:
@@ -132,16 +135,8 @@ class Paimon(TableFormat):
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         return [item.committed_at for item in self._history.snapshots(versions)]
 
-    def read_newest(self, count: int, *, counts: bool) -> None:
-        rewrites = self._history.rewrites
-        snapshots = self._history.read_newest(count)
-        if counts:
-            with suppress(SnapshotExplorerError):  # raised where they are needed
-                indexed = {snapshot.schema_id for snapshot in snapshots if snapshot.index_manifest is not None}
-                _, lists = self._storage.together(
-                    partial(self._schemas.by_id, indexed), partial(read_delta_lists, self._storage, snapshots)
-                )
-                self._early_lists = rewrites, lists
+    def read_newest(self, count: int) -> None:
+        self._history.read_newest(count)
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`.
@@ -154,13 +149,10 @@ class Paimon(TableFormat):
         snapshots = self._history.snapshots(versions)
         if not snapshots:
             return frames.COMMITS.empty_table()
-        (rewrites, lists), self._early_lists = self._early_lists, (0, {})
-        if rewrites != self._history.rewrites:
-            lists = {}
         (tags, are_all), parts = self._storage.together(
             self._history.tags_by_version,
             lambda: [
-                read_commits(self._storage, self._history, self._schemas, snapshots[begin : begin + _AT_ONCE], lists)
+                read_commits(self._storage, self._history, self._schemas, snapshots[begin : begin + _AT_ONCE])
                 for begin in range(0, len(snapshots), _AT_ONCE)
             ],
         )

@@ -89,6 +89,7 @@ class PaimonVersion(TableVersion):
         self._history = history
         self._schemas = schemas.pinned()
         self._early_lists: ManifestLists | None = None
+        self._early_hints: Mapping[str, bytes | None] = {}
         self._reads = SingleFlight()
 
     def __reduce__(self) -> tuple[object, tuple[Storage, PaimonSnapshot | None, str | None, dict[str, PaimonSchema]]]:
@@ -118,10 +119,13 @@ class PaimonVersion(TableVersion):
         return self._reads.get("schema", partial(self._beside_lists, read))
 
     def _beside_lists(self, read: Callable[[], PaimonSchema]) -> PaimonSchema:
-        """Return a schema. On remote storage the version's lists are read at the same time: rows are mostly next."""
+        """Return a schema. On remote storage, what planning rows reads next is read at the same time."""
         if self._storage.is_local:
             return read()
-        self._early_lists, schema = self._storage.together(self._lists_if_readable, read)
+        early_hints = partial(fallback.early_hints, self._storage, self._history)
+        self._early_hints, self._early_lists, schema = self._storage.together(
+            early_hints, self._lists_if_readable, read
+        )
         return schema
 
     def _lists_if_readable(self) -> ManifestLists | None:
@@ -294,6 +298,7 @@ class PaimonVersion(TableVersion):
                 predicate,
                 lists=self._lists if snapshot is self._snapshot else None,
             ),
+            self._early_hints,
         )
 
     def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:

@@ -407,13 +407,22 @@ class HudiSource:
         return known[2]
 
     def _list_before(self, start: int) -> tuple[list[ListedFile], bool]:
-        """List all partitions, level by level. Return the files, and whether a folder was empty."""
+        """List all partitions, level by level. Return the files, and whether a folder was empty.
+
+        Folders in which files were expected are listed with the first level, and used where their parents have them.
+        """
         files: list[ListedFile] = []
         has_empty_folders = False
         level = [""]
+        expected = {*self.reader.partitions}
+        listings: dict[str, list[Entry]] = {}
         for _ in range(_DEEPEST):
             below: list[str] = []
-            for folder, entries in zip(level, self.storage.names_many(level), strict=True):
+            unread = sorted(expected.union(level).difference(listings))
+            expected.clear()
+            listings.update(zip(unread, self.storage.names_many(unread), strict=True))
+            for folder in level:
+                entries = listings.pop(folder)
                 if not entries and not folder:
                     raise StorageError(
                         f"The listing of {self.storage.root} is empty, although its folder {FOLDER} exists: it "
@@ -486,6 +495,8 @@ class HudiCommitReader:
         """The error of each file that is too large."""
         self.listed: tuple[int, tuple[tuple[str, str], ...], Sequence[ListedFile]] | None = None
         """The first known commit and the actions that had removed files, when the partitions were listed; the files."""
+        self.partitions: Collection[str] = ()
+        """Folders of partitions that the table probably has."""
 
 
 class HudiHistory:
@@ -497,6 +508,11 @@ class HudiHistory:
         self._reader = HudiCommitReader(storage)
         self._source: HudiSource | None = None
         self._listed_at = now()
+
+    def expect_partitions(self, folders: Collection[str]) -> None:
+        """List these folders of the table's root, where they are partitions, at the same time as the root."""
+        if not self._storage.is_local:
+            self._reader.partitions = [folder for folder in folders if not folder.startswith(".")]
 
     def current(self) -> HudiSource:
         """Return the last listing; lists the timeline if it was not listed yet."""

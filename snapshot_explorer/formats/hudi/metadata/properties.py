@@ -6,6 +6,7 @@ Source: hudi specification, "Table Properties"; hudi HoodieTableConfig.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from snapshot_explorer.errors import CorruptTableError, TableNotFoundError
@@ -135,8 +136,17 @@ _GENERATORS = {
 
 
 def has_properties(storage: Storage) -> bool:
-    """Return whether a folder has the properties of a Hudi table, or their backup. One request or two."""
-    return storage.exists(PROPERTIES) or storage.exists(_BACKUP)
+    """Return whether a folder has the properties of a Hudi table, or their backup.
+
+    One request. Where the properties are missing, the backup and what is probably read next are requested together.
+    """
+    if storage.exists(PROPERTIES):
+        return True
+    has_backup, _ = storage.together(
+        partial(storage.exists, _BACKUP),
+        partial(storage.list_many, [f"{FOLDER}/timeline", f"{FOLDER}/timeline/history"]),
+    )
+    return has_backup
 
 
 def read_config(storage: Storage) -> TableConfig:

@@ -57,23 +57,19 @@ def read_commits(
     history: PaimonHistory,
     schemas: Schemas,
     snapshots: Sequence[PaimonSnapshot],
-    lists: Mapping[str, bytes],
 ) -> pa.Table:
     """Return the COMMITS frame of snapshots, in their order, without tags; see `commits_frame`.
 
     Reads their delta manifest lists and delta manifests, each kind concurrently; with deletion vectors also their
     index manifests, see `deleted_rows.read_index_states`; of a snapshot whose delta has vanished meanwhile, also its
     tag or changelog.
-
-    Args:
-        lists: Delta manifest lists that were read already, by path.
     """
     has_indexes = any(snapshot.index_manifest is not None for snapshot in snapshots)
     columns = (*_COUNTED, *FILE_COLUMNS) if has_indexes else _COUNTED
     expired = [snapshot for snapshot in snapshots if snapshot.file_kind == "changelog"]
     states, delta, changelog = storage.together(
         partial(read_index_states, storage, history, schemas, snapshots),
-        partial(read_changes, storage, snapshots, "delta", columns=columns, lists=lists),
+        partial(read_changes, storage, snapshots, "delta", columns=columns),
         partial(read_changes, storage, expired, "changelog", columns=_COUNTED),
     )
     left = _known_versions(expired, changelog)

@@ -10,7 +10,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
-from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
+from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, branches_in, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, parse_snapshot
 from snapshot_explorer.model import Branch
@@ -27,8 +27,7 @@ _MAX_BRANCHES = 100
 
 def branch_names(storage: Storage) -> list[str]:
     """Return the names of the branches, sorted, without the main one. One listing."""
-    names = [entry.name for entry in storage.list("branch") if entry.is_folder]
-    return sorted(name.removeprefix("branch-") for name in names if name.startswith("branch-"))
+    return branches_in(storage.list("branch"))
 
 
 def read_branches(storage: Storage, history: PaimonHistory, own_name: str | None) -> list[Branch]:

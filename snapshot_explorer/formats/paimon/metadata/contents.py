@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -203,11 +202,8 @@ def read_changes(
     *,
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
-    lists: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Changes:
     """Return the entries of the delta or changelog lists of several commits. Two rounds of concurrent reads.
-
-    Lists that were read already are not read again.
 
     Manifests for which `keep` returns False are not read. A commit whose files are missing, also at a second request,
     is marked as unknown and has no entries. With `columns` the entries have only these columns.
@@ -218,12 +214,9 @@ def read_changes(
         _check_readable(snapshots[index])
     paths = [manifest_path(name, snapshots[index].path) for index, name, _ in chosen]
     is_kept = [kind in KEPT_LISTS[snapshots[index].file_kind] for index, _, _ in chosen]
-    unread = [position for position, path in enumerate(paths) if path not in lists]
-    rest = _read_present(storage, [paths[position] for position in unread], [is_kept[position] for position in unread])
-    contents = dict(zip(unread, rest, strict=True))
+    contents = _read_present(storage, paths, is_kept)
     files: list[tuple[int, str, bytes]] = []
-    for position, ((index, _, size), path) in enumerate(zip(chosen, paths, strict=True)):
-        content = contents[position] if position in contents else lists[path]
+    for (index, _, size), path, content in zip(chosen, paths, contents, strict=True):
         if content is None:
             known[index] = False
             continue
@@ -387,13 +380,6 @@ def _check_total(snapshot: PaimonSnapshot, alive: pa.Table) -> None:
             f"{snapshot.total_rows}: a manifest or a manifest list was replaced. Compare the table with a copy, or "
             "choose another version."
         )
-
-
-def read_delta_lists(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> dict[str, bytes]:
-    """Return the delta manifest lists of snapshots that exist, by path."""
-    paths = [manifest_path(snapshot.delta_manifest_list, snapshot.path) for snapshot in snapshots]
-    contents = zip(paths, storage.read_present(paths), strict=True)
-    return {path: content for path, content in contents if content is not None}
 
 
 def _read(storage: Storage, snapshot: PaimonSnapshot, paths: Sequence[str]) -> list[bytes]:

@@ -20,10 +20,10 @@ from snapshot_explorer.formats.missing_versions import (
     missing_versions_error,
     now,
 )
-from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
+from snapshot_explorer.formats.paimon.metadata.layout import Layout, branches_in, number_of, parse_hint
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, digest_of, read_snapshots, reparse
 from snapshot_explorer.model import Listing
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -85,12 +85,34 @@ class PaimonHistory:
         self._seen_at = now()
         self._rewrites = 0
         self._tags_seen: Sequence[str] = ()
+        self._changelogs_seen: Sequence[int] = ()
+        self._expected: int | None = None
+        self.branches_seen: Sequence[str] = ()
+        """The branches of the table when it was opened, as far as they were listed."""
         self._expired_seen: frozenset[int] = frozenset()
 
     @property
     def rewrites(self) -> int:
         """The number of rewrites of history detected so far. Each invalidates values that are cached by version."""
         return self._rewrites
+
+    def look_into(self, folders: Collection[str]) -> None:
+        """List the folders of tags, changelogs and branches among these folders of the table's root.
+
+        What is in them is requested later beside a new listing. Nothing for another branch than the main one, and on
+        the local disk, where requests cost little.
+        """
+        if self._layout.branch is None and not self._storage.is_local:
+            kinds = [kind for kind in ("tag", "changelog", "branch") if kind in folders]
+            with suppress(SnapshotExplorerError):  # raised where they are needed
+                listed = dict(zip(kinds, self._storage.list_many(kinds), strict=True))
+                self._tags_seen = self._tag_names(listed.get("tag", ()))
+                self._changelogs_seen = self._numbers(listed.get("changelog", ()), "changelog")
+                self.branches_seen = branches_in(listed.get("branch", ()))
+
+    def expect(self, hint: bytes | None) -> None:
+        """Request the snapshot in a hint that was read early together with the hint itself, which is read again."""
+        self._expected = parse_hint(hint)
 
     def newest(self) -> Listing:
         """Return a listing of only the newest version, by the hint where it is valid.
@@ -115,7 +137,8 @@ class PaimonHistory:
 
     def _newest_listing(self) -> Listing:
         before = self._newest
-        guessed = [] if before is None else [before.id, before.id + 1]
+        expected = self._expected if before is None else before.id
+        guessed = [] if expected is None else [expected, expected + 1]
         hinted, *guesses = self._storage.read_present(
             [self._layout.hint("snapshot", "LATEST"), *map(self._path, guessed)]
         )
@@ -204,7 +227,11 @@ class PaimonHistory:
 
     def _stored(self) -> StoredVersions:
         before, rewrites = self._newest, self._rewrites
-        likely = [self._layout.hint("snapshot", "LATEST"), *([] if before is None else [self._path(before.id)])]
+        tags_seen = self._tags_seen
+        likely = [self._layout.hint("snapshot", "LATEST"), *map(self._layout.tag, tags_seen)]
+        if before is not None:
+            shown = [version for version in self._changelogs_seen if version > before.id - _COMMITS_SHOWN]
+            likely += [self._path(before.id), *map(self._changelog, shown)]
         for _ in range(_TRIES):
             kinds = ("snapshot", "tag", "changelog")
             listings, contents = self._storage.together(
@@ -213,10 +240,16 @@ class PaimonHistory:
             )
             snapshots = self._numbers(listings[0], "snapshot")
             changelogs = set(self._numbers(listings[2], "changelog")).difference(snapshots)
+            read = dict(zip(likely, contents, strict=True))
+            shown = sorted(changelogs.union(snapshots))[-_COMMITS_SHOWN:]
             kept, (tags, damaged), (newest, hint) = self._storage.together(
-                partial(self._read_changelogs, sorted(changelogs.union(snapshots))[-_COMMITS_SHOWN:], changelogs),
-                partial(self._read_tags, [entry.name for entry in listings[1] if not entry.is_folder]),
-                partial(self._newest_listed, snapshots, dict(zip(likely, contents, strict=True))),
+                partial(self._read_changelogs, [version for version in shown if version in changelogs], read),
+                partial(
+                    self._read_tags,
+                    listings[1],
+                    {name: read[self._layout.tag(name)] for name in tags_seen},
+                ),
+                partial(self._newest_listed, snapshots, read),
             )
             if snapshots and newest is None:
                 continue
@@ -237,13 +270,16 @@ class PaimonHistory:
             )
         raise self._unstable_error()
 
-    def _read_changelogs(self, newest: Sequence[int], changelogs: Collection[int]) -> list[PaimonSnapshot]:
-        """Return the changelogs among the newest versions. Not on the disk, where reading them later costs no round."""
-        paths = [self._layout.numbered("changelog", version) for version in newest if version in changelogs]
+    def _read_changelogs(self, versions: Sequence[int], read: Mapping[str, bytes | None]) -> list[PaimonSnapshot]:
+        """Return changelogs; `read` contains files read before. None on the disk, where a later read costs little."""
+        paths = list(map(self._changelog, versions))
         if self._storage.is_local:
             return []
+        rest = [path for path in paths if read.get(path) is None]
         with suppress(SnapshotExplorerError):  # raised where they are needed
-            return [item for item in read_snapshots(self._storage, paths, "changelog") if item]
+            contents = {**read, **dict(zip(rest, self._storage.read_present(rest), strict=True))}
+            items = reparse(self._storage, paths, [contents[path] for path in paths], "changelog")
+            return [item for item in items if item]
         return []
 
     def _newest_listed(
@@ -354,15 +390,15 @@ class PaimonHistory:
 
     def tags(self) -> dict[str, PaimonSnapshot]:
         """Return the tags by name, sorted. One listing and a small file per tag."""
-        names = self._tag_names([entry.name for entry in self._storage.list(self._layout.folder("tag"))])
+        names = self._tag_names(self._storage.list(self._layout.folder("tag")))
         read = read_snapshots(self._storage, [self._layout.tag(name) for name in names], "tag")
         return {name: tag for name, tag in zip(names, read, strict=True) if tag}
 
     def _read_tags(
-        self, files: Sequence[str], read: Mapping[str, bytes | None] = MappingProxyType({})
+        self, entries: Sequence[Entry], read: Mapping[str, bytes | None] = MappingProxyType({})
     ) -> tuple[dict[str, PaimonSnapshot], list[CorruptTableError]]:
         """Return the readable tags by name, and the problems of the others; `read` contains files read before."""
-        names = self._tag_names(files)
+        names = self._tag_names([entry for entry in entries if not entry.is_folder])
         rest = [name for name in names if read.get(name) is None]
         contents = dict(read)
         contents.update(zip(rest, self._storage.read_present([self._layout.tag(name) for name in rest]), strict=True))
@@ -397,18 +433,18 @@ class PaimonHistory:
             partial(self._storage.read_present, [self._layout.tag(name) for name in known]),
             partial(self._storage.list, self._layout.folder("tag")),
         )
-        names = [entry.name for entry in entries if not entry.is_folder]
-        return self._read_tags(names, dict(zip(known, contents, strict=True)))
+        return self._read_tags(entries, dict(zip(known, contents, strict=True)))
 
     @staticmethod
-    def _tag_names(files: Sequence[str]) -> list[str]:
-        return sorted(name.removeprefix("tag-") for name in files if name.startswith("tag-") and len(name) > 4)  # noqa: PLR2004
+    def _tag_names(entries: Sequence[Entry]) -> list[str]:
+        names = (entry.name for entry in entries)
+        return sorted(name.removeprefix("tag-") for name in names if name.startswith("tag-") and len(name) > 4)  # noqa: PLR2004
 
     def _expired(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
         """Return the versions kept by a tag or a long-lived changelog. A tag is preferred: it contains more."""
         if not versions:
             return {}
-        paths = [self._layout.numbered("changelog", version) for version in versions]
+        paths = list(map(self._changelog, versions))
         read, (tags, _) = self._storage.together(
             partial(read_snapshots, self._storage, paths, "changelog"), self._newest_tags
         )
@@ -429,6 +465,9 @@ class PaimonHistory:
 
     def _path(self, version: int) -> str:
         return self._layout.numbered("snapshot", version)
+
+    def _changelog(self, version: int) -> str:
+        return self._layout.numbered("changelog", version)
 
     @staticmethod
     def _numbers(entries: Sequence[object], kind: str) -> list[int]:

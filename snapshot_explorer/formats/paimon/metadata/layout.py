@@ -1,13 +1,14 @@
 """The file layout of a Paimon table: from names in the metadata to paths under the table's root."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.storage import Entry
 
 MANIFESTS = "manifest"
 INDEXES = "index"
@@ -51,6 +52,12 @@ def number_of(name: str, kind: str) -> int | None:
     """Return N of a file named `kind-N`, None for any other name, such as a temporary file's."""
     prefix, _, number = name.partition("-")
     return int(number) if prefix == kind and _NUMBER.fullmatch(number) else None
+
+
+def branches_in(entries: Iterable[Entry]) -> list[str]:
+    """Return the names of the branches in the entries of the folder of branches, sorted, without the main one."""
+    names = [entry.name for entry in entries if entry.is_folder]
+    return sorted(name.removeprefix("branch-") for name in names if name.startswith("branch-"))
 
 
 def parse_hint(content: bytes | None) -> int | None:
