@@ -17,13 +17,13 @@ _CLOSED_PIPE = 141
 """The exit status of a program whose reader stops reading, as shells write it."""
 
 try:
-    from snapshot_explorer import __version__
+    from snapshot_explorer import __version__, formats
     from snapshot_explorer.discovery import find_tables
     from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
-    from snapshot_explorer.frames import Frame
     from snapshot_explorer.jupyter import terminal
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.render import Drawing, Pairs, text
+    from snapshot_explorer.results import Frame
     from snapshot_explorer.table import Table
 except KeyboardInterrupt:  # loading them takes half a second
     sys.exit(_INTERRUPTED)
@@ -75,7 +75,7 @@ def _room() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m snapshot_explorer",
-        description="Show what a Paimon, Delta, Iceberg or Hudi table is and what its newest commits did, "
+        description=f"Show what a {formats.titles('or')} table is and what its newest commits did, "
         "or which tables are below a folder. Only reads.",
         epilog="python -m snapshot_explorer COMMAND PATH ... runs a command of %%snapshot: "
         f"{', '.join(terminal.names())}. COMMAND --help has its options and examples; --json prints JSON. The exit "
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         "path", metavar="PATH", help="the table's folder, one above it, or a URL such as s3://lake/shop.db"
     )
     parser.add_argument("--branch", metavar="B", help="the branch; the main one without it")
-    parser.add_argument("--format", metavar="F", help="paimon, delta, iceberg or hudi; detected without it")
+    parser.add_argument("--format", metavar="F", help=f"{formats.names()}; detected without it")
     parser.add_argument("-n", "--limit", metavar="N", type=int, default=_DRAWN, help="the most commits (20)")
     parser.add_argument("--version", action="version", version=f"snapshot-explorer {__version__}")
     return parser

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Branch
 from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.render.commits import commit_lines
 from snapshot_explorer.render.tracks import Link, Mark, Span, Track, Tracks
+from snapshot_explorer.results import Frame
 from snapshot_explorer.version_resolver import BranchTable, branch_name
 
 _MAX_BRANCHES = 20

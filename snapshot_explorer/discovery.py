@@ -16,9 +16,9 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.folder_hints import nearest_folder
 from snapshot_explorer.formats import detect, formats_by_name, metadata_folders
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
 from snapshot_explorer.render.cells import counted
+from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def find_tables(
     rows.sort(key=lambda row: str(row["name"]))
     table = pa.Table.from_pylist(rows, schema=frames.FOUND_TABLES)
     # Title and name make the path.
-    drawn = frames.non_empty_columns(table, exclude=("path",))
+    drawn = non_empty_columns(table, exclude=("path",))
     return Frame(table, title=f"Tables below {root.root} ({search.note})", noun="tables", drawn=drawn)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError
-from snapshot_explorer.formats import FORMATS, detect, metadata_folders, titles
+from snapshot_explorer.formats import is_table, metadata_folders, titles
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import missing_slash, mistaken_path
 
@@ -53,7 +53,7 @@ def other_path(storage: Storage, storage_options: Mapping[str, Any] | None) -> s
     except StorageError as error:
         return _other_file(root, storage_options) if isinstance(error.__cause__, NotADirectoryError) else ""
     folders = frozenset(entry.name for entry in entries if entry.is_folder)
-    if not entries or any(item.recognises(storage, folders) for item in FORMATS):
+    if not entries or is_table(storage, folders):
         return ""
     other = _other_format(root, entries)
     if other:
@@ -130,7 +130,7 @@ def _table_above(root: str, storage_options: Mapping[str, Any] | None) -> str | 
     for folder in _folders_above(root):
         try:
             storage = Storage(folder, storage_options)
-            if metadata_folders().intersection(storage.folders("")) and _is_table(storage):
+            if metadata_folders().intersection(storage.folders("")) and is_table(storage):
                 return storage.root
         except SnapshotExplorerError:
             return None
@@ -144,14 +144,6 @@ def _folders_above(root: str) -> Iterator[str]:
         if not root or "::" in root or root.endswith((":", ":/")):
             return
         yield root
-
-
-def _is_table(storage: Storage) -> bool:
-    try:
-        detect(storage)
-    except SnapshotExplorerError:
-        return False
-    return True
 
 
 def _has_parquet(storage: Storage, entries: Sequence[Entry]) -> bool:
@@ -175,7 +167,7 @@ def _has_tables_below(root: str, storage_options: Mapping[str, Any] | None) -> b
             paths = below[:_MAX_LISTED]
             level = dict(zip(paths, storage.together(*(partial(storage.folders, name) for name in paths)), strict=True))
             for folder, names in level.items():
-                if metadata_folders().intersection(names) and _is_table(Storage(_join(root, folder), storage_options)):
+                if metadata_folders().intersection(names) and is_table(Storage(_join(root, folder), storage_options)):
                     return True
     except SnapshotExplorerError:
         return False
@@ -208,11 +200,11 @@ def _did_you_mean(name: str, folders: Sequence[str], parent: str, storage_option
     """Return the most similar folder that is a table, or has tables below it; otherwise some tables of the folder."""
     for near in get_close_matches(name, folders, _SHOWN, cutoff=0.5):
         path = _join(parent, near)
-        if _is_table(Storage(path, storage_options)) or _has_tables_below(path, storage_options):
+        if is_table(Storage(path, storage_options)) or _has_tables_below(path, storage_options):
             more = len(folders) - 1
             return f"Did you mean {near}?" + (f" {parent} has {_folders(more)} more." if more else "")
     candidates = folders[:_MAX_LISTED]
-    tables = [folder for folder in candidates if _is_table(Storage(_join(parent, folder), storage_options))][:_SHOWN]
+    tables = [folder for folder in candidates if is_table(Storage(_join(parent, folder), storage_options))][:_SHOWN]
     if tables:
         return f"{parent} has {_folders(len(folders))}, among them the tables {', '.join(tables)}."
     more = len(folders) - _SHOWN

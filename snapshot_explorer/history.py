@@ -13,13 +13,13 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import MAINTENANCE_KINDS, Gap, Kind, gaps_note
 from snapshot_explorer.progress import Step, step
 from snapshot_explorer.render.anomaly_marks import with_marks
 from snapshot_explorer.render.commits import log_rows, with_totals
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.timeline import timeline
+from snapshot_explorer.results import Frame, drawn_of_commits
 
 _PAGE = 64
 """Commits per read if there are both a filter and a limit."""
@@ -141,7 +141,7 @@ def history_frame(  # noqa: PLR0913 - what it draws, all named
     figure calls `totals`, which returns the size of the table. `readable` returns in words whether commits can be
     loaded.
     """
-    names = _STAT if stat else frames.drawn_of_commits(rows)
+    names = _STAT if stat else drawn_of_commits(rows)
     if anomalies is not None:
         jumps = with_marks(rows, anomalies)["jumps"]
         rows = rows.append_column(_ANOMALIES, jumps)

@@ -8,11 +8,11 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.frames import Frame
-from snapshot_explorer.frames.frame import PictureMaker
 from snapshot_explorer.model import Branch, TableSchema
 from snapshot_explorer.render import Code, Drawing, Line, Pairs
 from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.results import Frame
+from snapshot_explorer.results.frame import PictureMaker
 
 _COLUMNS = 50
 """The maximum number of columns on the card."""

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.frames import COMMITS, Frame
-from snapshot_explorer.frames.exports import output_path
+from snapshot_explorer.frames import COMMITS
 from snapshot_explorer.render import Code, Drawing, Grid, Line, html
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commit_bars import commit_bars
+from snapshot_explorer.results import Frame
+from snapshot_explorer.results.exports import output_path
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:

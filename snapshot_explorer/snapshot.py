@@ -17,12 +17,12 @@ from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import Scan, plan_rows, scan_of
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import commit_of
 from snapshot_explorer.refs import OfBranch, Ref, Version
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
+from snapshot_explorer.results import Frame, check_types, non_empty_columns, rows_as_pandas
 from snapshot_explorer.retention import KnownReadability
 from snapshot_explorer.rows import PairSide, naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.duplicates import duplicates
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.frames import PandasTypes
     from snapshot_explorer.model import Commit, Listing, TableSchema
+    from snapshot_explorer.results import PandasTypes
 
 _INTERNAL = frozenset(("drawing", "known_readability", "listing", "live_files", "pair_side", "resolved"))
 """What only this package uses: completion does not offer it."""
@@ -136,7 +136,7 @@ class Snapshot(Drawable):
         index those of delete files; reads the manifest list.
         """
         rows = self._cache.get("manifests", self.resolved.manifests)
-        drawn = frames.non_empty_columns(rows, exclude=("version", "list_path"))
+        drawn = non_empty_columns(rows, exclude=("version", "list_path"))
         return Frame(rows, title=self._title("Manifests"), noun="manifests", drawn=drawn)
 
     def entries(self, manifest: str) -> Frame:
@@ -296,8 +296,8 @@ class Snapshot(Drawable):
         Raises: as `to_arrow`, and
             InvalidArgumentError: `types` is unknown, or NumPy's cannot hold an integer exactly.
         """
-        known = frames.check_types(types)
-        return frames.rows_as_pandas(self.to_arrow(columns, where, limit), known)
+        known = check_types(types)
+        return rows_as_pandas(self.to_arrow(columns, where, limit), known)
 
     def to_spark(
         self,
@@ -470,7 +470,7 @@ class Snapshot(Drawable):
 def _file_columns(rows: pa.Table) -> tuple[str, ...]:
     """Return the columns to draw of FILES or CHANGES: those that are not empty."""
     names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "schema_id", "deleted_rows")
-    return frames.non_empty_columns(rows.select(names))
+    return non_empty_columns(rows.select(names))
 
 
 def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Table:

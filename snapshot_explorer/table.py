@@ -29,7 +29,6 @@ from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import (
     CachedMetadata,
@@ -52,6 +51,7 @@ from snapshot_explorer.render.slice_tracks import slice_tracks
 from snapshot_explorer.render.tracks import tracks_figure
 from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair
 from snapshot_explorer.reports import Section, read_section, report_target, write_report
+from snapshot_explorer.results import Frame
 from snapshot_explorer.retention import (
     KnownReadability,
     Level,

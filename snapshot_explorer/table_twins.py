@@ -13,12 +13,12 @@ from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.formats import others_in
 from snapshot_explorer.formats.expiry import format_duration, ranges
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import gaps_note
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.pair_diff import diff
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
+from snapshot_explorer.results import Frame
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.checks.rules import Rule
     from snapshot_explorer.checks.settings import CheckSettings
-    from snapshot_explorer.frames import Frame
+    from snapshot_explorer.results import Frame
     from snapshot_explorer.rows import AnomalyRules, RowSource
     from snapshot_explorer.snapshot import Snapshot
 

@@ -12,9 +12,9 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
+from snapshot_explorer.results import Frame
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:

@@ -29,7 +29,6 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
 )
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.frames import Frame, non_empty_columns
 from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.model import gaps_note, gaps_text
 from snapshot_explorer.progress import step
@@ -39,6 +38,7 @@ from snapshot_explorer.render.commits import log_rows
 from snapshot_explorer.render.differences import difference_figure
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.timeline import timeline
+from snapshot_explorer.results import Frame, drawn_of_commits, non_empty_columns
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Comparison(Drawable):
         rows = self._read_commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
         total = len(self._between) + sum(gap.missing_count for gap in self._gaps)
         notes = gaps_note(self._gaps, "what was committed there is unknown")
-        drawn = frames.drawn_of_commits(rows)
+        drawn = drawn_of_commits(rows)
         topic = "Commits missing from B" if self._backwards else "Commits between"
         title = self._title("Commits of B missing from A" if self._parted else topic)
         return Frame(

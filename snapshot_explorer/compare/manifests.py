@@ -8,7 +8,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.frames import Frame, non_empty_columns
+from snapshot_explorer.results import Frame, non_empty_columns
 
 _MAX_NAMED = 3
 """The maximum number of manifests in a message."""

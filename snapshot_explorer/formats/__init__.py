@@ -1,9 +1,9 @@
 """The table formats. Their interface is in `interface`; a new format is one folder and one word in `FORMATS`."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.hudi import Hudi
 from snapshot_explorer.formats.iceberg import Iceberg
@@ -25,6 +25,19 @@ def formats_by_name() -> Mapping[str, type[TableFormat]]:
 def metadata_folders() -> frozenset[str]:
     """Return the names of folders that contain the metadata of tables: every table has at least one of them."""
     return frozenset().union(*(table_format.metadata_folders for table_format in FORMATS))
+
+
+def is_table(storage: Storage, folders: Collection[str] | None = None) -> bool:
+    """Return whether the storage's root is a table of any format; False if it cannot be read.
+
+    Args:
+        folders: The folders in the root, where they are known.
+    """
+    try:
+        known = frozenset(storage.folders("")) if folders is None else folders
+        return any(table_format.recognises(storage, known) for table_format in FORMATS)
+    except SnapshotExplorerError:
+        return False
 
 
 def bind(
@@ -51,7 +64,7 @@ def bind(
         table_format = by_file
     else:
         folders = frozenset(storage.folders(""))
-        table_format = _detect(storage, name, folders)
+        table_format = detect(storage, name, folders=folders)
         others = tuple(other.name for other in others_in(storage, table_format, folders))
     if metadata_file is None and not relocate:
         result = table_format(storage, branch=branch)
@@ -96,8 +109,16 @@ def metadata_file_format(path: str) -> str | None:
 
 def titles(last_word: str = "and") -> str:
     """Return the names of the formats, such as `Paimon, Delta Lake, Iceberg and Hudi`."""
-    *names, last = (table_format.title for table_format in FORMATS)
-    return f"{', '.join(names)} {last_word} {last}"
+    return _listed([table_format.title for table_format in FORMATS], last_word)
+
+
+def names() -> str:
+    """Return the names by which a format is required, such as `paimon, delta, iceberg or hudi`."""
+    return _listed([table_format.name for table_format in FORMATS])
+
+
+def _listed(words: Sequence[str], last_word: str = "or") -> str:
+    return f"{', '.join(words[:-1])} {last_word} {words[-1]}"
 
 
 def detect(storage: Storage, name: str | None = None, *, folders: frozenset[str] | None = None) -> type[TableFormat]:
@@ -108,21 +129,6 @@ def detect(storage: Storage, name: str | None = None, *, folders: frozenset[str]
             as their compatibility options write it, is found by `iceberg`.
         folders: The folders in the root, where they are known.
     """
-    return _detect(storage, name, folders)
-
-
-def others_in(storage: Storage, table_format: type[TableFormat], folders: Collection[str]) -> list[type[TableFormat]]:
-    """Return the other formats with metadata in the table's folder. No request unless a folder has such a name."""
-    return [
-        other
-        for other in FORMATS
-        if other is not table_format
-        and other.metadata_folders.intersection(folders)
-        and other.recognises(storage, folders)
-    ]
-
-
-def _detect(storage: Storage, name: str | None, folders: Collection[str] | None) -> type[TableFormat]:
     known = formats_by_name()
     if name is not None and name not in list(known):
         raise InvalidArgumentError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
@@ -140,14 +146,28 @@ def _detect(storage: Storage, name: str | None, folders: Collection[str] | None)
     return result
 
 
+def others_in(storage: Storage, table_format: type[TableFormat], folders: Collection[str]) -> list[type[TableFormat]]:
+    """Return the other formats with metadata in the table's folder. No request unless a folder has such a name."""
+    return [
+        other
+        for other in FORMATS
+        if other is not table_format
+        and other.metadata_folders.intersection(folders)
+        and other.recognises(storage, folders)
+    ]
+
+
 def _what_is_there(storage: Storage, name: str | None) -> str:
-    noun = f"{name or 'Paimon, Delta, Iceberg or Hudi'} table"
+    noun = f"{name or _listed([item.name.capitalize() for item in FORMATS])} table"
     entries = storage.list("")
     if not entries:
         return f"No {noun} at {storage.root}: the folder is missing or empty. Check the path and the options."
-    names = {entry.name for entry in entries}
-    shown = ", ".join(sorted(names)[:5])
+    folders = ", ".join(
+        f"{table_format.name.capitalize()} tables {'/ and '.join(sorted(table_format.metadata_folders))}/"
+        for table_format in FORMATS
+    )
+    shown = ", ".join(sorted(entry.name for entry in entries)[:5])
     return (
-        f"No {noun} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, an "
-        f"Iceberg table metadata/, and a Hudi table .hoodie/. Found: {shown}. Use the path of the table's own folder."
+        f"No {noun} at {storage.root}. The folder of a table has folders of metadata: {folders}. Found: {shown}. Use "
+        "the path of the table's own folder."
     )

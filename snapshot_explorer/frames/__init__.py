@@ -1,14 +1,5 @@
-"""Metadata tables: the Arrow schema of each, and `Frame`, which wraps one and draws it."""
+"""The Arrow schema of each metadata table."""
 
-from snapshot_explorer.frames.exports import Exportable
-from snapshot_explorer.frames.frame import Frame, drawn_of_commits, non_empty_columns
-from snapshot_explorer.frames.pandas_types import (
-    PandasTypes,
-    as_pandas,
-    check_types,
-    decimal_columns,
-    rows_as_pandas,
-)
 from snapshot_explorer.frames.schemas import (
     ANOMALIES,
     BISECTED,
@@ -105,15 +96,6 @@ __all__ = [
     "TWINS",
     "UTC_MILLIS",
     "VERIFIED",
-    "Exportable",
-    "Frame",
-    "PandasTypes",
-    "as_pandas",
-    "check_types",
-    "decimal_columns",
-    "drawn_of_commits",
     "no_rows",
-    "non_empty_columns",
-    "rows_as_pandas",
     "table_of",
 ]

@@ -354,7 +354,7 @@ Iceberg differs, which some writers record wrongly."""
 FOUND_TABLES = pa.schema(
     [
         _column("name", pa.string(), "the table's folder, below the folder that was searched", is_whole=True),
-        _column("format", pa.string(), "paimon, delta, iceberg or hudi; null if the folder could not be listed"),
+        _column("format", pa.string(), "the name of its format; null if the folder could not be listed"),
         _column("version", pa.int64(), "the newest version; null without commits"),
         _column("committed_at", UTC_MILLIS, "when that version was committed"),
         _column("files", pa.int64(), "live data files of that version; null if not checked", "files", "checked"),
@@ -540,7 +540,7 @@ LAKE_OVERVIEW = pa.schema(
     [
         _column("name", pa.string(), "the table: its path below the folder, or its name in the catalog", is_whole=True),
         _column("state", pa.string(), "act, watch or ok; unknown where too few commits are known for a rhythm"),
-        _column("format", pa.string(), "paimon, delta, iceberg or hudi; null if it could not be opened"),
+        _column("format", pa.string(), "the name of its format; null if it could not be opened"),
         _column("version", pa.int64(), "the newest version; null without commits"),
         _column("committed_at", UTC_MILLIS, "when that version was committed"),
         _column("age_seconds", pa.int64(), "the time since the newest commit that changed data"),
@@ -601,7 +601,7 @@ LAKE_SUMMARY = pa.schema(
 LAKE_VERSIONS = pa.schema(
     [
         _column("name", pa.string(), "the table", is_whole=True),
-        _column("format", pa.string(), "paimon, delta, iceberg or hudi; null if it could not be opened"),
+        _column("format", pa.string(), "the name of its format; null if it could not be opened"),
         _column("version", pa.int64(), "the version that was current; null if there was none"),
         _column("committed_at", UTC_MILLIS, "when it was committed"),
         _column("note", pa.string(), "ties, commits within a minute after the time, or why there is no version"),

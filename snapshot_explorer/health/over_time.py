@@ -10,10 +10,10 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow.extremes import extreme_over
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.groups import Ints, Mask, is_valid, mergeable, numbers, only_several
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import MaintenanceSettings, gaps_note
+from snapshot_explorer.results import Frame, non_empty_columns
 
 _DRAWN = (
     "version",
@@ -50,7 +50,7 @@ def health_history(
     first, last = (known[chosen[0]], known[chosen[-1]]) if len(chosen) else (0, 0)
     gaps = [gap for gap in lifetimes.gaps if gap.before >= first and gap.after <= last]
     notes = gaps_note(gaps, "the next version includes what changed there")
-    drawn = frames.non_empty_columns(rows.select(_DRAWN))
+    drawn = non_empty_columns(rows.select(_DRAWN))
     return Frame(rows, title=title, noun="versions", total=total, drawn=drawn, notes=notes)
 
 

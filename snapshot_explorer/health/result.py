@@ -8,12 +8,12 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.frames import Frame, non_empty_columns
 from snapshot_explorer.health.findings import findings_frame, findings_of, noun_of, verdict
 from snapshot_explorer.health.groups import groups_of, levels_frame, partitions_frame
 from snapshot_explorer.model import Finding, MaintenanceSettings
 from snapshot_explorer.render import Drawable, Drawing, Grid, Line, Pairs, Part
 from snapshot_explorer.render.cells import size
+from snapshot_explorer.results import Frame, non_empty_columns
 
 _WORST = 10
 """The number of partitions and buckets in the drawing."""

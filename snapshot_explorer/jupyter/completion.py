@@ -13,7 +13,6 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from snapshot_explorer import queries
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats import FORMATS
-from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import CachedMetadata
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
 from snapshot_explorer.jupyter.command_line import ALIASES, LineToken, tokenize
@@ -25,6 +24,7 @@ from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import Measure
+from snapshot_explorer.results import PandasTypes
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table

@@ -5,10 +5,10 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics
 from snapshot_explorer.render import mimebundle
 from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.results import Frame
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)

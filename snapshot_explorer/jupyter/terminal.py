@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from snapshot_explorer.checks import CheckResult
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import Command, CommandSettings, Invocation, find_command
 from snapshot_explorer.jupyter.command_line import LineToken
@@ -31,6 +30,7 @@ from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, open_lake
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, text
+from snapshot_explorer.results import Frame
 from snapshot_explorer.retention import Verification
 from snapshot_explorer.visible import visible
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.overview import last_part
 from snapshot_explorer.render.commits import log_rows
 from snapshot_explorer.render.lake_timeline import lake_timeline
+from snapshot_explorer.results import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,9 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.compare.schemas import compare_schemas
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.pair_diff import diff
 from snapshot_explorer.refs.records import format_time
+from snapshot_explorer.results import Frame, non_empty_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +71,7 @@ def diff_frame(
     rows.sort(key=lambda row: (_ORDER.index(row.get("change")), str(row["name"])))
     table = pa.Table.from_pylist(rows, schema=frames.LAKE_DIFF)
     title = f"A: {a.name} at {format_time(a.time)}; B: {b.name} at {format_time(b.time)}"
-    return Frame(table, title=title, noun="tables", drawn=frames.non_empty_columns(table), limit=len(table))
+    return Frame(table, title=title, noun="tables", drawn=non_empty_columns(table), limit=len(table))
 
 
 def _side(lake: LakeSnapshot, name: str) -> PinnedTable | None:

@@ -20,7 +20,6 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     TableNotFoundError,
 )
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
@@ -28,6 +27,7 @@ from snapshot_explorer.refs import AsOf, Latest, NothingBeforeError, Ref, Versio
 from snapshot_explorer.refs.records import format_time
 from snapshot_explorer.render import Drawing, mimebundle, text
 from snapshot_explorer.render.cells import counted
+from snapshot_explorer.results import Frame, non_empty_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -306,7 +306,7 @@ def _versions_frame(tables: Sequence[PinnedTable], *, title: str) -> Frame:
     )
     unknown = sum(table.version is None for table in tables)
     notes = (f"{counted(unknown, 'table')} without a known version.",) if unknown else ()
-    drawn = frames.non_empty_columns(rows, exclude=("path",))
+    drawn = non_empty_columns(rows, exclude=("path",))
     return Frame(rows, title=title, noun="tables", drawn=drawn, notes=notes, limit=len(rows))
 
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from snapshot_explorer.checks import CheckLine, CheckResult, CheckSettings
-    from snapshot_explorer.frames import Frame
     from snapshot_explorer.render import Drawing
+    from snapshot_explorer.results import Frame
     from snapshot_explorer.table import Table
 
 A = TypeVar("A")

@@ -13,13 +13,13 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import RHYTHM_RULE, Rhythm, rhythm, span
 from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.refs import AsOf
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, Part
 from snapshot_explorer.render.cells import DRAWN, counted, moment, size
+from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.profiling.anomalies import jumps
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.frames import Exportable, Frame
 from snapshot_explorer.lifetimes.intervals import (
     OPEN,
     Intervals,
@@ -30,6 +29,7 @@ from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.heat_map import HeatMap, heat_map_figure
 from snapshot_explorer.render.totals import totals_figure
 from snapshot_explorer.render.tracks import tracks_figure
+from snapshot_explorer.results import Exportable, Frame, non_empty_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -225,7 +225,7 @@ class FileLifetimes(Exportable, Drawable):
         """Return the LIFETIMES frame, oldest first."""
         rows = self.to_arrow()
         names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version", "removed_version")
-        drawn = frames.non_empty_columns(rows.select(names))
+        drawn = non_empty_columns(rows.select(names))
         return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn, notes=self._notes)
 
     @property

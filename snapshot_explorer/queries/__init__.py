@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
@@ -35,6 +34,7 @@ from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import Dialect, RewrittenQuery, name, restore_column, restore_names, rewrite
 from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.refs import Latest, OfBranch, Ref, Tag, Version
+from snapshot_explorer.results import as_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,7 +119,7 @@ def sql(
         before: Called with what DuckDB will read, before it does. It may raise. Not called for Spark.
     """
     if engine == "duckdb":
-        return frames.as_pandas(to_arrow(query, tables, before=before))
+        return as_pandas(to_arrow(query, tables, before=before))
     if engine == "spark":
         return _on_spark(query, tables, spark)
     if not isinstance(engine, str):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.interface import RepairSyntax
-    from snapshot_explorer.frames import Frame
     from snapshot_explorer.repairs.selection import SelectedRows
+    from snapshot_explorer.results import Frame
     from snapshot_explorer.snapshot import Snapshot
 
 _ELSEWHERE = "Restore it in the engine that writes the table, or load the rows and write them there."

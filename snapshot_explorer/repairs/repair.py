@@ -12,8 +12,8 @@ from snapshot_explorer.render.text import WIDTH
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
-    from snapshot_explorer.frames import Frame
     from snapshot_explorer.repairs.selection import RowCounts
+    from snapshot_explorer.results import Frame
 
 _WITH_BLANK = re.compile(r"'[^']* [^']*'|`[^`]* [^`]*`")
 """A text or a name with a blank, at which text is wrapped."""

@@ -12,10 +12,10 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.formats import TableFormat, metadata_folders, others_in
 from snapshot_explorer.formats.expiry import check_age, format_duration, parse_duration
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment, size
+from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Storage
 
 _FOLDERS_AT_ONCE = 256
@@ -119,7 +119,7 @@ class Orphans(Drawable):
 
 
 def _drawn(rows: pa.Table) -> tuple[str, ...]:
-    filled = {*frames.non_empty_columns(rows), "is_orphan"}
+    filled = {*non_empty_columns(rows), "is_orphan"}
     return tuple(name for name in rows.column_names if name in filled)
 
 

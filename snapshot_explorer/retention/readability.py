@@ -15,10 +15,10 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Mask, Presence, ranges
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes, time_of
 from snapshot_explorer.model import Listing, Readable, gaps_note
 from snapshot_explorer.render.commits import readable_words
+from snapshot_explorer.results import Frame
 
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 """The character of each state in a strip of versions."""

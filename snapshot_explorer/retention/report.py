@@ -8,16 +8,15 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import SupportsIndex
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Expiry, RetentionRule, parse_duration
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import CHANGED_BY_NEXT, Gap, gaps_note
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, size
+from snapshot_explorer.results import Frame, non_empty_columns
 
 _MAX_KEEP_LAST = 2**31 - 1
 _LINE = 100
@@ -61,7 +60,7 @@ class Retention(Drawable):
             rows,
             title=f"Files of {self._name} that would be deleted",
             noun="files",
-            drawn=frames.non_empty_columns(rows),
+            drawn=non_empty_columns(rows),
         )
 
     @cached_property
@@ -72,7 +71,7 @@ class Retention(Drawable):
             rows,
             title="What holds files",
             noun="holders",
-            drawn=frames.non_empty_columns(rows, exclude=("note",)),
+            drawn=non_empty_columns(rows, exclude=("note",)),
             limit=len(rows),
         )
 

@@ -21,12 +21,12 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Presence, ranges
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes, despite_expiry
 from snapshot_explorer.model import Listing, capitalized, runs_of, runs_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment, size
+from snapshot_explorer.results import Frame
 from snapshot_explorer.storage import Storage
 
 Level = Literal["existence", "footers", "bytes"]

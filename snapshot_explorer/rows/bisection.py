@@ -20,9 +20,9 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
 )
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Gap, Predicate, gaps_note, runs_of, runs_text
 from snapshot_explorer.progress import step
+from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.bisection_result import Bisection, BisectionReading
 from snapshot_explorer.rows.diffs.changed_splits import can_diff, can_load
 from snapshot_explorer.rows.single_pass import SinglePass

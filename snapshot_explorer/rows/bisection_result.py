@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit, Gap, alternatives_text, gaps_text
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import counted, fact_line, size
 from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.tracks import Mark, Span, Track, Tracks, tracks_figure
+from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.frame_result import FrameResult
 
 

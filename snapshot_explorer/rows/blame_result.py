@@ -10,7 +10,6 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import (
     AFTER,
     BEFORE,
@@ -30,6 +29,7 @@ from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.grid import drawn_field
 from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_figure
+from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.affected_versions import AffectedVersions
 from snapshot_explorer.rows.frame_result import FrameResult
 from snapshot_explorer.rows.source import RowSource, call_text

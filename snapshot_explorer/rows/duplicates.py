@@ -10,8 +10,8 @@ from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.render.cells import counted
+from snapshot_explorer.results import Frame
 
 
 def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | None, *, title: str) -> Frame:

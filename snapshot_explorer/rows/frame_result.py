@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.frames import Exportable
 from snapshot_explorer.render import Drawable
+from snapshot_explorer.results import Exportable
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import pyarrow as pa
 
-    from snapshot_explorer.frames import Frame
     from snapshot_explorer.render.figures import Picture
+    from snapshot_explorer.results import Frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

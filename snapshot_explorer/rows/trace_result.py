@@ -13,10 +13,10 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import capitalized, gaps_note, runs_of, runs_text
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
+from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.rows.trace import METADATA, MISSING, READ, UNREADABLE_FILE, trace_history
 
 if TYPE_CHECKING:
@@ -451,7 +451,7 @@ def _named(branch: str, source: RowSource) -> str:
 
 def _drawn(rows: pa.Table) -> tuple[str, ...]:
     """Return the columns to draw: those with values, and those whose nulls mean that nothing was checked."""
-    filled = frozenset(frames.non_empty_columns(rows))
+    filled = frozenset(non_empty_columns(rows))
     return tuple(name for name in rows.column_names if name in filled or name in _NUMBERS)
 
 

@@ -34,7 +34,7 @@ def names() -> tuple[str, ...]:
         sorted(
             entry.name
             for entry in resources.files(__name__).iterdir()
-            if any(entry.joinpath(folder).is_dir() for folder in ("schema", "_delta_log", "metadata", ".hoodie"))
+            if entry.is_dir() and not entry.name.startswith("__")
         )
     )
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
-from snapshot_explorer import frames
+from snapshot_explorer import results
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines.conditions import condition, passing
 from snapshot_explorer.engines.scan import scan_of
@@ -152,7 +152,7 @@ def test_queries_over_files_return_what_they_return_over_rows_in_memory(tmp_path
 
 
 def as_pandas(relation):
-    return frames.as_pandas(relation.to_arrow_table())
+    return results.as_pandas(relation.to_arrow_table())
 
 
 def test_rows_come_in_the_order_of_files_up_to_a_limit(tmp_path):

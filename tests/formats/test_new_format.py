@@ -45,6 +45,17 @@ def test_its_history_and_rows_are_read(table):
     assert pickle.loads(pickle.dumps(table.at(3).resolved)).number == 3
 
 
+def test_no_file_is_written_into_its_tables_and_messages_name_it(folder, table):
+    with pytest.raises(InvalidArgumentError, match="log.csv is in the table .*things, which is read-only"):
+        table.history().to_csv(folder / "things" / "log.csv")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "readme.txt").touch()
+    with pytest.raises(
+        TableNotFoundError, match="Iceberg, Hudi or Toy table at .*Hudi tables .hoodie/, Toy tables toy/"
+    ):
+        open_table(folder / "notes")
+
+
 def test_its_versions_are_compared(table):
     comparison = table.compare(1, 3)
 

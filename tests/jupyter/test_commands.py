@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import Snapshot, Table, samples
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter import commands
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.model import TableSchema
+from snapshot_explorer.results import Frame
 from tests.support import rest_catalogs
 from tests.support.paimon.table_builder import PaimonTable
 

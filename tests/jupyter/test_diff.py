@@ -4,8 +4,8 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 from snapshot_explorer.compare import PARTS, Comparison
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.commands.diff import DIFF_PARTS
+from snapshot_explorer.results import Frame
 from snapshot_explorer.rows import RowDiff, RowDiffPlan
 
 

@@ -1,8 +1,8 @@
 """Loading, reloading, unloading; settings; living beside other extensions."""
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.completion import MATCHER
 from snapshot_explorer.jupyter.magics import SnapshotMagics
+from snapshot_explorer.results import Frame
 
 
 def ours(ip):

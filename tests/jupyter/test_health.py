@@ -2,8 +2,8 @@
 
 from IPython.core.completer import provisionalcompleter
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health
+from snapshot_explorer.results import Frame
 
 
 def test_health_tells_of_the_newest_version_or_of_the_one_named(orders):

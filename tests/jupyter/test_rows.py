@@ -4,7 +4,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 from snapshot_explorer import samples
-from snapshot_explorer.frames import Frame
+from snapshot_explorer.results import Frame
 from snapshot_explorer.rows import Bisection, Blame, Profile, Trace
 
 

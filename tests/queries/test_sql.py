@@ -18,8 +18,8 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.frames import as_pandas
 from snapshot_explorer.old_libraries import PYARROW_VARIANTS
+from snapshot_explorer.results import as_pandas
 from tests.support.filesystems import counting
 from tests.support.old_libraries import refused_if
 from tests.support.paimon.table_builder import PaimonTable

@@ -6,9 +6,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.frames import COMMITS, FOUND_TABLES, UTC_MILLIS, Frame
+from snapshot_explorer.frames import COMMITS, FOUND_TABLES, UTC_MILLIS
 from snapshot_explorer.render import Code, Drawing, Grid, LaneDiagram, Line, Pairs, html, mimebundle
 from snapshot_explorer.render.html import COPY_SCRIPT
+from snapshot_explorer.results import Frame
 
 VOID = {"wbr"}
 EVIL = "<script>alert(1)</script>"

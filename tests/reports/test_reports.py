@@ -9,7 +9,7 @@ import pytest
 import snapshot_explorer as sx
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames import Frame
+from snapshot_explorer.results import Frame
 from tests.support.delta.table_builder import DeltaTable, add
 
 INCIDENT = "7..8"

@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 
 import snapshot_explorer
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
+from snapshot_explorer.results import Frame
 from tests.support.public_calls import PARTS, Drawn
 
 UNFOUNDED = re.compile(r"[Ii]n good order|readable\W+yes\b|readable(?s:.)*?\d\dZ .*\byes *$", re.MULTILINE)

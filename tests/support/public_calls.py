@@ -12,9 +12,9 @@ import pyarrow as pa
 import snapshot_explorer
 from snapshot_explorer.compare.comparison import Comparison
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.result import Health
 from snapshot_explorer.lifetimes import FileLifetimes
+from snapshot_explorer.results import Frame
 from snapshot_explorer.retention.report import Retention
 from snapshot_explorer.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.snapshot import Snapshot

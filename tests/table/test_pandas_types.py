@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import old_libraries, open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.frames import Frame, rows_as_pandas
+from snapshot_explorer.results import Frame, rows_as_pandas
 
 ROWS = pa.table(
     {

@@ -1,8 +1,8 @@
 """`%snapshot bisect`: the first version where a condition holds."""
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import condition_of
+from snapshot_explorer.results import Frame
 from snapshot_explorer.rows import Bisection
 
 

@@ -1,8 +1,8 @@
 """`%snapshot branches`: the branches."""
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.results import Frame
 
 
 def _branches(invocation: Invocation) -> Frame | Picture:

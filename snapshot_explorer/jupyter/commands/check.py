@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from snapshot_explorer import formats
 from snapshot_explorer.checks import CheckResult
 from snapshot_explorer.errors import TableNotFoundError
-from snapshot_explorer.frames.exports import output_path
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, column_names, dict_of
 from snapshot_explorer.lake import Lake, open_lake
 from snapshot_explorer.opening import open_table
+from snapshot_explorer.results.exports import output_path
 from snapshot_explorer.table import Table
 
 
@@ -100,7 +101,7 @@ CHECK = Command(
             flags=("--format",),
             metavar="F",
             value_type="format",
-            meaning="the format of the table at PATH: paimon, delta, iceberg or hudi",
+            meaning=f"the format of the table at PATH: {formats.names()}",
         ),
         Option(flags=("--config",), metavar="FILE", value_type="path", meaning="a TOML file with rules and thresholds"),
         Option(flags=("--markdown",), metavar="FILE", value_type="path", meaning="also write Markdown to this file"),

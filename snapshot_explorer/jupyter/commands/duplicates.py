@@ -1,8 +1,8 @@
 """`%snapshot duplicates`: rows whose key occurs several times."""
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, column_names, snapshot_of, where_of
+from snapshot_explorer.results import Frame
 
 
 def _duplicates(invocation: Invocation) -> Frame:

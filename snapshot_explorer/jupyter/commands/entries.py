@@ -1,8 +1,8 @@
 """`%snapshot entries`: the entries of a manifest."""
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
+from snapshot_explorer.results import Frame
 
 
 def _entries(invocation: Invocation) -> Frame:

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of, without_quotes
 from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.results import Frame
 
 
 def _files(invocation: Invocation) -> Frame:

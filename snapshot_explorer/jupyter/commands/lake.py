@@ -1,11 +1,11 @@
 """`%snapshot lake`: all tables below a folder or in a catalog, and what changed in them."""
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.open import CATALOG, CATALOG_OPTIONS, SPARK, spark_session
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of, whole_number
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
+from snapshot_explorer.results import Frame
 from snapshot_explorer.table import Table
 
 _RESULTS = ("changes", "pin", "diff")

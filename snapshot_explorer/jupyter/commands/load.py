@@ -1,7 +1,6 @@
 """`%snapshot load`: the rows of a version."""
 
 from snapshot_explorer.engines.spark import sessions
-from snapshot_explorer.frames import check_types, decimal_columns
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     REF,
@@ -14,6 +13,7 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.limits import show_read_size
 from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.results import check_types, decimal_columns
 from snapshot_explorer.snapshot import Snapshot
 
 

@@ -1,8 +1,8 @@
 """`%snapshot log`: commits, newest first."""
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, MARKED, RANGE, read_commits
+from snapshot_explorer.results import Frame
 
 
 def _log(invocation: Invocation) -> Frame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from snapshot_explorer import formats
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of
@@ -132,7 +133,7 @@ OPEN = Command(
             flags=("--format",),
             metavar="F",
             value_type="format",
-            meaning="require a format: paimon, delta, iceberg or hudi",
+            meaning=f"require a format: {formats.names()}",
         ),
         SPARK,
         CATALOG,

@@ -1,8 +1,8 @@
 """`%snapshot plan`: what a read of a version reads and skips."""
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, snapshot_of, where_of
+from snapshot_explorer.results import Frame
 
 
 def _plan(invocation: Invocation) -> Frame:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import Argument, Invocation, Option
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import dict_variables
+from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.table import Table
 

@@ -12,7 +12,6 @@ from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError,
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import CommitFilter
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.tables import is_variable_name
@@ -20,6 +19,7 @@ from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.model import MAINTENANCE_KINDS, Kind
 from snapshot_explorer.refs import parse_time_bound
 from snapshot_explorer.render.commits import Measure
+from snapshot_explorer.results import PandasTypes
 from snapshot_explorer.retention import LEVELS
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat, TableVersion
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.model import Gap, Split, gaps_text
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.render.cells import counted, moment, size
+from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, aligned, checked_names, listed
 from snapshot_explorer.rows.diffs.changed_splits import changed_splits
 from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules

@@ -16,12 +16,12 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames import Exportable, Frame
-from snapshot_explorer.frames.exports import flat
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Code, Drawable, Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import cell, counted, cut, fact_line
 from snapshot_explorer.render.grid import drawn_field
+from snapshot_explorer.results import Exportable, Frame
+from snapshot_explorer.results.exports import flat
 from snapshot_explorer.rows.diffs.changed_rows import (
     by_column,
     by_values,

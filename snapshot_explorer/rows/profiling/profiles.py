@@ -14,13 +14,13 @@ from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat, TableVersion
-from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.model import MAINTENANCE_KINDS, Gap
 from snapshot_explorer.render import Code, Drawing, Line, mimebundle
 from snapshot_explorer.render.cells import fact_line
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
+from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.rows.frame_result import FrameResult
 from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, AnomalyRules, jump_notes, jumps
 from snapshot_explorer.rows.profiling.column_numbers import (
@@ -66,7 +66,7 @@ class Profile(FrameResult):
         rows = rows.take(pa.array(indices.T[::-1].ravel(), pa.int64()))
         bounds = pc.unique(rows["bounds"]).to_pylist()
         is_constant = len(bounds) == 1 and bounds[0] is not None
-        drawn = frames.non_empty_columns(rows, exclude=("bounds",) if is_constant else ())
+        drawn = non_empty_columns(rows, exclude=("bounds",) if is_constant else ())
         title = f"Columns of {self.name} over its versions"
         noun = "versions" if len(parts) == 1 else "rows, one for each column at each version"
         notes = (*jump_notes(self.gaps), *([f"Everywhere: {bounds[0]}."] if is_constant else []))
@@ -387,7 +387,7 @@ def table_anomalies(
         + (f"; the metadata has no statistics of {unrecorded}" if unrecorded else ""),
         noun="anomalies",
         # The rule names the measure and the column, and stays in sight where space is short.
-        drawn=frames.non_empty_columns(rows.select(["version", "committed_at", "kind", "rule", "before", "value"])),
+        drawn=non_empty_columns(rows.select(["version", "committed_at", "kind", "rule", "before", "value"])),
         limit=len(rows),
         notes=(
             *jump_notes(gaps),

@@ -11,8 +11,8 @@ from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, View
 from snapshot_explorer.render import Drawing, Grid, Line
 
 if TYPE_CHECKING:
-    from snapshot_explorer.frames import Frame
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.results import Frame
 
 _NOTHING = {
     "commits": "No commits lie between.",

@@ -13,12 +13,12 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
-from snapshot_explorer.frames.exports import flat, indented_json
 from snapshot_explorer.render.cells import DRAWN, NULL, cell, cut, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 from snapshot_explorer.render.figures import legible
 from snapshot_explorer.render.grid import heading_of, shown_columns
 from snapshot_explorer.render.palette import KIND_COLOURS
+from snapshot_explorer.results.exports import flat, indented_json
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames.exports import flat
 from snapshot_explorer.jupyter.cost import ReadLimits, cost_of
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import comparison
+from snapshot_explorer.results.exports import flat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

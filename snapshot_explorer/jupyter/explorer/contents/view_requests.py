@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from snapshot_explorer.compare import Comparison
-    from snapshot_explorer.frames import Frame
     from snapshot_explorer.health import Health
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.render import Drawing
+    from snapshot_explorer.results import Frame
     from snapshot_explorer.retention import Orphans, Verification
     from snapshot_explorer.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.snapshot import Snapshot

@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames.exports import flat
+from snapshot_explorer.results.exports import flat
 
 if TYPE_CHECKING:
     import pyarrow as pa

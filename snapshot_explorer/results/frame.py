@@ -9,9 +9,9 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.frames.exports import Exportable
 from snapshot_explorer.render import DRAWN_ROWS, Drawable, Drawing, Grid, Line
 from snapshot_explorer.render.cells import NOT_CHECKED
+from snapshot_explorer.results.exports import Exportable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

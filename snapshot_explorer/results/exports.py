@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames.pandas_types import as_pandas
+from snapshot_explorer.formats import is_table, metadata_folders
+from snapshot_explorer.results.pandas_types import as_pandas
+from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-_IN_TABLES = ("_delta_log", "metadata/*.metadata.json", "schema/schema-[0-9]*", ".hoodie/hoodie.properties*")
-"""What the folder of a table contains, by format."""
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
@@ -110,13 +110,18 @@ def output_path(path: str | PathLike[str]) -> str:
     if target.is_dir():
         raise InvalidArgumentError(f"{target} is a folder. Give the path of a file in it.")
     for folder in resolved.parents:
-        if any(any(folder.glob(pattern)) for pattern in _IN_TABLES):
+        if _has_table(folder):
             raise InvalidArgumentError(
                 f"{path} is in the table {folder}, which is read-only. Choose a file outside of it."
             )
     if not target.parent.is_dir():
         raise InvalidArgumentError(f"The folder {target.parent} does not exist. Create it first.")
     return str(target)
+
+
+def _has_table(folder: Path) -> bool:
+    names = frozenset(name for name in metadata_folders() if (folder / name).is_dir())
+    return bool(names) and is_table(Storage(str(folder)), names)
 
 
 def json_text(rows: pa.Table) -> str:
