@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     A = TypeVar("A")
     B = TypeVar("B")
 
+_LISTINGS = 256
+"""Folders listed at the same time: nearly all of the time is spent waiting for storage."""
 _THREADS = 64
-"""Folders listed, or tables opened, at the same time: nearly all of the time is spent waiting for storage."""
+"""Tables opened at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,7 @@ def find_tables(
 ) -> Frame:
     """Return the tables below a folder as a FOUND_TABLES frame, sorted by name. Reads no rows.
 
-    Folders are listed level by level, 64 at a time, each once. Not listed are folders inside of a table, folders of
+    Folders are listed level by level, 256 at a time, each once. Not listed are folders inside of a table, folders of
     Hive partitions (`day=2026-11-01`), those whose names begin with `.` or `_`, and links to a folder that they are in.
     The title of the frame says how many folders were listed, and whether the search stopped at `max_listings`. Each
     table then costs as many requests as opening it. A table that cannot be opened, or a folder that cannot be listed,
@@ -129,7 +131,7 @@ def search_tables(
     _check_number("depth", depth, 0)
     _check_number("max_listings", max_listings, 1)
     root = Storage(path, storage_options)
-    with ThreadPoolExecutor(_THREADS, "snapshot-tables") as threads:
+    with ThreadPoolExecutor(_LISTINGS, "snapshot-tables") as threads:
         folders, unlisted, deeper = _search(root, threads, depth, max_listings, before_level)
     if folders[0].format is None and not folders[0].subfolders and not root.list(""):
         hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."

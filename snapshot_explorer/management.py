@@ -101,11 +101,11 @@ class SnapshotManagement:
 
     def _create(self, listing: Listing) -> tuple[Snapshot, str | None]:
         validation = _NOT_VALIDATED if listing.latest is None else self._validate(listing.latest)
+        snapshot = self._make_snapshot(listing)
         for note in (*listing.notes, *validation.notes):
             if note not in self._notes:  # most hold for the table as a whole, and so for every version
                 self._notes.add(note)
-                log.log(self._note_level, "%s", note)
-        snapshot = self._make_snapshot(listing)
+                log.log(self._note_level, "%s: %s", snapshot, note)
         log.info("Created snapshot %s", snapshot)
         return snapshot, validation.table_id
 

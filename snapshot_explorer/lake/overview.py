@@ -43,6 +43,13 @@ _MOST_DRAWN = 500
 """The most tables that are drawn, the most urgent first; the frame has all."""
 _STATES = ("act", "watch", "unknown", "ok")
 _BARS = "▁▂▃▄▅▆▇█"
+_UNCHECKED = {
+    "unreadable": "versions that cannot be loaded",
+    "health": "health, which overview(health=True) reads",
+}
+"""Columns that are not drawn where they were checked of no table, in words."""
+_WHOLE = ("table", "age", "every")
+"""Drawn columns that are never cut."""
 _SUMS = ("added_rows", "removed_rows", "added_bytes", "removed_bytes")
 _READ = ["version", "kind", "added_files", *_SUMS, "total_rows", "readable", "schema_id"]
 """The columns of COMMITS that the row of a table is computed from, in addition to the time."""
@@ -71,7 +78,7 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
     if request.is_past and versions:
         last = _version_at(table, request.now)
         versions = tuple(version for version in versions if last is not None and version <= last)
-    note = " ".join(note.replace(f"{table.path} has", "It has", 1) for note in listing.notes)
+    note = " ".join(listing.notes)
     row: dict[str, object] = {"format": table.format, "path": table.path, "note": note or None}
     if not versions:
         return row | {"state": "unknown", "rhythm": "unknown", "note": "No version has been committed."}
@@ -317,6 +324,8 @@ class LakeOverview(Frame):
         if len(marked) > _EXPLAINED:
             ending.append(Line(f"{len(marked) - _EXPLAINED:,} more tables have a problem, a note or a change."))
         ending += [Line(f"A note on {counted(count, 'table')}: {note}") for note, count in shared.items()]
+        unchecked = [words for name, words in _UNCHECKED.items() if all(row[name] is None for row in rows)]
+        ending += [Line(f"Not checked: {'; '.join(unchecked)}.", is_faint=True)] if unchecked and rows else []
         ending.append(Line(f"Rhythm: {RHYTHM_RULE}.", is_faint=True))
         if next_table is not None:
             ending.append(Code(f"snapshot_explorer.explore(lake[{next_table!r}])"))
@@ -329,7 +338,7 @@ def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     columns: dict[str, list[str | None]] = {
         "state": [row["state"] for row in rows],
         "table": [row["name"] for row in rows],
-        "newest": [None if row["age_seconds"] is None else f"{_span(row['age_seconds'])} ago" for row in rows],
+        "age": [None if row["age_seconds"] is None else _span(row["age_seconds"]) for row in rows],
         "every": [None if row["usual_seconds"] is None else _span(row["usual_seconds"]) for row in rows],
         "rhythm": [row["rhythm"] for row in rows],
         "commits": [None if row["commits"] is None else f"{row['commits']:,}" for row in rows],
@@ -341,19 +350,20 @@ def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         "health": [row["health"] or "not checked" for row in rows],
     }
     meanings = {
-        "newest": "the age of the newest commit that changes data",
+        "age": "the age of the newest commit that changes data",
         "every": "the median time between recent commits that change data",
         "recent": "rows added by each recent commit that changes data, oldest first",
     }
+    drawn = [name for name in columns if name not in _UNCHECKED or any(row[name] is not None for row in rows)]
     fields = [
         pa.field(
             name,
             pa.string(),
-            metadata={**DRAWN, "meaning": meanings.get(name, ""), **({"whole": "yes"} if name == "table" else {})},
+            metadata={**DRAWN, "meaning": meanings.get(name, ""), **({"whole": "yes"} if name in _WHOLE else {})},
         )
-        for name in columns
+        for name in drawn
     ]
-    return pa.table([pa.array(values, pa.string()) for values in columns.values()], schema=pa.schema(fields))
+    return pa.table([pa.array(columns[name], pa.string()) for name in drawn], schema=pa.schema(fields))
 
 
 def _span(seconds: int) -> str:

@@ -261,7 +261,7 @@ def test_what_contradicts_itself_is_a_warning_and_what_can_not_be_shown_an_error
     management = manage(log, validate=validate)
     first, log.versions = management.current_snapshot, (1, 2)
 
-    assert "7.crc contradicts the log" in caplog.messages
+    assert "Snap(1): 7.crc contradicts the log" in caplog.messages
     with pytest.raises(StorageError, match="damaged"):
         management.update()
     assert management.current_snapshot is first

@@ -206,7 +206,7 @@ class MetadataFiles:
         if len(tied) > 1:
             taken = f"{chosen.path.rpartition('/')[2]} is taken, the newest of {len(tied):,} candidates,"
         note = (
-            f"{self._storage.root} has {hint} version hint, and no catalog was used: {taken} as the current one. A "
+            f"It has {hint} version hint, and no catalog was used: {taken} as the current one. A "
             "commit that its catalog did not accept can look the same. To read another one, open it by its own path, "
             "or the table through its catalog."
         )
