@@ -257,6 +257,10 @@ class TableFormat(ABC):
         """Return for each version the manifests of its delete files: versions with the same have the same deletes."""
         return [frozenset()] * len(versions)
 
+    def index_manifests(self, versions: Sequence[int]) -> Sequence[str | None]:
+        """Return for each version the manifest of its deletion vectors; None where LIFETIMES contain them."""
+        return [None] * len(versions)
+
     def row_modifiers(self) -> frozenset[RowModifier]:
         """Return the options by which the rows of a version are not those of its files, each read alone.
 

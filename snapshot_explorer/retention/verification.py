@@ -1,8 +1,9 @@
 """`Verification`: whether the files that versions need exist, and are what the metadata records."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,10 +20,10 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
     SnapshotNotFoundError,
 )
-from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.expiry import Presence, ranges
 from snapshot_explorer.lifetimes import FileLifetimes, despite_expiry
-from snapshot_explorer.model import Listing, capitalized, runs_of, runs_text
+from snapshot_explorer.model import Listing, Split, capitalized, runs_of, runs_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment, size
@@ -36,6 +37,8 @@ VerifiedFiles = dict[tuple[str, int | None], int]
 """By path and recorded size, the index of the level at which a file was in order."""
 THREADS = 8
 _REMOTE_THREADS = 32
+_State = tuple[str | None, str | None]
+"""The state of a file in VERIFIED_FILES, and the detail of a problem."""
 _BATCH_ROWS = 65_536
 _READERS = {".parquet": "parquet", ".orc": "orc"}
 _MOST_NOTES = 5
@@ -82,7 +85,7 @@ class Verification(Drawable):
         phrases = {
             "existence": "exist, with the recorded sizes where some are recorded",
             "footers": "exist, and their footers have the recorded rows where some are recorded",
-            "bytes": "were read as a whole, and have the recorded rows where some are recorded",
+            "bytes": "were read as a whole, with all deletes, and have the recorded rows where some are recorded",
         }
         return f"All {files} {phrases[self.level]}."
 
@@ -128,8 +131,9 @@ def verify(
         raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")
     chosen: Level = level
     files: dict[str, _DataFile] = {}
-    states: dict[str, tuple[str | None, str | None]] = {}
+    states: dict[str, _State] = {}
     notes: list[str] = []
+    deletes: list[_DeletingSplit] = []
     for branch, (table_format, lifetimes) in histories.items():
         rows, presence = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
         is_named = branch is not None and len(histories) > 1
@@ -138,6 +142,10 @@ def verify(
             notes += [f"Version {version}{of}: {reason.rstrip('.')}." for version, reason in sorted(problems.items())]
         on = f"on branch {branch}, " if is_named else ""
         notes += [f"{capitalized(f'{on}{gap}')}: their files are unknown." for gap in lifetimes.gaps]
+        if chosen == "bytes":
+            planned, unplanned = despite_expiry(table_format, partial(_deletes, table_format, lifetimes, presence))
+            deletes += planned
+            notes += [f"Version {version}{of}: {reason}" for version, reason in unplanned.items()]
         masks = (presence.gone, presence.resized, presence.unknown)
         indices = np.select(masks, [1, 2, 3], 0).tolist()
         columns = (rows[column].to_pylist() for column in ("path", "size_bytes", "rows"))
@@ -151,6 +159,8 @@ def verify(
         needed = LEVELS.index(chosen)
         left = [file for file in left if known.get((file.path, file.size_bytes), 0) < needed]
         states |= _opened(storage, left, chosen, opened)
+        for state, paths in _read_deletes(storage, deletes):
+            states |= {path: state for path in paths if states[path][0] == "ok"}
     order = sorted(files, key=lambda path: (states[path][0] == "ok", states[path][0] is None, path))
     table = pa.table(
         [
@@ -167,7 +177,7 @@ def verify(
 
 def _presence(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing) -> tuple[pa.Table, Presence]:
     """Return the LIFETIMES of the files that versions of a listing need, and which of them exist."""
-    versions = sorted(frozenset(lifetimes.versions).intersection(listing.reachable))
+    versions = _versions_of(lifetimes, listing)
     first, removed = (np.searchsorted(np.asarray(versions, np.int64), ends) for ends in ranges(lifetimes.to_arrow()))
     rows = lifetimes.to_arrow().filter(pa.array(first < removed))
     presence = table_format.presence(rows, versions)
@@ -181,12 +191,81 @@ def _presence(table_format: TableFormat, lifetimes: FileLifetimes, listing: List
     return rows, presence
 
 
-_STATES: tuple[tuple[str | None, str | None], ...] = (
+def _versions_of(lifetimes: FileLifetimes, listing: Listing) -> list[int]:
+    return sorted(frozenset(lifetimes.versions).intersection(listing.reachable))
+
+
+_STATES: tuple[_State, ...] = (
     ("ok", None),
     ("missing", "the file, or the deletion vector that it needs, does not exist"),
     ("resized", "its size is not the recorded one"),
     (None, "it is on another storage, where nothing was looked for"),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DeletingSplit:
+    """Files that a version reads together with what deletes some of their rows."""
+
+    version: TableVersion
+    split: Split
+
+
+def _deletes(
+    table_format: TableFormat, lifetimes: FileLifetimes, presence: Presence, listing: Listing
+) -> tuple[list[_DeletingSplit], dict[int, str]]:
+    """Return the splits with each deletion vector and delete file once, and the versions that cannot be planned.
+
+    Plans the versions whose commits added some.
+    """
+    versions = [version for version in _versions_of(lifetimes, listing) if version not in presence.without]
+    rows = lifetimes.to_arrow()
+    delete_manifests = table_format.delete_manifests(versions)
+    indexes = table_format.index_manifests(versions)
+    manifests = [own | {index} for own, index in zip(delete_manifests, indexes, strict=True)]
+    adding = set(rows.filter(pc.is_valid(rows["deletion_vector"]))["first_version"].to_pylist())
+    known: set[str | None] = {None}
+    for number, own in zip(versions, manifests, strict=True):
+        if own - known:
+            adding.add(number)
+        known |= own
+    has_files = any(delete_manifests)
+    result: dict[Hashable, _DeletingSplit] = {}
+    errors: dict[int, str] = {}
+    for number in sorted(adding.intersection(versions)):
+        try:
+            version = table_format.version(number)
+            parts = [part for split in version.plan().splits for part in version.split_by_file(split)]
+        except SnapshotExplorerError as error:
+            errors[number] = str(error)
+            continue
+        for part in parts:
+            if not part.raw and (has_files or version.native_files(part) is not None):
+                result.setdefault(part.identity, _DeletingSplit(version=version, split=part))
+    return list(result.values()), errors
+
+
+def _read_deletes(storage: Storage, deletes: Sequence[_DeletingSplit]) -> Iterator[tuple[_State, Sequence[str]]]:
+    """Yield the state of the files of which deletes cannot be read. Checksums are compared."""
+    with step("Reading deletes", total=len(deletes)) as reading, _pool(storage) as pool:
+        for item, error in zip(deletes, pool.map(_error_of, deletes), strict=True):
+            if error is not None:
+                yield ("unreadable", error), item.split.files
+            reading.advance()
+
+
+def _error_of(deletes: _DeletingSplit) -> str | None:
+    """Return why what deletes rows cannot be read; None if it can. Reads no data file if it has positions of rows."""
+    version, split = deletes.version, deletes.split
+    try:
+        if version.native_files(split) is not None and split.rows is not None:
+            version.deleted_positions([split], [split.rows])
+        else:
+            for _ in version.read(split, version.arrow_schema.names[:1]):
+                pass
+    except (SnapshotExplorerError, pa.ArrowException) as error:
+        return str(error).splitlines()[0]
+    return None
 
 
 def _known(resume: Verification | None) -> VerifiedFiles:
@@ -196,27 +275,29 @@ def _known(resume: Verification | None) -> VerifiedFiles:
     return {(row["path"], row["size_bytes"]): level for row in rows if row["state"] == "ok"}
 
 
-def _opened(
-    storage: Storage, files: Sequence[_DataFile], level: Level, opened: VerifiedFiles
-) -> dict[str, tuple[str | None, str | None]]:
-    states: dict[str, tuple[str | None, str | None]] = {}
-    at_once = THREADS if storage.is_local else _REMOTE_THREADS
-    pool = ThreadPoolExecutor(at_once)
-    try:
-        with step("Verifying files", total=len(files)) as verifying:
-            results = pool.map(lambda file: file_state(storage, file, is_whole=level == "bytes"), files)
-            for file, state in zip(files, results, strict=True):
-                states[file.path] = state
-                if state[0] == "ok":
-                    key = file.path, file.size_bytes
-                    opened[key] = max(LEVELS.index(level), opened.get(key, 0))
-                verifying.advance()
-    finally:
-        pool.shutdown(cancel_futures=True)  # after an interrupt only files that are being read are waited for
+def _opened(storage: Storage, files: Sequence[_DataFile], level: Level, opened: VerifiedFiles) -> dict[str, _State]:
+    states: dict[str, _State] = {}
+    with step("Verifying files", total=len(files)) as verifying, _pool(storage) as pool:
+        results = pool.map(lambda file: file_state(storage, file, is_whole=level == "bytes"), files)
+        for file, state in zip(files, results, strict=True):
+            states[file.path] = state
+            if state[0] == "ok":
+                key = file.path, file.size_bytes
+                opened[key] = max(LEVELS.index(level), opened.get(key, 0))
+            verifying.advance()
     return states
 
 
-def file_state(storage: Storage, file: _DataFile, *, is_whole: bool) -> tuple[str | None, str | None]:
+@contextmanager
+def _pool(storage: Storage) -> Iterator[ThreadPoolExecutor]:
+    pool = ThreadPoolExecutor(THREADS if storage.is_local else _REMOTE_THREADS)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interrupt only files that are being read are waited for
+
+
+def file_state(storage: Storage, file: _DataFile, *, is_whole: bool) -> _State:
     """Return the state of a file in VERIFIED_FILES and the detail of a problem. Reads its footer, or all of it."""
     file_format = next((file_format for ending, file_format in _READERS.items() if file.path.endswith(ending)), None)
     if file_format is None:

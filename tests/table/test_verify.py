@@ -1,5 +1,6 @@
 """`Table.verify`: files that are missing, cut, damaged or not as recorded, and what was not looked at."""
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -95,6 +96,26 @@ def test_damaged_rows_are_found_by_bytes(table, tmp_path):
 
     assert opened.verify("footers").is_ok
     assert states(opened.verify("bytes"))["b.parquet"] == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("delta/dv_partitioned", "deletion_vector_*"),
+        ("iceberg/v2_equality_deletes", "data/*-eq.parquet"),
+        ("iceberg/v3_dv", "data/**/*.puffin"),
+        ("paimon/dv", "index/index-*"),
+    ],
+)
+def test_damaged_deletes_are_found_by_bytes(tmp_path, name, files):
+    root = shutil.copytree(DATA / name, tmp_path / "t")
+    for path in root.glob(files):
+        content = path.read_bytes()
+        path.write_bytes(content[:8] + bytes(255 - byte for byte in content[8:-8]) + content[-8:])
+    opened = open_table(str(root))
+
+    assert opened.verify().is_ok
+    assert "unreadable" in states(opened.verify("bytes")).values()
 
 
 def test_other_rows_than_recorded_are_found(table, tmp_path):

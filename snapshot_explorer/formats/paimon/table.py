@@ -132,6 +132,9 @@ class Paimon(TableFormat):
         snapshot = None if number is None else self._history.snapshots([number])[0]
         return PaimonVersion(self._storage, snapshot, layout=self._layout, history=self._history, schemas=self._schemas)
 
+    def index_manifests(self, versions: Sequence[int]) -> Sequence[str | None]:
+        return [item.index_manifest for item in self._history.snapshots(versions)]
+
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         return [item.committed_at for item in self._history.snapshots(versions)]
 

@@ -23,7 +23,7 @@ VERIFY = Command(
     options=(
         Option(flags=("--existence",), meaning="check only that files exist with the recorded sizes; the default"),
         Option(flags=("--footers",), meaning="also read the footers of Parquet and ORC files, and compare their rows"),
-        Option(flags=("--bytes",), meaning="also read each file as a whole, with the checksums of its pages"),
+        Option(flags=("--bytes",), meaning="also read each file and its deletes as a whole, with their checksums"),
         Option(
             flags=("--resume",),
             meaning="skip files that an earlier call, even an interrupted one, found in order",
