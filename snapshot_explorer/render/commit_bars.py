@@ -57,13 +57,16 @@ def _bars(
     zero = _EDGE + up * scale
     step = _WIDTH / len(versions)
     width = max(1.0, step * 0.7)
+    for amounts, sign, colour in ((added, -1, GREEN), (removed, 1, VERMILLION)):
+        bars = (
+            f"M{at * step + (step - width) / 2:.1f},{zero:.1f}v{sign * amount * scale:.1f}h{width:.1f}V{zero:.1f}z"
+            for at, amount in enumerate(amounts.tolist())
+            if amount
+        )
+        yield f'<path d="{"".join(bars)}" fill="{colour}"/>'
     for at, version in enumerate(versions):
-        x = at * step + (step - width) / 2
-        rise, fall = float(added[at]) * scale, float(removed[at]) * scale
-        yield f'<rect x="{x:.1f}" y="{zero - rise:.1f}" width="{width:.1f}" height="{rise:.1f}" fill="{GREEN}"/>'
-        yield f'<rect x="{x:.1f}" y="{zero:.1f}" width="{width:.1f}" height="{fall:.1f}" fill="{VERMILLION}"/>'
         if version in marks:
-            yield _mark(x + width / 2, marks[version], version)
+            yield _mark(at * step + step / 2, marks[version], version)
     yield f'<line x1="0" x2="{_WIDTH}" y1="{zero:.1f}" y2="{zero:.1f}" stroke="{INK}"/>'
     for x, anchor, version in ((0, "start", versions[0]), (_WIDTH, "end", versions[-1])):
         yield (

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.render.commits import MAX_NAMES, OTHER, STYLES, commit_lines, name_line, with_totals
+from snapshot_explorer.render.commits import MAX_NAMES, OTHER, STYLES, name_line, with_totals
 from snapshot_explorer.render.figures import gaps, legible, numbers
 from snapshot_explorer.render.flags import below
-from snapshot_explorer.render.timeline import changed_schema, commit_records, history_of, total_line
+from snapshot_explorer.render.timeline import changed_schema, history_of, total_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,6 +29,8 @@ _EXACT = 2**50
 _FEW = 20
 """Gaps are listed if at most one number in this many begins or ends one."""
 _LONGEST_RULE = 300
+_MAX_WORDS = 1_000
+"""The maximum number of different operations, and of users, that are included."""
 _MAX_FULL_NAMES = 1_000
 """The maximum number of commits with tags or branches whose names are included."""
 
@@ -51,8 +53,8 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
     """Return commits as columns, oldest first: what `timeline` draws, as `packed` numbers.
 
     `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown`
-    and `schema` are 0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no). `tooltips` has the text of
-    each commit but for its total; for many commits it is null, and the page creates it, with `names`.
+    and `schema` are 0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no). `operations` and `users` are
+    each the different words and, of each commit, the index of its word. `names` are the lines of tags and branches.
 
     Args:
         commits: COMMITS, in any order.
@@ -92,7 +94,9 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         "flags": _flags(history),
         "notes": list(facts.notes),
         "jumps": [] if facts.anomalies is None else _jumps(history, facts.anomalies),
-        **_commit_texts(history),
+        "operations": _words(history.rows["operation"]),
+        "users": _words(history.rows["user"]),
+        "names": _names(history.rows),
     }
 
 
@@ -143,12 +147,15 @@ def _flags(history: TimelineHistory) -> list[dict[str, object]]:
     ]
 
 
-def _commit_texts(history: TimelineHistory) -> dict[str, object]:
-    """Return the tooltip of each commit; for many commits, the values that the page formats."""
-    if not history.is_long:
-        rows = commit_records(replace(history, rows=history.rows.drop_columns(["total_rows"])))
-        return {"tooltips": ["\n".join(commit_lines(row, schema)) for row, schema in rows]}
-    return {"tooltips": None, "names": _names(history.rows)}
+def _words(texts: pa.ChunkedArray) -> dict[str, object]:
+    """Return the different texts, and the index of each; of very many only empty text."""
+    encoded = pc.fill_null(texts, "").combine_chunks().dictionary_encode()
+    if len(encoded.dictionary) > _MAX_WORDS:
+        return {"words": [""], "at": packed(np.zeros(len(texts), np.int64))}
+    return {
+        "words": [legible(text) for text in encoded.dictionary.to_pylist()],
+        "at": packed(encoded.indices.to_numpy().astype(np.int64)),
+    }
 
 
 def _totals(history: TimelineHistory, totals: pa.Table | None) -> tuple[npt.NDArray[np.float64], str]:

@@ -69,6 +69,17 @@ WATCH = """([selector, index, place]) => {
   look();
 }"""
 """Keeps each width that the first timeline is seen with, and when a cell began and ended and its timeline was drawn."""
+CLICKED = """() => {
+  const canvas = document.querySelector('.sx-timeline > canvas'), times = window.sxClick = {};
+  canvas.addEventListener('pointerup', (event) => { times.began = event.timeStamp; }, {once: true, capture: true});
+  new MutationObserver((_, watch) => {
+    watch.disconnect();
+    const {port1, port2} = new MessageChannel();
+    port1.onmessage = () => { times.seen = performance.now(); };
+    requestAnimationFrame(() => port2.postMessage(''));
+  }).observe(canvas, {attributeFilter: ['aria-label']});
+}"""
+"""Keeps when the button of the mouse is released, and when the first frame with another B has been drawn."""
 SECONDS = """() => {
   const {begun, ended, drawn} = window.sxTimes;
   return [drawn - begun, drawn - ended].map((one) => one / 1000);
@@ -176,16 +187,14 @@ class Page:
         )
 
     def click(self, share):
-        """Click on the first timeline, so far from the left; return the seconds until the page shows another B."""
+        """Click on the first timeline, so far from the left; return the seconds until the page has drawn another B."""
         canvas = self.page.locator(".sx-timeline > canvas[data-drawn]").first
         canvas.scroll_into_view_if_needed()
-        box, label = canvas.bounding_box(), canvas.get_attribute("aria-label")
-        began = time.monotonic()
+        box = canvas.bounding_box()
+        self.page.evaluate(CLICKED)
         self.page.mouse.click(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
-        self.page.wait_for_function(
-            "label => document.querySelector('.sx-timeline > canvas').ariaLabel !== label", arg=label
-        )
-        return time.monotonic() - began
+        self.page.wait_for_function("window.sxClick.seen")
+        return self.page.evaluate("(window.sxClick.seen - window.sxClick.began) / 1000")
 
     def _begin(self):
         """Run all cells: with the kernel of a page that has just been opened, else with a new one."""

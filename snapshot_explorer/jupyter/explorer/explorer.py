@@ -33,7 +33,7 @@ from snapshot_explorer.jupyter.explorer.environment import (
 from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.lake_view import LakeView
 from snapshot_explorer.jupyter.explorer.page.files import FILE_FORMATS, file_bytes
-from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
+from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import (
     head,
     newest_commit,
@@ -237,7 +237,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     @default("_esm")
     def _script(self) -> str:
-        return script()
+        return packed_script()
 
     @default("_css")
     def _style(self) -> str:

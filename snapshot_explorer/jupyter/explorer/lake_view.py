@@ -13,7 +13,7 @@ from traitlets import Bool, Enum, Instance, List, TraitError, Unicode, default, 
 
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, widget_bundle
-from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
+from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import still_html
 from snapshot_explorer.lake.overview import LakeOverview
 from snapshot_explorer.render import html, mimebundle
@@ -77,7 +77,7 @@ class LakeView(anywidget.AnyWidget):
 
     @default("_esm")
     def _script(self) -> str:
-        return script()
+        return packed_script()
 
     @default("_css")
     def _style(self) -> str:

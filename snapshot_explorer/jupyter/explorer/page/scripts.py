@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+from base64 import b64encode
 from functools import cache
 from importlib.resources import files
 
 _MODULES = ("pictures.js", "timeline.js", "grid.js", "page.js")
 """The modules of the page; each may import those before it."""
+
+_LOADER = """const packed = Uint8Array.from(atob("{packed}"), (one) => one.charCodeAt(0));
+const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+const address = URL.createObjectURL(new Blob([await new Response(unpacked).arrayBuffer()], {type: "text/javascript"}));
+const page = await import(address);
+URL.revokeObjectURL(address);
+export default page.default;
+"""
 
 
 @cache
@@ -30,6 +40,13 @@ def script() -> str:
     modules = re.sub(r"(?m)^import .*\n", "", modules)
     modules = re.sub(r"(?m)^export (?!default)", "", modules)
     return f"const preact = (() => {{\n{library}\n}})();\n{modules}"
+
+
+@cache
+def packed_script() -> str:
+    """Return a module that unpacks the script and runs it: a third of the bytes, in each message and saved notebook."""
+    packed = gzip.compress(script().encode(), mtime=0)
+    return _LOADER.replace("{packed}", b64encode(packed).decode())
 
 
 def _is_comment(line: str) -> bool:

@@ -49,6 +49,8 @@ function unpack(sent, facts) {
     readable: numbers(sent.readable),
     schema: numbers(sent.schema),
     time: numbers(sent.time),
+    operations: { ...sent.operations, at: numbers(sent.operations.at) },
+    users: { ...sent.users, at: numbers(sent.users.at) },
     jumps: new Map((facts.jumps ?? []).map(({ at, text }) => [at, text])),
   };
 }
@@ -538,12 +540,12 @@ export class Timeline {
 
   commit(i) {
     const { data } = this;
-    if (data.tooltips) return data.tooltips[i];
     const kind = data.kinds[data.kind[i]], thousands = (number) => number.toLocaleString("en-US");
-    const time = Number.isNaN(data.time[i]) ? "?" : new Date(data.time[i]).toISOString().slice(0, 19).replace("T", " ");
+    const time = Number.isNaN(data.time[i]) ? "" : ` ${local(data.time[i], "UTC")} UTC`;
     const counts = data.unknown[i] ? " not known" : ` +${thousands(data.added[i])} -${thousands(data.removed[i])}`;
-    return [`version ${data.version[i]}`, `${time} UTC`, `${kind.sign} ${kind.name}`.trim(), data.measure + counts,
-      ...(data.schema[i] ? ["schema changed"] : []), ...(data.names[i] ?? []),
+    const [operation, user] = [data.operations, data.users].map(({ words, at }) => words[at[i]]);
+    return [`version ${data.version[i]}${time}`, [kind.sign, kind.name, operation, user && `by ${user}`].filter(Boolean).join(" "),
+      data.measure + counts, ...(data.schema[i] ? ["schema changed"] : []), ...(data.names[i] ?? []),
       ...(READABLE[data.readable[i]] ? [READABLE[data.readable[i]]] : [])].join("\n");
   }
 
