@@ -1,12 +1,9 @@
 """Rows of a parquet file in batches that are as large as memory allows, because each batch has a fixed cost."""
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -20,10 +17,6 @@ _BATCH_BYTES = 32 * 2**20
 files took 9 % more processor time, and 300 MiB of additional memory instead of 186."""
 _PART_BYTES = 16 * 2**20
 """Estimated decoded bytes of small row groups that are decoded together."""
-_AHEAD_BYTES = 64 * 2**20
-"""Estimated decoded bytes of row groups that are decoded ahead."""
-FREE_THREADS = BoundedSemaphore(pa.cpu_count())
-"""How many parts may be decoded and not yet used, in all files. Taking one never waits."""
 _SAMPLED = 8
 """Row groups by which bytes are estimated."""
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
@@ -56,7 +49,6 @@ def batches(
     names: Sequence[str],
     groups: Sequence[int] | None = None,
     *,
-    another: "Callable[[], pq.ParquetFile] | None" = None,
     load: Load | None = None,
     is_remote: bool = False,
 ) -> Iterator[pa.RecordBatch]:
@@ -65,9 +57,6 @@ def batches(
     Args:
         names: The columns, at least one.
         groups: The row groups; None for all.
-        another: Returns another reader of the file, for a separate thread: readers must not be shared. Row groups are
-            then decoded in threads while earlier ones are used, over all files as many as there are processors. None
-            for remote files, which are read sequentially.
         load: Fetches ranges of a remote file: those of a part, and those of the next one while it is decoded.
         is_remote: Few rows are decoded in pyarrow's threads too, which are as many as there are processors: the
             threads that fetch files are many more.
@@ -83,14 +72,12 @@ def batches(
         yield from reader.iter_batches(_LEAST_ROWS, row_groups=list(chosen), columns=list(names), use_threads=is_remote)
         return
     width = _row_bytes(metadata, names, chosen)
-    parts = list(_parts(metadata, chosen, width))
-    if another is not None and len(parts) > 1:
-        yield from _decoded_ahead(another, names, parts, width)
-    else:
-        for part, following in pairwise([*parts, _Part((), 0)]):
-            if load is not None:
-                load(ranges(metadata, names, part.groups), ranges(metadata, names, following.groups))
-            yield from _decoded(reader, names, part, width)
+    for part, following in pairwise([*_parts(metadata, chosen, width), _Part((), 0)]):
+        if load is not None:
+            load(ranges(metadata, names, part.groups), ranges(metadata, names, following.groups))
+        pieces = max(1, math.ceil(part.rows * width / _BATCH_BYTES), math.ceil(part.rows / _MOST_ROWS))
+        size = max(_LEAST_ROWS, math.ceil(part.rows / pieces))
+        yield from reader.iter_batches(size, row_groups=list(part.groups), columns=list(names), use_threads=True)
 
 
 def ranges(metadata: "pq.FileMetaData", names: Sequence[str], groups: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -112,41 +99,6 @@ def _chunks(
             path = chunk.path_in_schema
             if path in columns or path.split(".", 1)[0] in columns:
                 yield chunk
-
-
-def _decoded_ahead(
-    another: "Callable[[], pq.ParquetFile]", names: Sequence[str], parts: Sequence[_Part], width: float
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of parts in order, decoded in threads as long as some are free."""
-
-    def decode(part: _Part) -> pa.Table:
-        return another().read_row_groups(list(part.groups), columns=list(names), use_threads=False)
-
-    waiting = deque(parts)
-    pending: deque[Future[pa.Table]] = deque()
-    with ThreadPoolExecutor(pa.cpu_count(), "snapshot-row-groups") as pool:
-        try:
-            while waiting or pending:
-                while waiting and waiting[0].rows * width <= _AHEAD_BYTES and FREE_THREADS.acquire(blocking=False):
-                    pending.append(pool.submit(decode, waiting.popleft()))
-                if pending:
-                    rows = pending[0].result()
-                    pending.popleft()
-                    FREE_THREADS.release()
-                    yield from rows.to_batches()
-                else:
-                    yield from _decoded(another(), names, waiting.popleft(), width)
-        finally:
-            for future in pending:
-                future.cancel()
-                FREE_THREADS.release()
-
-
-def _decoded(reader: "pq.ParquetFile", names: Sequence[str], part: _Part, width: float) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part in batches as large as memory allows."""
-    pieces = max(1, math.ceil(part.rows * width / _BATCH_BYTES), math.ceil(part.rows / _MOST_ROWS))
-    size = max(_LEAST_ROWS, math.ceil(part.rows / pieces))
-    yield from reader.iter_batches(size, row_groups=list(part.groups), columns=list(names), use_threads=True)
 
 
 def _parts(metadata: "pq.FileMetaData", groups: Sequence[int], width: float) -> Iterator[_Part]:

@@ -1,14 +1,11 @@
 """Batches of parquet files: as large as memory allows."""
 
 import io
-import threading
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshot_explorer.arrow import parquet_batches
 from snapshot_explorer.arrow.parquet_batches import batches
 
 ROWS = 200_000
@@ -21,8 +18,6 @@ def sizes(rows: pa.Table, names: list[str], groups: list[int] | None = None, **o
     source = pa.BufferReader(buffer.getvalue())
     reader = pq.ParquetFile(source)
     found = list(batches(reader, names, groups))
-    ahead = batches(reader, names, groups, another=lambda: pq.ParquetFile(source, metadata=reader.metadata))
-    assert pa.Table.from_batches(ahead).equals(pa.Table.from_batches(found))
     expected = rows if groups is None else reader.read_row_groups(groups)
     assert pa.Table.from_batches(found).equals(expected.select(names))
     return [batch.num_rows for batch in found]
@@ -49,19 +44,3 @@ def test_small_row_groups_come_together_and_large_ones_apart() -> None:
     assert sizes(rows, ["id"], row_group_size=ROWS // 10) == [ROWS]
     texts = pa.table({"text": [f"{number:0100}" for number in range(ROWS)]})
     assert sizes(texts, ["text"], row_group_size=ROWS // 2) == [ROWS // 2, ROWS // 2]
-
-
-def test_row_groups_that_are_decoded_ahead_are_let_go_if_the_consumer_stops() -> None:
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({"text": [f"{number:0100}" for number in range(ROWS)]}), buffer, row_group_size=ROWS // 2)
-    content = buffer.getvalue()
-
-    for _ in range(2 * pa.cpu_count()):
-        source = pa.BufferReader(content)
-        reading = batches(pq.ParquetFile(source), ["text"], another=partial(pq.ParquetFile, source))
-        assert len(next(reading)) == ROWS // 2
-        reading.close()
-
-    assert parquet_batches.FREE_THREADS.acquire(blocking=False)
-    parquet_batches.FREE_THREADS.release()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("snapshot-row-groups")]

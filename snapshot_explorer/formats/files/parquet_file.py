@@ -1,6 +1,6 @@
 """Parquet files, opened so that their times and checksums are read as the formats define them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,20 +21,13 @@ class ParquetFile:
 
     reader: "pq.ParquetFile"
     source: pa.NativeFile
-    another: "Callable[[], pq.ParquetFile] | None"
-    """Returns another reader, for another thread; None for a remote file."""
 
     def batches(self, names: Sequence[str], groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of row groups in order, with these columns; without names, rows without columns."""
         if not names:
             return bare_batches(rows)
         return parquet_batches.batches(
-            self.reader,
-            names,
-            groups,
-            another=self.another,
-            load=load_of(self.source),
-            is_remote=is_remote(self.source),
+            self.reader, names, groups, load=load_of(self.source), is_remote=is_remote(self.source)
         )
 
 
@@ -71,8 +64,7 @@ class ParquetOpener:
                 # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
                 metadata = int96.bytes_metadata(source)
             reader = open_reader(metadata=metadata)
-        is_shared = not dictionary and not isinstance(source, pa.PythonFile | pa.BufferReader)
-        return ParquetFile(reader, source, partial(open_reader, metadata=metadata) if is_shared else None)
+        return ParquetFile(reader, source)
 
     def _might_have_int96(self, schema: pa.Schema) -> bool:
         """Return whether a column might be INT96, which pyarrow reads as nanoseconds."""
