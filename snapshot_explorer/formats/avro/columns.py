@@ -15,7 +15,15 @@ import pyarrow as pa
 
 from snapshot_explorer.formats.avro import records
 from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Column, Offsets, chosen, to_arrow
-from snapshot_explorer.formats.avro.container import Atom, Record, Shape, TruncatedError, Union, varint
+from snapshot_explorer.formats.avro.container import (
+    MARKER_BYTES,
+    Atom,
+    Record,
+    Shape,
+    TruncatedError,
+    Union,
+    varint,
+)
 from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
 
 _FEW_ROWS = 24
@@ -91,6 +99,24 @@ def decode_at(
     except (TruncatedError, CannotVectorizeError):
         pass
     return None
+
+
+def only_rows(content: bytes, bounds: Offsets) -> tuple[npt.NDArray[np.bool_], Offsets, Offsets]:
+    """Return which of many Avro files without compression are one block of one row; where the rows start and end.
+
+    Args:
+        content: What follows the heads of the files, under 2 GB.
+        bounds: Where each file begins there, and the end of the last.
+    """
+    padded = np.frombuffer(content + bytes(2 * MARKER_BYTES), np.uint8)
+    lanes = Lanes(padded, len(content), bounds[:-1] + MARKER_BYTES)
+    counts = lanes.varint()
+    starts, sizes = lanes.slice()
+    ends = starts + sizes
+    is_whole = (counts == 1) & (ends + MARKER_BYTES == bounds[1:])
+    markers = np.lib.stride_tricks.sliding_window_view(padded, MARKER_BYTES)
+    is_whole[is_whole] = (markers[ends[is_whole]] == markers[bounds[:-1][is_whole]]).all(axis=1)
+    return is_whole, starts, ends
 
 
 def _decoded(

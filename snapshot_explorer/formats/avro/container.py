@@ -14,6 +14,8 @@ from snapshot_explorer.formats.features import AVRO_CODECS, RECURSIVE_AVRO, refu
 from snapshot_explorer.limits import DEFAULT, Limits
 
 MAGIC = b"Obj\x01"
+MARKER_BYTES = 16
+"""The size of the marker after the header and after each block."""
 _MAX_PARTS = 10_000
 _MAX_DEPTH = 32
 _LONGEST_VARINT = 10
@@ -86,6 +88,8 @@ class Container:
     """Number of rows and the uncompressed bytes of each block, in order."""
     header: Mapping[str, bytes]
     """The file's own metadata, by key."""
+    head: bytes = b""
+    """The bytes before the first marker, which are the same in files with the same metadata."""
 
     @property
     def rows(self) -> int:
@@ -163,7 +167,14 @@ def read_container(
             f"{path} cannot be read as an Avro file: {error}. It is cut short or damaged; "
             "compare it with a copy of the table, or choose another version."
         ) from error
-    return Container(path=path, shape=shapes[schema_text], schema_text=schema_text, blocks=blocks, header=header)
+    return Container(
+        path=path,
+        shape=shapes[schema_text],
+        schema_text=schema_text,
+        blocks=blocks,
+        header=header,
+        head=content[: at - MARKER_BYTES],
+    )
 
 
 def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
@@ -180,10 +191,10 @@ def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
         for _ in range(abs(count)):
             key, at = counted(content, at)
             header[key.decode()], at = counted(content, at)
-    sync = content[at : at + 16]
-    if len(sync) < 16:  # noqa: PLR2004 - the size of the sync marker
+    sync = content[at : at + MARKER_BYTES]
+    if len(sync) < MARKER_BYTES:
         raise TruncatedError("the header is cut short")
-    return header, sync, at + 16
+    return header, sync, at + MARKER_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,9 +221,9 @@ def _blocks(content: bytes, path: str, start: tuple[int, bytes], packing: _Packi
     while at < len(content):
         count, at = varint(content, at)
         packed, at = counted(content, at)
-        if content[at : at + 16] != sync:
+        if content[at : at + MARKER_BYTES] != sync:
             raise TruncatedError(f"the block that ends at byte {at} is not followed by the file's marker")
-        at += 16
+        at += MARKER_BYTES
         try:
             block = _unpacked(packed, packing)
         except _LongBlockError:

@@ -161,10 +161,10 @@ def _union(branches: Sequence[Shape], lanes: Lanes, target: pa.DataType | None) 
     if len(branches) > 2 or len(parts) != 1:  # noqa: PLR2004 - null and one other
         raise CannotVectorizeError
     chosen = lanes.varint()
-    lanes.invalidate((chosen < 0) | (chosen >= len(branches)))
     valid = chosen == parts[0]
     if valid.all():
         return read_column(branches[parts[0]], lanes, target)
+    lanes.invalidate((chosen < 0) | (chosen >= len(branches)))
     where = np.flatnonzero(valid)
     if not len(where):
         return Nothing(len(valid))

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import empty_table
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.hudi.changes.row_changes import (
@@ -19,6 +20,7 @@ from snapshot_explorer.formats.hudi.changes.row_changes import (
 from snapshot_explorer.formats.hudi.expiry import settings
 from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_frame, manifest_path, manifests_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import inspect_version
+from snapshot_explorer.formats.hudi.metadata.file_groups import STORED, records
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, neighbour
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.schema import (
@@ -151,8 +153,9 @@ class HudiVersion(TableVersion):
             frame = frames.FILES.empty_table()
         else:
             state = self._source.state
-            chosen = planning.in_partitions(self._files(), predicate)
-            frame = files_frame(self._definition.config, chosen, state.start)
+            files, definition = state.at(self._number, self._storage.root), self._definition
+            chosen = planning.in_partitions(definition.config, definition.fields, files, predicate)
+            frame = files_frame(definition.config, chosen, state.start)
         return _with_unknown_statistics(frame, self.arrow_schema) if statistics else frame
 
     def _files(self) -> planning.VersionFiles:
@@ -161,7 +164,7 @@ class HudiVersion(TableVersion):
             config=self._definition.config,
             version=0 if number is None else number,
             fields=self._definition.fields,
-            files=() if number is None else state.at(number, self._storage.root),
+            files=empty_table(STORED) if number is None else state.at(number, self._storage.root),
             committed_before=state.start if state.is_cut else None,
             schema_on_read=self._definition.schema_on_read,
             has_one_type_per_column=has_one_type_per_column(self._source, self._definition.fields),
@@ -212,7 +215,7 @@ class HudiVersion(TableVersion):
     def own_findings(self) -> Sequence[Finding]:
         if self._number is None:
             return ()
-        return settings.own_findings(self._source, self._number, self._files().files, self._table_name)
+        return settings.own_findings(self._source, self._number, records(self._files().files), self._table_name)
 
     @property
     def _table_name(self) -> str:
@@ -221,7 +224,7 @@ class HudiVersion(TableVersion):
 
     def inspect(self, name: str) -> pa.Table:
         state = self._source.state
-        files = () if self._number is None else state.at(self._number, self._storage.root)
+        files = [] if self._number is None else records(state.at(self._number, self._storage.root))
         return inspect_version(name, self._definition.config, files)
 
     def split_by_file(self, split: Split) -> Sequence[Split]:

@@ -2,7 +2,6 @@
 
 import io
 import string
-from dataclasses import replace
 from pathlib import Path
 
 import fastavro
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.archive import Archive
-from snapshot_explorer.formats.hudi.metadata.commits import parse_commit, read_commit, read_commits
+from snapshot_explorer.formats.hudi.metadata.commits import read_commits, written
 from snapshot_explorer.formats.hudi.metadata.log_format import MAGIC, blocks
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig, parse_properties
 from snapshot_explorer.formats.hudi.metadata.timeline import timeline_of
@@ -96,17 +95,20 @@ def test_avro_commits_are_what_fastavro_reads_of_them_and_a_damaged_one_is_refus
     fastavro.writer(file, reader.writer_schema, [record])
     content = file.getvalue()
     damaged = content[: 4 + cut % (len(content) - 20)]
-    parsed = parse_commit(record, "t.commit")
-    files = {f"{number}.commit": content for number in range(256)} | {"damaged.commit": damaged}
+    parsed = rows_of(read_commits({"t.commit": record}, {}, DEFAULT, {})["t.commit"])
+    files = {f"{number}.commit": content for number in range(256)}
 
-    together = read_commits(list(files.values()), list(files), {}, DEFAULT)
+    together = read_commits(files, {}, DEFAULT, {})
 
-    assert read_commit(content, "t.commit", {}, DEFAULT) == parsed
-    assert all(commit == replace(parsed, recorded=commit.recorded) for commit in together.values())
-    assert len(together) == 256
-    assert "damaged.commit" not in together
-    with pytest.raises(CorruptTableError, match="t.commit"):
-        read_commit(damaged, "t.commit", {}, DEFAULT)
+    assert rows_of(read_commits({"t.commit": content}, {}, DEFAULT, {})["t.commit"]) == parsed
+    assert [rows_of(together[path]) for path in ("0.commit", "128.commit", "255.commit")] == [parsed] * 3
+    with pytest.raises(CorruptTableError, match="damaged.commit"):
+        read_commits(files | {"damaged.commit": damaged}, {}, DEFAULT, {})
+
+
+def rows_of(commit):
+    """Return the files that a commit wrote; an empty map of change data is as good as none."""
+    return [file | {"change_files": file["change_files"] or None} for file in written({1: commit}).to_pylist()]
 
 
 KEYS = st.text(string.ascii_letters + string.digits + ".-_", min_size=1, max_size=12)

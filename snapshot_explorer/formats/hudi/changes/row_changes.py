@@ -96,15 +96,16 @@ def splits_between(
         difference = (_Difference(source, at, versions[begin - 1] if begin else None, last),) if begin < end else ()
         return [split for item in difference for split in item.by_partition()]
     commits = source.commits(versions[begin:end])
+    change_files = change_files_of(commits) if mode != "delta" else {}
     splits: list[Split] = []
     for index in range(begin, end):
         commit = commits[versions[index]]
         if commit.is_service:
             continue
         item = _Difference(source, at, versions[index - 1] if index else None, versions[index])
-        change_files = change_files_of(commit) if mode != "delta" else {}
-        is_logged = mode != "delta" and (source.config.logs_changes or bool(change_files))
-        splits += item.by_group(change_files) if is_logged else item.by_partition()
+        recorded = change_files.get(versions[index], {})
+        is_logged = mode != "delta" and (source.config.logs_changes or bool(recorded))
+        splits += item.by_group(recorded) if is_logged else item.by_partition()
     return splits
 
 
@@ -116,7 +117,7 @@ def recorded_splits(
     Args:
         before: The version before it, if there is one.
     """
-    change_files = change_files_of(source.commits([last])[last])
+    change_files = change_files_of(source.commits([last]))[last]
     if not change_files:
         return []
     difference = _Difference(source, at, before, last)

@@ -31,7 +31,7 @@ from snapshot_explorer.formats.expiry import (
 )
 from snapshot_explorer.formats.hudi.expiry.archival import archival
 from snapshot_explorer.formats.hudi.files.change_files import change_files_of
-from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, live
+from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, records
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
 from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, moment
 from snapshot_explorer.formats.hudi.scan.partitions import partition_column
@@ -102,7 +102,7 @@ def expiry(
     versions = [version for version in source.versions if newest is not None and earliest <= version <= newest]
     policies = _policies(source, rule)
     slices = list(_unneeded(source, policies, rule, versions)) if versions else []
-    saved = [files for files in slices if any(live(files, version) for version in savepoints)]
+    saved = [files for files in slices if any(file.is_live_at(version) for file in files for version in savepoints)]
     ended, held = (_among(lifetimes, members) for members in (slices, saved))
     freed = ended & ~held & ~gone
     kept = {_by_slice(files[0]) for files in saved}
@@ -171,7 +171,7 @@ def _unneeded(
     if earliest is None and kept is None:
         return
     pending = dict(source.pending)
-    files = sorted(source.state.files, key=_by_slice)
+    files = sorted(records(source.state.files), key=_by_slice)
     for group, members in groupby(files, key=lambda file: (file.partition, file.file_id)):
         slices = [list(slice_files) for _, slice_files in groupby(members, key=lambda file: file.slice)][::-1]
         replaced = max(file.removed for file in slices[0])
@@ -239,11 +239,11 @@ def _change_data(source: HudiSource, cleaned: Sequence[Sequence[StoredFile]]) ->
         return frames.FREED.empty_table()
     ended = {_by_slice(files[0]): max(file.removed for file in files) for files in cleaned}
     times: dict[tuple[str, str], list[int]] = {}
-    for partition, file_id, time in sorted({_by_slice(file) for file in source.state.files}):
+    for partition, file_id, time in sorted({_by_slice(file) for file in records(source.state.files)}):
         times.setdefault((partition, file_id), []).append(time)
     rows: list[tuple[str, str, int, int]] = []
-    for version, commit in source.commits(source.versions).items():
-        for (partition, file_id), files in change_files_of(commit).items():
+    for version, groups in change_files_of(source.commits(source.versions)).items():
+        for (partition, file_id), files in groups.items():
             group = times.get((partition, file_id), [])
             # Their names contain the commit that wrote them, as those of log files do.
             index = bisect_right(group, source.completion(version))
@@ -253,7 +253,7 @@ def _change_data(source: HudiSource, cleaned: Sequence[Sequence[StoredFile]]) ->
     paths, partitions, sizes, removals = map(list, zip(*rows, strict=True)) if rows else [[]] * 4
     columns = {
         "path": pa.array(paths, pa.string()),
-        "partition": partition_column(source.config, partitions),
+        "partition": partition_column(source.config, pa.array(partitions, pa.string())),
         "size_bytes": pa.array(sizes, pa.int64()),
         "removed_version": pa.array(removals, pa.int64()),
     }

@@ -10,6 +10,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.formats.hudi.metadata.commits import change_data, written
 from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
@@ -36,11 +37,10 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
     names: set[str] = set()
     paths: list[str] = []
     try:
-        paths += [file.path for file in source.state.files]
-        for commit in source.commits(source.versions).values():
-            for stat in commit.stats:
-                paths.append(stat.path)
-                names.update(name.rpartition("/")[2] for name in stat.change_files)
+        paths += source.state.files.column("path").to_pylist()
+        commits = source.commits(source.versions)
+        paths += written(commits).column("path").to_pylist()
+        names.update(file.path.rpartition("/")[2] for file in change_data(commits))
         names.update(_undone_files(source))
     except SnapshotExplorerError as error:
         unread.append(f"The timeline could not be read: {error}")

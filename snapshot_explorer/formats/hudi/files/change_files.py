@@ -5,7 +5,7 @@ Records contain the operation, and by the table's logging mode the key, or the r
 Source: hudi specification, "CDC"; hudi HoodieCDCUtils, HoodieCDCLogger.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.data_files import conformed, translated
 from snapshot_explorer.formats.hudi.files.log_files import read_avro_block
 from snapshot_explorer.formats.hudi.metadata import log_format
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, change_data
 from snapshot_explorer.formats.hudi.metadata.file_names import log_name
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType
 from snapshot_explorer.storage import Storage
@@ -69,16 +69,16 @@ class ChangeEvents:
         return pa.Table.from_arrays(rows.flatten(), schema=pa.schema(list(rows.type)))
 
 
-def change_files_of(commit: CommitMetadata) -> dict[tuple[str, str], list[ChangeFile]]:
-    """Return the files of change data that a commit wrote, in order, by partition and file group."""
-    files: dict[tuple[str, str], list[ChangeFile]] = {}
-    for stat in commit.stats:
-        for path, size in stat.change_files.items():
-            name = path.rpartition("/")[2]
-            files.setdefault((stat.partition, stat.file_id), []).append(
-                ChangeFile(path=f"{stat.partition}/{name}" if stat.partition else name, size_bytes=size)
-            )
-    return {group: sorted(members, key=_order) for group, members in files.items()}
+def change_files_of(commits: Mapping[int, CommitMetadata]) -> dict[int, dict[tuple[str, str], list[ChangeFile]]]:
+    """Return the files of change data that commits wrote, in order, by commit, and by partition and file group."""
+    files: dict[int, dict[tuple[str, str], list[ChangeFile]]] = {version: {} for version in commits}
+    for file in change_data(commits):
+        members = files[file.version].setdefault((file.partition, file.file_id), [])
+        members.append(ChangeFile(path=file.path, size_bytes=file.size_bytes))
+    for groups in files.values():
+        for members in groups.values():
+            members.sort(key=_order)
+    return files
 
 
 def _order(file: ChangeFile) -> tuple[int, str]:

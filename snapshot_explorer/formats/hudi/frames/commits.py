@@ -1,13 +1,16 @@
 """The COMMITS frame of Hudi tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, commit_details
-from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
-from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import from_numpy
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details, written
+from snapshot_explorer.formats.hudi.metadata.history import FileStates, HudiSource, committed_at, sums
 from snapshot_explorer.model import Kind
 
 _KINDS: Mapping[str, Kind] = {
@@ -31,8 +34,8 @@ _KINDS: Mapping[str, Kind] = {
     "BUCKET_RESCALE": "maintenance",
 }
 
-_UNKNOWN = dict.fromkeys(f"{side}_{what}" for side in ("added", "removed") for what in ("files", "rows", "bytes"))
-"""The counts of a commit whose file is empty."""
+_COUNTED = (("numWrites", "rows"), ("numInserts", "inserts"), ("numUpdateWrites", "updates"), ("numDeletes", "deletes"))
+"""The sums in the details of a commit, by the names of fields of its write stats, and the columns of WRITTEN."""
 
 
 def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Table:
@@ -43,68 +46,75 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
     """
     state = source.state
     commits = source.commits(versions)
-    totals = state.total_rows
-    is_known = not state.lost
-    rows = []
-    for version, time in zip(versions, committed_at(source, versions), strict=True):
-        instant, commit = source.instant(version), commits[version]
-        added, removed = state.added.get(version, ()), state.removed.get(version, ())
-        rows.append(
-            {
-                "version": version,
-                "committed_at": time,
-                "kind": kind_of(commit, instant.action),
-                "operation": None if commit.is_empty else commit.operation or instant.action,
-                "identifier": _identifier(instant.text, instant.completion, instant.action),
-                **(_UNKNOWN if commit.is_empty else _counts(added, removed)),
-                "total_rows": totals[version] if is_known else None,
-                "tags": list(tags.get(version, ())),
-                "details": commit_details(commit),
-            }
-        )
-    return pa.Table.from_pylist(rows, frames.COMMITS)
-
-
-def _counts(added: Sequence[StoredFile], removed: Sequence[StoredFile]) -> dict[str, int | None]:
-    return {
-        "added_files": len(added),
-        "removed_files": len(removed),
-        "added_rows": _rows(added),
-        "removed_rows": _removed_rows(added, removed),
-        "added_bytes": _bytes(added),
-        "removed_bytes": _bytes(removed),
+    totals = dict(zip(state.versions, state.total_rows, strict=True)) if not state.lost else {}
+    instants = [source.instant(version) for version in versions]
+    files = written(commits)
+    of_version = np.repeat(np.arange(len(versions)), [commit.end - commit.start for commit in commits.values()])
+    metrics = {
+        name: sums(pc.fill_null(files.column(column), 0), of_version, len(versions)).to_pylist()
+        for name, column in _COUNTED
     }
+    changes_rows = np.zeros(len(versions), np.bool_)
+    changes_rows[of_version[_changes_rows(files)]] = True
+    is_empty = np.array([commit.is_empty for commit in commits.values()], np.bool_)
+    columns = {
+        "version": pa.array(versions, pa.int64()),
+        "committed_at": pa.array(committed_at(source, versions), frames.COMMITS.field("committed_at").type),
+        "kind": [
+            _kind_of(commit, instant.action, changes_rows=changes)
+            for commit, instant, changes in zip(commits.values(), instants, changes_rows.tolist(), strict=True)
+        ],
+        "operation": [
+            None if commit.is_empty else commit.operation or instant.action
+            for commit, instant in zip(commits.values(), instants, strict=True)
+        ],
+        "identifier": [_identifier(instant.text, instant.completion, instant.action) for instant in instants],
+        **_counts(state, versions, is_empty),
+        "total_rows": pa.array([totals.get(version) for version in versions], pa.int64()),
+        "tags": [list(tags.get(version, ())) for version in versions],
+        "details": [
+            details({"operationMetrics": counts, **commit.recorded} if commit.start < commit.end else commit.recorded)
+            for commit, counts in zip(commits.values(), _records(metrics), strict=True)
+        ],
+    }
+    return frames.table_of(frames.COMMITS, columns)
 
 
-def kind_of(commit: CommitMetadata, action: str) -> Kind:
-    """Return the kind of a commit."""
+def _records(columns: Mapping[str, Sequence[int]]) -> Iterator[dict[str, int]]:
+    return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+
+def _counts(state: FileStates, versions: Sequence[int], is_empty: npt.NDArray[np.bool_]) -> dict[str, pa.Array]:
+    added, removed = state.counts(versions, "first"), state.counts(versions, "removed")
+    counts = {
+        "added_files": from_numpy(added.files.astype(np.int64)),
+        "removed_files": from_numpy(removed.files.astype(np.int64)),
+        "added_rows": added.rows,
+        # An added log file may delete rows of files that stay.
+        "removed_rows": pc.if_else(added.rows.is_valid(), removed.rows, pa.scalar(None, pa.int64())),
+        "added_bytes": added.size_bytes,
+        "removed_bytes": removed.size_bytes,
+    }
+    unknown = from_numpy(is_empty)
+    return {name: pc.if_else(unknown, pa.scalar(None, pa.int64()), values) for name, values in counts.items()}
+
+
+def _changes_rows(files: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return which files have rows that were updated or deleted."""
+    is_change = pc.or_(pc.not_equal(files.column("updates"), 0), pc.not_equal(files.column("deletes"), 0))
+    # Flink, and Spark with some indexes, insert into log files.
+    others = pc.fill_null(pc.not_equal(files.column("inserts"), files.column("rows")), fill_value=True)
+    return np.asarray(pc.or_(is_change, pc.and_(files.column("is_log"), others)).to_numpy(), np.bool_)
+
+
+def _kind_of(commit: CommitMetadata, action: str, *, changes_rows: bool) -> Kind:
     if commit.is_service:
         return "compact"
     kind = _KINDS.get(commit.operation or "", "other")
-    # Flink, and Spark with some indexes, insert into log files.
-    if kind == "update" and not any(
-        stat.updates or stat.deletes or (stat.is_log and stat.inserts != stat.rows) for stat in commit.stats
-    ):
+    if kind == "update" and not changes_rows:
         return "append"
     return "overwrite" if kind == "other" and action == "replacecommit" else kind
 
 
 def _identifier(text: str, completion: str | None, action: str) -> str:
     return f"{text}_{completion}.{action}" if completion else f"{text}.{action}"
-
-
-def _rows(files: Sequence[StoredFile]) -> int | None:
-    counts = [file.rows for file in files]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
-
-
-def _removed_rows(added: Sequence[StoredFile], removed: Sequence[StoredFile]) -> int | None:
-    """Return the rows of the removed files; None where an added log file may delete rows of files that stay."""
-    return None if any(file.rows is None for file in added) else _rows(removed)
-
-
-def _bytes(files: Sequence[StoredFile]) -> int | None:
-    sizes = [file.size_bytes for file in files]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None

@@ -4,32 +4,30 @@ No commit lists the files of the table: the metadata of a commit is shown as its
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata
-from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import from_numpy
+from snapshot_explorer.formats.hudi.metadata.commits import change_data
 from snapshot_explorer.formats.hudi.metadata.history import FileStates, HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 
-
-class _ChangeFile(NamedTuple):
-    """A file with change data."""
-
-    path: str
-    partition: str
-    size_bytes: int
-    rows: None = None
+_SAME = ("path", "rows", "size_bytes")
+"""The columns of STORED that frames have too."""
 
 
-def files_frame(config: TableConfig, files: Sequence[StoredFile], start: int) -> pa.Table:
+def files_frame(config: TableConfig, files: pa.Table, start: int) -> pa.Table:
     """Return the FILES frame. Of files from before the first known commit it is unknown which version added them."""
-    columns = _file_columns(config, files, [not file.moves_rows for file in files]) | {
-        "added_version": [file.added if file.added >= start else None for file in files]
+    added = pc.list_element(files.column("commits"), 0)
+    columns = {name: files.column(name) for name in _SAME} | {
+        "partition": partition_column(config, files.column("partition")),
+        "data_change": pc.invert(files.column("moves_rows")),
+        "added_version": pc.if_else(pc.less(added, start), pa.scalar(None, pa.int64()), added),
     }
     return frames.table_of(frames.FILES, columns)
 
@@ -37,31 +35,28 @@ def files_frame(config: TableConfig, files: Sequence[StoredFile], start: int) ->
 def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]) -> pa.Table:
     """Return the CHANGES frame: per version the files that it removed, then those that it added, then change data."""
     commits = source.commits(versions)
-    files: list[StoredFile | _ChangeFile] = []
-    data_change: list[bool] = []
-    numbers: list[int] = []
-    changes: list[str] = []
-    lists: list[str] = []
-    for version in versions:
-        commit = commits[version]
-        removed, added = state.removed.get(version, ()), state.added.get(version, ())
-        change_data = list(_change_data(commit))
-        files += [*removed, *added, *change_data]
-        data_change += [not commit.is_service] * len(removed) + [not file.moves_rows for file in added]
-        data_change += [True] * len(change_data)
-        changes += ["remove"] * len(removed) + ["add"] * (len(added) + len(change_data))
-        lists += ["delta"] * (len(removed) + len(added)) + ["changelog"] * len(change_data)
-        numbers += [version] * (len(files) - len(numbers))
-    columns = {"version": numbers, "change": changes, "list": lists}
-    return frames.table_of(frames.CHANGES, _file_columns(source.config, files, data_change) | columns)
-
-
-def _change_data(commit: CommitMetadata) -> Iterator[_ChangeFile]:
-    for stat in commit.stats:
-        for path, size_bytes in stat.change_files.items():
-            name = path.rpartition("/")[2]
-            path_in_table = f"{stat.partition}/{name}" if stat.partition else name
-            yield _ChangeFile(path_in_table, stat.partition, size_bytes)
+    (removed, removing), (added, adding) = state.changed(versions, "removed"), state.changed(versions, "first")
+    change_files = list(change_data(commits))
+    places = {version: index for index, version in enumerate(versions)}
+    of_version = np.concatenate([removing, adding, np.array([places[file.version] for file in change_files], np.int64)])
+    part = np.repeat([0, 1, 2], [len(removed), len(added), len(change_files)])
+    order = np.lexsort((part, of_version))
+    services = np.array([commits[version].is_service for version in versions], np.bool_)
+    stored = state.files.take(from_numpy(np.concatenate([removed, added])))
+    moves_rows = np.concatenate([services[removing], stored.column("moves_rows").to_numpy()[len(removed) :]])
+    recorded = pa.table(
+        {name: [getattr(file, name, None) for file in change_files] for name in ("partition", *_SAME)},
+        stored.select(["partition", *_SAME]).schema,
+    )
+    files = pa.concat_tables([stored.select(["partition", *_SAME]), recorded]).take(from_numpy(order))
+    columns = {name: files.column(name) for name in _SAME} | {
+        "version": from_numpy(np.array(versions, np.int64)[of_version[order]]),
+        "change": pa.array(["remove", "add", "add"]).take(from_numpy(part[order])),
+        "list": pa.array(["delta", "delta", "changelog"]).take(from_numpy(part[order])),
+        "partition": partition_column(source.config, files.column("partition")),
+        "data_change": from_numpy(np.append(~moves_rows, np.ones(len(change_files), np.bool_))[order]),
+    }
+    return frames.table_of(frames.CHANGES, columns)
 
 
 def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.Table:
@@ -74,6 +69,7 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
     active = [instant for number in versions if (instant := source.timeline.writes.get(number)) is not None]
     sizes = {instant.path: instant.size_bytes for instant in active}
     sizes |= source.storage.sizes([path for path, size in sizes.items() if size is None])
+    added, removed = (state.counts(versions, bound).files.tolist() for bound in ("first", "removed"))
     for position, number in enumerate(versions):
         path = manifest_path(source, number)
         rows.append(
@@ -84,8 +80,8 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
                 "position": 0 if number == version else position,
                 "path": path,
                 "size_bytes": sizes.get(path),
-                "added_files": len(state.added.get(number, ())),
-                "removed_files": len(state.removed.get(number, ())),
+                "added_files": added[position],
+                "removed_files": removed[position],
             }
         )
     return pa.Table.from_pylist(rows, frames.MANIFESTS)
@@ -95,15 +91,3 @@ def manifest_path(source: HudiSource, version: int) -> str:
     """Return where the metadata of a version's commit is: its file, or the file of the archive and the instant."""
     instant = source.instant(version)
     return f"{instant.path}#{instant.text}" if version not in source.timeline.writes else instant.path
-
-
-def _file_columns(
-    config: TableConfig, files: Sequence[StoredFile | _ChangeFile], data_change: Sequence[bool]
-) -> dict[str, object]:
-    return {
-        "path": [file.path for file in files],
-        "partition": partition_column(config, [file.partition for file in files]),
-        "rows": [file.rows for file in files],
-        "size_bytes": [file.size_bytes for file in files],
-        "data_change": list(data_change),
-    }

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.formats.hudi.metadata.commits import details
-from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile
+from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, records
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, moment
@@ -217,7 +217,7 @@ def _undone(source: HudiSource) -> Iterator[Mapping[str, Any]]:
 def _file_groups(source: HudiSource) -> Iterator[Mapping[str, Any]]:
     state = source.state
     slices: dict[tuple[str, str, int], list[StoredFile]] = {}
-    for file in state.files:
+    for file in records(state.files):
         slices.setdefault((file.partition, file.file_id, file.slice), []).append(file)
     for (partition, file_id, instant), files in sorted(slices.items()):
         removed = max(file.removed for file in files)

@@ -6,7 +6,6 @@
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import fastavro
@@ -14,83 +13,111 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.formats.avro.columns import decode_at
-from snapshot_explorer.formats.avro.container import Container, Record
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import from_numpy
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.avro.columns import decode_at, only_rows
+from snapshot_explorer.formats.avro.container import MAGIC, Container, Record, Shape, read_container
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, bare, record_of
 from snapshot_explorer.formats.hudi.metadata.avro_commits import STATS
+from snapshot_explorer.limits import Limits
 
 _LANES = 256
 """The commits that are decoded together must have so many times the bytes of the largest one: fewer take longer."""
 _MAX_BYTES = 2**30
 
 
-class AvroCommit(NamedTuple):
-    """What an Avro file records about a commit."""
+class AvroCommits(NamedTuple):
+    """What Avro files record about commits."""
 
-    stats: Sequence[tuple[Any, ...]]
-    """Of each write stat the partition and the values of the fields, in order."""
-    recorded: Mapping[str, Any]
-    """The other fields."""
+    paths: Sequence[str]
+    stats: pa.RecordBatch
+    """The write stats of all of them: the partition and the requested fields."""
+    bounds: Sequence[int]
+    """Where the write stats of each begin, and the end of the last."""
+    recorded: Sequence[Mapping[str, Any]]
+    """The other fields of each; the same object where they are equal."""
 
 
 def read_avro_commits(
-    containers: Sequence[Container], fields: Sequence[pa.Field]
-) -> Iterator[tuple[Container, AvroCommit]]:
+    contents: Mapping[str, bytes], schema: pa.Schema, shapes: dict[bytes, Shape], limits: Limits
+) -> Iterator[AvroCommits]:
     """Yield commits that can be read together. Others are damaged, have another form, or are too large for that.
 
     Args:
-        fields: The fields of a write stat to return.
+        contents: The files by path.
+        schema: The partition of a write stat and the fields to return.
     """
-    by_schema: dict[bytes, list[Container]] = {}
-    for container in containers:
-        if len(container.blocks) == 1 and container.rows == 1:
-            by_schema.setdefault(container.schema_text, []).append(container)
-    for text, alike in by_schema.items():
-        chosen = _of_similar_size(alike)
-        try:
-            yield from zip(chosen, _decoded(text, chosen, fields), strict=True)
-        except FOREIGN_ERRORS:
-            continue
+    for first, paths in _by_head(contents, shapes, limits):
+        if first.header.get("avro.codec", b"null") == b"null":
+            parts = {path: contents[path][len(first.head) :] for path in paths}
+            try:
+                yield from _decoded(first, _of_similar_size(parts), schema)
+            except FOREIGN_ERRORS:
+                continue
 
 
-def _of_similar_size(containers: Sequence[Container]) -> Sequence[Container]:
-    ordered = sorted(containers, key=lambda container: len(container.blocks[0][1]))
-    sizes = np.array([len(container.blocks[0][1]) for container in ordered])
+def _by_head(
+    contents: Mapping[str, bytes], shapes: dict[bytes, Shape], limits: Limits
+) -> list[tuple[Container, list[str]]]:
+    """Return the files with the same bytes before the marker, which differs: the first of them, and all paths."""
+    groups: dict[bytes, tuple[Container, list[str]]] = {}
+    head, paths = b"", list[str]()
+    for path, content in contents.items():
+        if not head or not content.startswith(head):
+            if not content.startswith(MAGIC):
+                continue
+            try:
+                first = read_container(content, path, shapes, limits=limits)
+            except SnapshotExplorerError:
+                continue  # raised where it is read alone
+            head = first.head
+            _, paths = groups.setdefault(head, (first, []))
+        paths.append(path)
+    return list(groups.values())
+
+
+def _of_similar_size(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    sizes = np.sort(np.fromiter(map(len, parts.values()), np.int64, len(parts)))
     totals = np.cumsum(sizes)
     chosen = np.flatnonzero((totals >= _LANES * sizes) & (totals <= _MAX_BYTES))
-    return ordered[: chosen[-1] + 1] if len(chosen) else ()
+    largest = sizes[chosen[-1]] if len(chosen) else -1
+    return {path: part for path, part in parts.items() if len(part) <= largest}
 
 
-def _decoded(text: bytes, containers: Sequence[Container], fields: Sequence[pa.Field]) -> list[AvroCommit]:
-    """Return what Avro files of one schema contain; nothing if it is not that of commits."""
-    if not containers:
-        return []
-    shape = containers[0].shape
-    if not isinstance(shape, Record) or shape.fields[0][0] != STATS:
-        raise ValueError("not the schema of a commit")
-    blocks = [container.blocks[0][1] for container in containers]
-    bounds = np.cumsum([0, *map(len, blocks)])
-    stats = pa.map_(pa.string(), pa.list_(pa.struct(list(fields))))
-    decoded = decode_at(b"".join(blocks), bounds[:-1], Record(shape.fields[:1]), pa.struct([(STATS, stats)]))
-    if decoded is None or (decoded[1] > bounds[1:]).any():
-        raise ValueError("not write stats")
-    rests = [_rest(text, block[end:]) for block, end in zip(blocks, decoded[1] - bounds[:-1], strict=True)]
-    return list(map(AvroCommit, _stats(decoded[0].field(0)), rests))
+def _decoded(first: Container, parts: Mapping[str, bytes], schema: pa.Schema) -> Iterator[AvroCommits]:
+    """Yield what Avro files contain; nothing if their schema is not that of commits."""
+    shape = first.shape
+    if not parts or not isinstance(shape, Record) or shape.fields[0][0] != STATS:
+        return
+    content = b"".join(parts.values())
+    is_whole, starts, ends = only_rows(content, np.cumsum([0, *map(len, parts.values())]))
+    if not is_whole.any():
+        return
+    stats = pa.map_(pa.string(), pa.list_(pa.struct(list(schema)[1:])))
+    decoded = decode_at(content, starts[is_whole], Record(shape.fields[:1]), pa.struct([(STATS, stats)]))
+    if decoded is None or (decoded[1] > ends[is_whole]).any():
+        return
+    rests = zip(decoded[1].tolist(), ends[is_whole].tolist(), strict=True)
+    yield AvroCommits(
+        [path for path, is_read in zip(parts, is_whole.tolist(), strict=True) if is_read],
+        *_stats(decoded[0].field(0), schema),
+        [_rest(first.schema_text, content[start:end]) for start, end in rests],
+    )
 
 
-def _stats(partitions: pa.MapArray) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the write stats of each commit."""
+def _stats(partitions: pa.MapArray, schema: pa.Schema) -> tuple[pa.RecordBatch, Sequence[int]]:
+    """Return the write stats that name a file, and where those of each commit begin."""
     lists = partitions.items
     ends = lists.offsets.to_numpy()
-    names = chain.from_iterable(map(_repeated, partitions.keys.to_pylist(), np.diff(ends).tolist()))
-    stats = list(zip(names, *(column.to_pylist() for column in lists.values.flatten()), strict=True))
-    bounds = ends[partitions.offsets.to_numpy()].tolist()
-    for start, end in pairwise(bounds):
-        yield stats[start:end]
-
-
-def _repeated(name: str, count: int) -> list[str]:
-    return [name] * count
+    bounds = ends[partitions.offsets.to_numpy()]
+    names = partitions.keys.take(from_numpy(np.repeat(np.arange(len(lists)), np.diff(ends))))
+    batch = pa.RecordBatch.from_arrays([names, *lists.values.flatten()], schema=schema)
+    is_named = pc.greater(pc.fill_null(pc.binary_length(batch.column("path")), 0), 0).to_numpy(zero_copy_only=False)
+    if not is_named.all():
+        batch = batch.filter(pa.array(is_named))
+        bounds = np.concatenate([[0], np.cumsum(is_named)])[bounds]
+    return batch, bounds.tolist()
 
 
 @lru_cache(maxsize=32)

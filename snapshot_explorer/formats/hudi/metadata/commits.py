@@ -5,13 +5,16 @@ Source: hudi HoodieCommitMetadata, HoodieReplaceCommitMetadata, HoodieWriteStat.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, LimitError, SnapshotExplorerError
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import from_numpy
+from snapshot_explorer.errors import CorruptTableError, LimitError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.avro.container import Shape, TruncatedError, read_container
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS
@@ -26,58 +29,82 @@ from snapshot_explorer.formats.hudi.metadata.avro_commits import (
 )
 from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, only_record, read_record
 from snapshot_explorer.limits import Limits
+from snapshot_explorer.single_flight import cached_property
 
 _SCALARS = frozenset((str, int, float, bool))
-_STAT_FIELDS = [
-    pa.field("fileId", pa.string()),
-    pa.field("path", pa.string()),
-    *(
-        pa.field(name, pa.int64())
-        for name in ("fileSizeInBytes", "numWrites", "numInserts", "numUpdateWrites", "numDeletes")
-    ),
-    pa.field("prevCommit", pa.string()),
-    pa.field("cdcStats", pa.map_(pa.string(), pa.int64())),
-]
-"""The fields of a write stat that are read."""
-_NO_FILES: Mapping[str, int] = {}
+_MAX_INTEGER = 2**63
+_MANY = 1_000
+"""Write stats that are not kept as Python values."""
+_RECORDED = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("fileId", pa.string()),
+        ("path", pa.string()),
+        *((name, pa.int64()) for name in ("fileSizeInBytes", "numWrites", "numInserts", "numUpdateWrites")),
+        ("numDeletes", pa.int64()),
+        ("prevCommit", pa.string()),
+        ("cdcStats", pa.map_(pa.string(), pa.int64())),
+    ]
+)
+"""The partition of a write stat, and the fields that are read."""
+_FIELDS = tuple(_RECORDED.names[1:])
+WRITTEN = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("path", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("rows", pa.int64()),
+        ("inserts", pa.int64()),
+        ("updates", pa.int64()),
+        ("deletes", pa.int64()),
+        ("previous", pa.string()),
+        ("is_log", pa.bool_()),
+        ("change_files", pa.map_(pa.string(), pa.int64())),
+    ]
+)
+"""The files that commits wrote: the commit; the path of the partition, empty without partitions; the file group; the
+path and the size of the file; the rows of a base file, or the records that were added to a log file; the rows that
+were inserted, updated and deleted; the instant of the group's previous base file, null if the commit began the group;
+whether it is a log file; the files with change data, with their sizes."""
+RecordedStat = tuple[Any, ...]
+"""The values of a write stat in the order of _RECORDED."""
 
 
-class WriteStat(NamedTuple):
-    """A file that a commit wrote."""
+class WriteStats:
+    """The write stats of commits that were read together, one after another. Made into columns when first used."""
 
-    partition: str
-    """The path of the partition; empty for a table without partitions."""
-    file_id: str
-    path: str
-    """The file, relative to the table's root."""
-    size_bytes: int | None
-    """The size of the file then."""
-    rows: int | None
-    """Rows of a base file, or records that were added to a log file."""
-    inserts: int
-    """Rows that were inserted."""
-    updates: int
-    """Rows that were updated."""
-    deletes: int
-    """Rows that were deleted."""
-    previous: str | None
-    """The instant of the file group's previous base file; None if the commit began the group."""
-    is_log: bool
-    change_files: Mapping[str, int]
-    """Files with change data of the commit, with their sizes."""
+    def __init__(self, recorded: pa.RecordBatch | None = None) -> None:
+        self._recorded = recorded
+        self.rows: list[RecordedStat] = []
+        """Those of commits that were read one by one."""
 
-    @property
-    def name(self) -> str:
-        """The name of the file."""
-        return self.path.rpartition("/")[2]
+    def extend(self, stats: Sequence[RecordedStat]) -> tuple[int, int]:
+        """Add the write stats of a commit. Return where they begin and end."""
+        start = len(self.rows)
+        self.rows += stats
+        return start, len(self.rows)
+
+    def to_arrow(self) -> None:
+        """Convert the rows."""
+        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(_RECORDED)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, _RECORDED, strict=True)]
+        self._recorded, self.rows = pa.RecordBatch.from_arrays(arrays, schema=_RECORDED), []
+
+    @cached_property
+    def columns(self) -> pa.RecordBatch:
+        """The columns of WRITTEN but the version."""
+        if self._recorded is None:
+            self.to_arrow()
+        columns = _written(self._recorded)
+        self._recorded = None
+        return columns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitMetadata:
+class CommitMetadata(NamedTuple):
     """The metadata of a completed write."""
 
-    stats: tuple[WriteStat, ...]
-    """The files that it wrote, in order."""
     replaced: Mapping[str, tuple[str, ...]]
     """The file groups that it replaced, by partition."""
     operation: str | None
@@ -86,10 +113,15 @@ class CommitMetadata:
     """What the writer recorded beside, such as the schema."""
     is_compaction: bool
     """Whether it compacted log files."""
-    is_empty: bool
-    """Whether nothing was recorded. Such a commit wrote no files, but what it was is unknown."""
     recorded: Mapping[str, Any]
     """Everything that was recorded but the write stats."""
+    stats: WriteStats
+    """The files that it and other commits wrote."""
+    start: int = 0
+    """Where its write stats begin."""
+    end: int = 0
+    is_empty: bool = False
+    """Whether nothing was recorded. Such a commit wrote no files, but what it was is unknown."""
 
     @property
     def schema(self) -> str | None:
@@ -100,6 +132,42 @@ class CommitMetadata:
     def is_service(self) -> bool:
         """Whether it only rearranged rows."""
         return self.is_compaction or self.operation in ("COMPACT", "LOG_COMPACT", "CLUSTER")
+
+
+def written(commits: Mapping[int, CommitMetadata]) -> pa.Table:
+    """Return the files that commits wrote, in order: WRITTEN."""
+    parts: list[tuple[WriteStats, int, int]] = []
+    for commit in commits.values():
+        if parts and parts[-1][0] is commit.stats and parts[-1][2] == commit.start:
+            parts[-1] = (commit.stats, parts[-1][1], commit.end)
+        else:
+            parts.append((commit.stats, commit.start, commit.end))
+    batches = [stats.columns.slice(start, end - start) for stats, start, end in parts]
+    counts = np.array([commit.end - commit.start for commit in commits.values()], np.int64)
+    versions = np.repeat(np.fromiter(commits, np.int64, len(commits)), counts)
+    table = pa.Table.from_batches(batches, pa.schema(list(WRITTEN)[1:])).combine_chunks()
+    return table.add_column(0, WRITTEN.field(0), from_numpy(versions))
+
+
+class ChangeDataFile(NamedTuple):
+    """A file with change data."""
+
+    version: int
+    partition: str
+    file_id: str
+    path: str
+    """The file, relative to the table's root."""
+    size_bytes: int
+
+
+def change_data(commits: Mapping[int, CommitMetadata]) -> Iterator[ChangeDataFile]:
+    """Yield the files with change data that commits wrote, in order."""
+    stats = written(commits).select(["version", "partition", "file_id", "change_files"])
+    for row in stats.filter(stats.column("change_files").is_valid()).to_pylist():
+        for path, size_bytes in row["change_files"]:
+            name = path.rpartition("/")[2]
+            path_in_table = f"{row['partition']}/{name}" if row["partition"] else name
+            yield ChangeDataFile(row["version"], row["partition"], row["file_id"], path_in_table, size_bytes)
 
 
 def read_raw(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> Mapping[str, Any]:
@@ -121,43 +189,64 @@ def _document(content: bytes, path: str, limits: Limits) -> Mapping[str, Any]:
     return raw
 
 
-def read_commit(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> CommitMetadata:
-    """Return the metadata of a commit from its file: JSON, Avro, or empty."""
-    if not is_avro(content):
-        return parse_commit(read_raw(content, path, shapes, limits), path)
-    container = read_container(content, path, shapes, limits=limits)
-    try:
-        read = read_avro_commit(container, _STATS)
-    except (*FOREIGN_ERRORS, TruncatedError) as error:
-        raise _damaged(path, f"{type(error).__name__}: {error}") from error
-    if read is None:
-        return parse_commit(only_record(container), path)
-    with _translated(path):
-        return _commit(*read)
-
-
 def read_commits(
-    contents: Sequence[bytes], paths: Sequence[str], shapes: dict[bytes, Shape], limits: Limits
+    contents: Mapping[str, bytes | Mapping[str, Any] | None],
+    shapes: dict[bytes, Shape],
+    limits: Limits,
+    refused: dict[str, str],
 ) -> dict[str, CommitMetadata]:
-    """Return the metadata of commits by path, of those that can be read together: Avro files, if there are many."""
-    containers = []
-    for content, path in zip(contents, paths, strict=True):
-        if is_avro(content):
+    """Return the metadata of commits by path.
+
+    Args:
+        contents: By path, a file that is JSON, Avro, or empty, or the record of an archive.
+        refused: The error of each file that is too large; the one that raises it is added.
+    """
+    commits: dict[str, CommitMetadata] = {}
+    files = {path: content for path, content in contents.items() if isinstance(content, bytes)}
+    for read in read_avro_commits(files, _RECORDED, shapes, limits):
+        stats = WriteStats(read.stats)
+        distinct = {id(recorded): recorded for recorded in read.recorded}
+        alike = {key: _commit(recorded, stats) for key, recorded in distinct.items()}
+        for path, recorded, bounds in zip(read.paths, read.recorded, pairwise(read.bounds), strict=True):
+            commits[path] = CommitMetadata(*alike[id(recorded)][:6], *bounds)
+    stats = WriteStats()
+    for path, content in contents.items():
+        if path in commits:
+            continue
+        try:
+            rows, recorded, is_empty = _read_commit(content, path, shapes, limits)
+        except LimitError as error:
+            refused[path] = str(error)
+            raise
+        with _translated(path):
+            start, end = stats.extend([row for row in rows if row is not None])
+            commits[path] = _commit(recorded, stats)._replace(start=start, end=end, is_empty=is_empty)
+        if len(stats.rows) >= _MANY:
+            stats.to_arrow()
+            stats = WriteStats()
+    return commits
+
+
+def _read_commit(
+    content: bytes | Mapping[str, Any] | None, path: str, shapes: dict[bytes, Shape], limits: Limits
+) -> tuple[Sequence[RecordedStat | None], Mapping[str, Any], bool]:
+    """Return the write stats of a commit, its other fields, and whether nothing is recorded."""
+    raw = content or {}
+    if isinstance(raw, bytes):
+        if is_avro(raw):
+            container = read_container(raw, path, shapes, limits=limits)
             try:
-                containers.append(read_container(content, path, shapes, limits=limits))
-            except SnapshotExplorerError:
-                continue  # raised where it is read alone
-    return {
-        container.path: _commit([_write_stat(*stat) for stat in commit.stats], commit.recorded)
-        for container, commit in read_avro_commits(containers, _STAT_FIELDS)
-    }
-
-
-def parse_commit(raw: Mapping[str, Any], path: str) -> CommitMetadata:
-    """Return the metadata of a commit from its record."""
+                read = read_avro_commit(container, _STATS)
+            except (*FOREIGN_ERRORS, TruncatedError) as error:
+                raise _damaged(path, f"{type(error).__name__}: {error}") from error
+            if read is not None:
+                return *read, False
+            raw = only_record(container)
+        else:
+            raw = read_raw(raw, path, shapes, limits)
     with _translated(path):
         stats = [_stat(str(partition), stat) for partition, stats in (raw.get(STATS) or {}).items() for stat in stats]
-        return _commit(stats, {name: value for name, value in raw.items() if name != STATS}, is_empty=not raw)
+    return stats, {name: value for name, value in raw.items() if name != STATS}, not raw
 
 
 @contextmanager
@@ -168,12 +257,9 @@ def _translated(path: str) -> Iterator[None]:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 
 
-def _commit(
-    stats: Sequence[WriteStat | None], recorded: Mapping[str, Any], *, is_empty: bool = False
-) -> CommitMetadata:
+def _commit(recorded: Mapping[str, Any], stats: WriteStats) -> CommitMetadata:
     operation = recorded.get("operationType")
     return CommitMetadata(
-        stats=tuple(stat for stat in stats if stat is not None),
         replaced={
             str(partition): tuple(map(str, ids))
             for partition, ids in (recorded.get("partitionToReplaceFileIds") or {}).items()
@@ -181,91 +267,77 @@ def _commit(
         operation=None if operation in (None, "", "UNKNOWN") else str(operation),
         extra={str(name): str(value) for name, value in (recorded.get("extraMetadata") or {}).items()},
         is_compaction=recorded.get("compacted") is True,
-        is_empty=is_empty,
         recorded=recorded,
+        stats=stats,
     )
 
 
-def _stat(partition: str, stat: Mapping[str, Any]) -> WriteStat | None:
+def _written(recorded: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the columns of WRITTEN but the version, from write stats that name files."""
+    partition, file_id, path, size_bytes, rows, inserts, updates, deletes, previous, change_files = recorded.columns
+    # Old writers record absolute paths. The partition and the name are always right.
+    parts = pc.split_pattern(path, pattern="/", max_splits=1, reverse=True)
+    names = parts.values.take(pc.subtract(parts.offsets.slice(1), 1)) if len(path) else path
+    columns = [
+        partition,
+        pc.fill_null(file_id, "None"),
+        pc.if_else(pc.equal(partition, ""), names, pc.binary_join_element_wise(partition, names, "/")),
+        pc.if_else(pc.equal(size_bytes, 0), pa.scalar(None, pa.int64()), size_bytes),
+        rows,
+        *(pc.fill_null(counts, 0) for counts in (inserts, updates, deletes)),
+        pc.if_else(pc.is_in(previous, value_set=pa.array(["", "null"])), pa.scalar(None, pa.string()), previous),
+        pc.match_substring(names, ".log."),
+        change_files,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(list(WRITTEN)[1:]))
+
+
+def _stat(partition: str, stat: Mapping[str, Any]) -> RecordedStat | None:
     """Return a write stat from its record; None if it names no file."""
     path = stat.get("path")
     if not path:
         return None
-    size, rows, previous = stat.get("fileSizeInBytes"), stat.get("numWrites"), stat.get("prevCommit")
-    return _write_stat(
+    previous = stat.get("prevCommit")
+    return (
         partition,
         str(stat["fileId"]),
         str(path),
-        int(size) if size else None,
-        None if rows is None else int(rows),
-        _count(stat, "numInserts"),
-        _count(stat, "numUpdateWrites"),
-        _count(stat, "numDeletes"),
+        *(None if (number := stat.get(name)) is None else _integer(number) for name in _FIELDS[2:7]),
         None if previous is None else str(previous),
-        [(str(file), int(size)) for file, size in (stat.get("cdcStats") or {}).items()],
+        [(str(file), _integer(size)) for file, size in (stat.get("cdcStats") or {}).items()] or None,
     )
 
 
-def _write_stat(  # noqa: PLR0913, PLR0917 - the fields of a record, in order
-    partition: str,
-    file_id: str | None,
-    path: str | None,
-    size_bytes: int | None,
-    rows: int | None,
-    inserts: int | None,
-    updates: int | None,
-    deletes: int | None,
-    previous: str | None,
-    change_files: Sequence[tuple[str, int]] | None,
-) -> WriteStat | None:
-    """Return a write stat from the values of its fields; None if it names no file."""
-    if not path:
-        return None
-    # Old writers record absolute paths. The partition and the name are always right.
-    name = path.rpartition("/")[2]
-    return WriteStat(
-        partition,
-        str(file_id),
-        f"{partition}/{name}" if partition else name,
-        size_bytes or None,
-        rows,
-        inserts or 0,
-        updates or 0,
-        deletes or 0,
-        None if previous in ("", "null") else previous,
-        ".log." in name,
-        dict(change_files) if change_files else _NO_FILES,
-    )
+def _integer(value: Any) -> int:
+    number = int(value)
+    if not -_MAX_INTEGER <= number < _MAX_INTEGER:
+        raise ValueError(f"{number} is not a long")
+    return number
 
 
-def _encoded_stat(partition: str, values: tuple[bytes | None, ...]) -> WriteStat | None:
+def _encoded_stat(partition: str, values: tuple[bytes | None, ...]) -> RecordedStat | None:
     """Return a write stat from its encoded fields, as `_stat` does from a record."""
-    file_id, path, size, rows, inserts, updates, deletes, previous, _ = values
+    file_id, path, *numbers, previous, _ = values
     if path is None or file_id is None:
         raise LengthError  # unexpected: `_stat` decides
-    return _write_stat(
+    text = text_of(path)
+    if not text:
+        return None
+    return (
         partition,
         text_of(file_id),
-        text_of(path),
-        None if size is None else number_of(size),
-        None if rows is None else number_of(rows),
-        None if inserts is None else number_of(inserts),
-        None if updates is None else number_of(updates),
-        None if deletes is None else number_of(deletes),
+        text,
+        *(None if number is None else number_of(number) for number in numbers),
         None if previous is None else text_of(previous),
         None,
     )
 
 
 _STATS = StatReader(
-    fields=tuple(field.name for field in _STAT_FIELDS),
+    fields=_FIELDS,
     of_values=_encoded_stat,
     of_record=_stat,
 )
-
-
-def _count(stat: Mapping[str, Any], name: str) -> int:
-    return int(stat.get(name) or 0)
 
 
 def _damaged(path: str, reason: str) -> CorruptTableError:
@@ -278,20 +350,6 @@ def _damaged(path: str, reason: str) -> CorruptTableError:
 def details(raw: Mapping[str, Any]) -> str | None:
     """Return everything that was recorded about an instant as JSON text; None if its file is empty."""
     return orjson.dumps(_jsonable(raw)).decode() if raw else None
-
-
-def commit_details(commit: CommitMetadata) -> str | None:
-    """Return what was recorded about a commit, and of its write stats the sums, as JSON text; None if it is empty."""
-    if commit.is_empty:
-        return None
-    stats = commit.stats
-    counted = {
-        "numWrites": sum(stat.rows or 0 for stat in stats),
-        "numInserts": sum(stat.inserts for stat in stats),
-        "numUpdateWrites": sum(stat.updates for stat in stats),
-        "numDeletes": sum(stat.deletes for stat in stats),
-    }
-    return details({"operationMetrics": counted, **commit.recorded} if stats else commit.recorded)
 
 
 def _jsonable(value: object) -> object:

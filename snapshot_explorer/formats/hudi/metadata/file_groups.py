@@ -7,21 +7,27 @@ replaced.
 Source: hudi HoodieFileGroup, AbstractTableFileSystemView; hudi specification, "File Slice".
 """
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import from_numpy
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, WriteStat
+from snapshot_explorer.formats.hudi.metadata.commits import WRITTEN, CommitMetadata
 from snapshot_explorer.formats.hudi.metadata.file_names import LogName, log_name
 
 NEVER = 2**63 - 1
 """The time at which a live file is removed."""
 FileGroup = tuple[str, str]
 """A file group: its partition and its id."""
+Numbers = npt.NDArray[np.int64]
 
 
 class StoredFile(NamedTuple):
@@ -45,10 +51,27 @@ class StoredFile(NamedTuple):
     moves_rows: bool
     """Whether its commit only rearranged rows."""
 
-    @property
-    def added(self) -> int:
-        """The commit that wrote it first."""
-        return self.commits[0]
+    def is_live_at(self, version: int) -> bool:
+        """Return whether it is a file of a version."""
+        return self.first <= version < self.removed
+
+
+STORED = pa.schema(
+    [
+        ("path", pa.string()),
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("is_log", pa.bool_()),
+        ("slice", pa.int64()),
+        ("commits", pa.list_(pa.int64())),
+        ("first", pa.int64()),
+        ("removed", pa.int64()),
+        ("rows", pa.int64()),
+        ("size_bytes", pa.int64()),
+        ("moves_rows", pa.bool_()),
+    ]
+)
+"""The fields of `StoredFile`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +98,16 @@ class LostSlice:
     """The first version that does not need it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WriteHistory:
     """What the sum is computed from."""
 
     commits: Mapping[int, CommitMetadata]
     """The completed writes, ascending."""
-    completions: Mapping[int, int]
-    """When they were completed, where log files belong to slices by that time."""
+    written: pa.Table
+    """The files that they wrote: WRITTEN."""
+    completion: Callable[[int], int]
+    """Returns when a commit was completed, where log files belong to slices by that time."""
     pending: Sequence[tuple[FileGroup, int]]
     """The file groups in the plans of pending compactions, with the instants of these."""
     listed: Sequence[ListedFile] = ()
@@ -90,219 +115,285 @@ class WriteHistory:
     has_completion_times: bool
     """Whether a log file belongs to the slice at the completion time of its commit, as from table version 8 on."""
 
-    @cached_property
-    def services(self) -> frozenset[int]:
-        """The commits that only rearranged rows."""
-        return frozenset(time for time, commit in self.commits.items() if commit.is_service)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Files:
+    """Base files by file group and time, then log files in the order in which those of a group are read."""
+
+    first: Numbers
+    """The index of each file where it is written first."""
+    last: Numbers
+    """The index of each file where it is written last, with its size after that."""
+    is_log: npt.NDArray[np.bool_]
+    instants: Numbers
+    """The instant of a base file, and that in the name of a log file."""
+    commits: pa.ListArray
+    """The commits that wrote each file."""
 
 
-@dataclass(slots=True)
-class _Log:
-    name: LogName
-    stat: WriteStat
-    commits: list[int]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Groups:
+    """File groups as numbers, in the order in which they occur."""
+
+    of_files: Numbers
+    """The group of each file that was listed or written."""
+    of_pending: Numbers
+    """The groups in the plans of pending compactions."""
+    replaced: Numbers
+    """When each group was replaced, or NEVER."""
+    without_files: Mapping[int, FileGroup]
+    """Groups of which nothing is known but that they were replaced."""
 
 
-@dataclass(slots=True)
-class _Group:
-    bases: dict[int, WriteStat] = field(default_factory=dict)
-    logs: dict[str, _Log] | None = None
-    """None without log files: an empty dictionary in each of a million groups would take memory."""
-    pending: tuple[int, ...] = ()
-    replaced: int = NEVER
+def stored_files(history: WriteHistory) -> tuple[pa.Table, list[LostSlice]]:
+    """Return the files of all versions, STORED, and slices from before the first known commit that are lost."""
+    written = pa.concat_tables([_as_written(history.listed), history.written]).combine_chunks()
+    versions = np.fromiter(history.commits, np.int64, len(history.commits))
+    groups = _groups(written, history)
+    files = _files(written, groups)
+    of_files, added = groups.of_files[files.last], _numbers(written, "version")[files.first]
+    slices, removed = _slices(files, groups, of_files, added, history)
+    first = np.maximum(added, slices)
+    is_live = first < removed
+    first, removed = _version_from(first, versions), _version_from(removed, versions)
+    order = np.lexsort((files.is_log, of_files))
+    order = order[(is_live & (first < removed))[order]]
+    stored = written.take(from_numpy(files.last[order]))
+    services = [time for time, commit in history.commits.items() if commit.is_service]
+    computed = {
+        "slice": from_numpy(slices[order]),
+        "commits": files.commits.take(from_numpy(order)),
+        "first": from_numpy(first[order]),
+        "removed": from_numpy(removed[order]),
+        "rows": pc.if_else(stored.column("is_log"), pa.scalar(None, pa.int64()), stored.column("rows")),
+        "moves_rows": from_numpy(np.isin(added[order], np.array(services, np.int64))),
+    }
+    columns = [computed[name] if name in computed else stored.column(name) for name in STORED.names]
+    start = int(versions[0]) if len(versions) else NEVER
+    return pa.table(columns, schema=STORED), _lost(written, files, groups, start)
 
 
-def stored_files(history: WriteHistory) -> tuple[list[StoredFile], list[LostSlice]]:
-    """Return the files of all versions, and slices from before the first known commit that are lost."""
-    groups = _groups(history)
-    files: list[StoredFile] = []
-    lost: list[LostSlice] = []
-    versions = sorted(history.commits)
-    start = versions[0] if versions else NEVER
-    known = {*versions, NEVER}
-    for (partition, file_id), group in groups.items():
-        for file in _files_of(partition, file_id, group, history):
-            if (file.first in known or file.first < start) and file.removed in known:
-                files.append(file)
-                continue
-            first, removed = _version_from(file.first, versions), _version_from(file.removed, versions)
-            if first < removed:
-                files.append(file._replace(first=first, removed=removed))
-        missing = _lost(partition, file_id, group, start)
-        if missing is not None and missing.removed > start:
-            lost.append(missing)
-    return files, lost
+def records(files: pa.Table) -> list[StoredFile]:
+    """Return files as records."""
+    commits = list(map(tuple, files.column("commits").to_pylist()))
+    columns = {name: files.column(name).to_pylist() for name in STORED.names} | {"commits": commits}
+    return list(map(StoredFile, *columns.values()))
 
 
-def _version_from(time: int, versions: Sequence[int]) -> int:
-    """Return the first version at or after an instant, which is no version itself where its action was rolled back.
+def live(files: pa.Table, version: int) -> pa.Table:
+    """Return the files of a version."""
+    first, removed = _numbers(files, "first"), _numbers(files, "removed")
+    return files.filter(from_numpy((first <= version) & (version < removed)))
+
+
+def _numbers(files: pa.Table, name: str) -> Numbers:
+    numbers: Numbers = single_chunk(files.column(name)).to_numpy()
+    return numbers
+
+
+def _version_from(times: Numbers, versions: Numbers) -> Numbers:
+    """Return the first version at or after instants, which are no versions themselves where actions were rolled back.
 
     Instants before the first known version stay: files from then were added before it.
     """
-    if time == NEVER or not versions or time < versions[0]:
-        return time
-    index = bisect_left(versions, time)
-    return versions[index] if index < len(versions) else NEVER
+    if not len(versions):
+        return times
+    later = np.append(versions, NEVER)[np.searchsorted(versions, times)]
+    return np.where(times < versions[0], times, later)
 
 
-def _groups(history: WriteHistory) -> dict[FileGroup, _Group]:
-    groups: dict[FileGroup, _Group] = {}
-    for listed in history.listed:
-        group = groups.setdefault((listed.partition, listed.file_id), _Group())
-        _add(group, _listed_stat(listed), listed.instant)
-    for time, commit in history.commits.items():
-        for stat in commit.stats:
-            key = stat.partition, stat.file_id
-            if key not in groups:
-                groups[key] = _Group()
-            _add(groups[key], stat, time)
-        for partition, ids in commit.replaced.items():
-            for file_id in ids:
-                groups.setdefault((partition, file_id), _Group()).replaced = time  # the greatest counts
-    for key, time in history.pending:
-        if key in groups:
-            groups[key].pending += (time,)
-    return groups
-
-
-def _listed_stat(listed: ListedFile) -> WriteStat:
-    return WriteStat(
-        partition=listed.partition,
-        file_id=listed.file_id,
-        path=listed.path,
-        size_bytes=listed.size_bytes,
-        rows=None,
-        inserts=0,
-        updates=0,
-        deletes=0,
-        previous=None,
-        is_log=listed.is_log,
-        change_files={},
+def _groups(written: pa.Table, history: WriteHistory) -> _Groups:
+    replaced = [
+        (partition, file_id, time)
+        for time, commit in history.commits.items()
+        for partition, ids in commit.replaced.items()
+        for file_id in ids
+    ]
+    others = [*replaced, *(group for group, _ in history.pending)]
+    keys = [
+        pa.concat_arrays([single_chunk(written.column(name)), pa.array([key[part] for key in others], pa.string())])
+        for part, name in enumerate(("partition", "file_id"))
+    ]
+    encoded = from_numpy(group_ids(keys)).dictionary_encode()
+    numbers = encoded.indices.to_numpy().astype(np.int64)
+    of_files, of_replaced, of_pending = np.split(numbers, [len(written), len(written) + len(replaced)])
+    times = np.full(len(encoded.dictionary), NEVER)
+    times[of_replaced] = [time for *_, time in replaced]  # ascending: the last one counts
+    with_files = set(of_files.tolist()) if replaced else set()
+    return _Groups(
+        of_files=of_files,
+        of_pending=of_pending,
+        replaced=times,
+        without_files={
+            number: key[:2]
+            for number, key in zip(of_replaced.tolist(), replaced, strict=True)
+            if number not in with_files
+        },
     )
 
 
-def _add(group: _Group, stat: WriteStat, time: int) -> None:
-    if not stat.is_log:
-        group.bases[time] = stat
-        return
-    name = log_name(stat.name)
+def _as_written(listed: Sequence[ListedFile]) -> pa.Table:
+    columns = {
+        "version": [file.instant for file in listed],
+        "partition": [file.partition for file in listed],
+        "file_id": [file.file_id for file in listed],
+        "path": [file.path for file in listed],
+        "size_bytes": [file.size_bytes for file in listed],
+        "is_log": [file.is_log for file in listed],
+    }
+    return pa.table([columns.get(name, [None] * len(listed)) for name in WRITTEN.names], schema=WRITTEN)
+
+
+def _files(written: pa.Table, groups: _Groups) -> _Files:
+    times, of_files = _numbers(written, "version"), groups.of_files
+    is_log = single_chunk(written.column("is_log")).to_numpy(zero_copy_only=False)
+    bases, logs = np.flatnonzero(~is_log), np.flatnonzero(is_log)
+    bases = bases[np.lexsort((times[bases], of_files[bases]))]
+    is_other = (np.diff(of_files[bases]) != 0) | (np.diff(times[bases]) != 0)
+    bases = bases[np.append(is_other, True)[: len(bases)]]  # of several at an instant, the last one counts
+    names = group_ids([written.column("path").take(from_numpy(logs)), from_numpy(of_files[logs])])
+    by_name = np.argsort(names, kind="stable")
+    logs = logs[by_name]
+    bounds = np.append(_starts(names[by_name]), len(logs))
+    first = logs[bounds[:-1]]
+    paths = written.column("path").take(from_numpy(first)).to_pylist()
+    parsed = list(map(_log_name, paths, times[first].tolist()))
+    order = np.array(sorted(range(len(parsed)), key=parsed.__getitem__), np.int64)
+    commits = _lists(times[logs], bounds).take(from_numpy(order))
+    return _Files(
+        first=np.concatenate([bases, first[order]]),
+        last=np.concatenate([bases, logs[bounds[1:] - 1][order]]),
+        is_log=np.repeat([False, True], [len(bases), len(order)]),
+        instants=np.concatenate([times[bases], np.array([int(name.instant) for name in parsed], np.int64)[order]]),
+        commits=pa.concat_arrays([_lists(times[bases], np.arange(len(bases) + 1)), commits]),
+    )
+
+
+def _log_name(path: str, time: int) -> LogName:
+    name = log_name(path.rpartition("/")[2])
     if name is None:
         raise CorruptTableError(
-            f"A commit at {time} wrote the log file {stat.path}, whose name is not that of a log file. The metadata of "
-            "the commit may be damaged; compare it with a copy of the table."
+            f"A commit at {time} wrote the log file {path}, whose name is not that of a log file. The metadata of the "
+            "commit may be damaged; compare it with a copy of the table."
         )
-    if group.logs is None:
-        group.logs = {}
-    known = group.logs.get(stat.name)
-    if known is None:
-        group.logs[stat.name] = _Log(name, stat, [time])
-    else:
-        known.stat = stat  # its size is that after the last append
-        known.commits.append(time)
+    return name
 
 
-def _files_of(partition: str, file_id: str, group: _Group, history: WriteHistory) -> Iterable[StoredFile]:
-    if group.logs:
-        return _files_with_logs(partition, file_id, group, history)
-    return _base_files(group, history)
+def _starts(numbers: Numbers) -> Numbers:
+    """Return where runs of the same number begin. Numbers are 0 or more."""
+    return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 
-def _base_files(group: _Group, history: WriteHistory) -> Iterator[StoredFile]:
-    """Yield the files of a group without log files, where each base file replaces the one before."""
-    times = [*sorted(group.bases), NEVER]
-    for time, following in pairwise(times):
-        stat = group.bases[time]
-        removed = min(group.replaced, following)
-        if time < removed:
-            yield _base_file(stat, time, removed, history)
+def _distinct(numbers: Numbers) -> Numbers:
+    """Return the distinct numbers, ascending: faster than `numpy.unique` where they are nearly sorted."""
+    ascending = np.sort(numbers, kind="stable")
+    return ascending[_starts(ascending)]
 
 
-def _base_file(stat: WriteStat, time: int, removed: int, history: WriteHistory) -> StoredFile:
-    return StoredFile(
-        path=stat.path,
-        partition=stat.partition,
-        file_id=stat.file_id,
-        is_log=False,
-        slice=time,
-        commits=(time,),
-        first=time,
-        removed=removed,
-        rows=stat.rows,
-        size_bytes=stat.size_bytes,
-        moves_rows=time in history.services,
-    )
+def _lists(values: Numbers, offsets: Numbers) -> pa.ListArray:
+    return pa.ListArray.from_arrays(from_numpy(offsets.astype(np.int32)), from_numpy(values))
 
 
-def _files_with_logs(partition: str, file_id: str, group: _Group, history: WriteHistory) -> Iterable[StoredFile]:
-    times = sorted({*group.bases, *group.pending})
-    own: set[int] = set()
-    slices: list[tuple[_Log, int]] = []
-    for log in sorted((group.logs or {}).values(), key=lambda item: item.name):
-        time = _slice_of(log, times, history)
-        if time not in times:
-            insort(times, time)
-            own.add(time)
-        slices.append((log, time))
+class _Instants:
+    """Instants of file groups, as numbers that have the order of groups and, within a group, of instants."""
+
+    def __init__(self, times: Numbers) -> None:
+        self._times = _distinct(times)
+
+    def of(self, groups: Numbers, times: Numbers) -> Numbers:
+        """Return instants, or the last ones at or before these times."""
+        return groups * (len(self._times) + 1) + np.searchsorted(self._times, times, "right")
+
+    def split(self, instants: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the groups and the times of instants."""
+        groups, times = np.divmod(instants, len(self._times) + 1)
+        return groups, self._times[times - 1]
+
+    def before(self, instants: Numbers, among: Numbers, default: Numbers) -> Numbers:
+        """Return the time of the last one among instants of the same group up to these; a default without one."""
+        return self._beside(instants, among, np.searchsorted(among, instants, "right") - 1, default)
+
+    def after(self, instants: Numbers, among: Numbers, default: Numbers) -> Numbers:
+        """Return the time of the first one among instants of the same group after these; a default without one."""
+        return self._beside(instants, among, np.searchsorted(among, instants, "right"), default)
+
+    def _beside(self, instants: Numbers, among: Numbers, index: Numbers, default: Numbers) -> Numbers:
+        if not len(among):
+            return default
+        groups, times = self.split(among[np.clip(index, 0, len(among) - 1)])
+        is_same = (index >= 0) & (index < len(among)) & (groups == instants // (len(self._times) + 1))
+        return np.where(is_same, times, default)
+
+
+def _slices(
+    files: _Files, groups: _Groups, of_files: Numbers, added: Numbers, history: WriteHistory
+) -> tuple[Numbers, Numbers]:
+    """Return the instants of the slices that files belong to, and when these slices are removed.
+
+    Args:
+        of_files: The group of each file.
+        added: When each file was written first.
+    """
+    pending = np.array([time for _, time in history.pending], np.int64)
+    instants = _Instants(np.concatenate([files.instants, pending]))
+    slices, is_log = files.instants.copy(), files.is_log
+    bases = instants.of(of_files[~is_log], slices[~is_log])
+    begun = _distinct(np.concatenate([bases, instants.of(groups.of_pending, pending)]))
+    if history.has_completion_times:
+        slices[is_log] = _by_completion(slices[is_log], of_files[is_log], added[is_log], instants, begun, history)
+    every = instants.of(of_files, slices)
+    of_logs = every[is_log]
     # A pending compaction does not end the slice before: both are merged.
-    ends = sorted({*group.bases, *own})
+    ends = _distinct(np.concatenate([bases, of_logs[~np.isin(of_logs, begun)]]))
+    removed = instants.after(every, ends, np.full(len(every), NEVER))
+    return slices, np.minimum(removed, groups.replaced[of_files])
 
-    def removed(time: int) -> int:
-        index = bisect_right(ends, time)
-        return min(group.replaced, ends[index] if index < len(ends) else NEVER)
 
-    files = [_base_file(stat, time, removed(time), history) for time, stat in group.bases.items()]
-    files += [
-        StoredFile(
-            path=log.stat.path,
-            partition=partition,
-            file_id=file_id,
-            is_log=True,
-            slice=time,
-            commits=tuple(log.commits),
-            first=max(log.commits[0], time),
-            removed=removed(time),
-            rows=None,
-            size_bytes=log.stat.size_bytes,
-            moves_rows=log.commits[0] in history.services,
-        )
-        for log, time in slices
+def _by_completion(
+    named: Numbers, groups: Numbers, added: Numbers, instants: "_Instants", begun: Numbers, history: WriteHistory
+) -> Numbers:
+    """Return the instants of the slices that log files belong to: new ones if none fits."""
+    commits, index = np.unique(added, return_inverse=True)
+    completed = np.array([history.completion(time) for time in commits.tolist()], np.int64)[index]
+    newest = instants.before(instants.of(groups, np.full(len(groups), NEVER)), begun, completed)
+    completed = np.where(_digits(completed) == _digits(newest), completed, added)
+    slices = instants.before(instants.of(groups, completed), begun, np.full(len(groups), -1))
+    # The first log file without a slice begins one, for those that follow it too.
+    without = np.flatnonzero(slices < 0)
+    own, first = np.unique(groups[without], return_index=True)
+    slices[without] = named[without][first][np.searchsorted(own, groups[without])]
+    return slices
+
+
+def _digits(numbers: Numbers) -> Numbers:
+    return np.searchsorted(10 ** np.arange(1, 19), numbers, "right")
+
+
+def is_before(previous: pa.ChunkedArray, start: int) -> npt.NDArray[np.bool_]:
+    """Return which instants in write stats are before a version; those that are null or no numbers are not."""
+    encoded = single_chunk(previous).dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    is_early = np.array([text.isdecimal() and int(text) < start for text in texts] + [False], np.bool_)
+    early: npt.NDArray[np.bool_] = is_early[encoded.indices.fill_null(len(texts)).to_numpy()]
+    return early
+
+
+def _lost(written: pa.Table, files: _Files, groups: _Groups, start: int) -> list[LostSlice]:
+    """Return the slices that the first known commits of groups replaced or appended to, if their files are unknown."""
+    lost = [
+        LostSlice(partition=partition, file_id=file_id, instant=f"before {start}", removed=int(groups.replaced[number]))
+        for number, (partition, file_id) in groups.without_files.items()
     ]
-    return [file for file in files if file.first < file.removed]
-
-
-def _slice_of(log: _Log, times: Sequence[int], history: WriteHistory) -> int:
-    """Return the instant of the slice that a log file belongs to: a new one if none fits."""
-    if not history.has_completion_times:
-        return int(log.name.instant)
-    time = log.commits[0]
-    completed = history.completions.get(time, time)
-    if times and len(str(completed)) != len(str(times[-1])):
-        completed = time
-    index = bisect_right(times, completed)
-    return times[index - 1] if index else int(log.name.instant)
-
-
-def _lost(partition: str, file_id: str, group: _Group, start: int) -> LostSlice | None:
-    """Return the slice that the group's first known commit replaced or appended to, if its files are unknown."""
-    stats = group.bases
-    if group.logs:
-        stats = {log.commits[0]: log.stat for log in reversed(group.logs.values())} | stats
-    if not stats:  # the group was replaced, and nothing else is known of it
-        return LostSlice(partition=partition, file_id=file_id, instant=f"before {start}", removed=group.replaced)
-    time = min(stats)
-    stat = stats[time]
-    previous = stat.previous
-    if previous is None or not previous.isdigit() or int(previous) >= start:
-        return None
     # The group's slice at the previous instant is neither in a known commit nor in a listing.
-    return LostSlice(
-        partition=partition,
-        file_id=file_id,
-        instant=previous,
-        removed=min([base for base in group.bases if base >= time] + [group.replaced]),
-    )
-
-
-def live(files: Sequence[StoredFile], version: int) -> list[StoredFile]:
-    """Return the files of a version."""
-    return [file for file in files if file.first <= version < file.removed]
+    of_files, times = groups.of_files[files.last], _numbers(written, "version")[files.first]
+    order = np.lexsort((files.first, files.is_log, times, of_files))
+    order = order[_starts(of_files[order])]
+    early = order[is_before(written.column("previous"), start)[files.last[order]]]
+    ends = groups.replaced.copy()
+    np.minimum.at(ends, of_files[~files.is_log], times[~files.is_log])
+    stats = written.take(from_numpy(files.last[early])).to_pylist()
+    lost += [
+        LostSlice(partition=stat["partition"], file_id=stat["file_id"], instant=stat["previous"], removed=removed)
+        for stat, removed in zip(stats, ends[of_files[early]].tolist(), strict=True)
+    ]
+    return [item for item in lost if item.removed > start]

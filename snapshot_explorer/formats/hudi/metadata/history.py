@@ -9,8 +9,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.errors import (
     CorruptTableError,
     LimitError,
@@ -21,19 +26,15 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
-from snapshot_explorer.formats.hudi.metadata.commits import (
-    CommitMetadata,
-    parse_commit,
-    read_commit,
-    read_commits,
-    read_raw,
-)
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, read_commits, read_raw, written
 from snapshot_explorer.formats.hudi.metadata.file_groups import (
+    NEVER,
     FileGroup,
     ListedFile,
     LostSlice,
-    StoredFile,
+    Numbers,
     WriteHistory,
+    is_before,
     live,
     stored_files,
 )
@@ -72,11 +73,21 @@ _DEEPEST = 12
 """Levels of partition folders that are listed."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCounts:
+    """The files that each of some versions added, or removed: null where it is unknown."""
+
+    files: Numbers
+    rows: pa.Array
+    size_bytes: pa.Array
+
+
 @dataclass(frozen=True, kw_only=True)
 class FileStates:
     """The files of all versions."""
 
-    files: Sequence[StoredFile]
+    files: pa.Table
+    """STORED."""
     lost: Sequence[LostSlice]
     """Slices from before the first known commit that are lost."""
     start: int
@@ -86,41 +97,41 @@ class FileStates:
     versions: Sequence[int]
 
     @cached_property
-    def total_rows(self) -> Mapping[int, int | None]:
+    def total_rows(self) -> Sequence[int | None]:
         """The rows in the files of each version; None where a log file changes them."""
-        rows: dict[int, int] = {}
-        unknown: dict[int, int] = {}
-        for file in self.files:
-            counted, counts = (unknown, 1) if file.rows is None else (rows, file.rows)
-            first = max(file.first, self.start)
-            counted[first] = counted.get(first, 0) + counts
-            counted[file.removed] = counted.get(file.removed, 0) - counts
-        totals: dict[int, int | None] = {}
-        total = uncounted = 0
-        for version in self.versions:
-            total += rows.get(version, 0)
-            uncounted += unknown.get(version, 0)
-            totals[version] = None if uncounted else total
-        return totals
+        versions = np.array(self.versions, np.int64)
+        counts = self.files.column("rows")
+        known = np.zeros((2, len(versions) + 1), np.int64)
+        is_known = counts.is_valid().to_numpy()
+        values = pc.fill_null(counts, 0).to_numpy()
+        for sign, bounds in ((1, "first"), (-1, "removed")):
+            index = np.searchsorted(versions, self.files.column(bounds).to_numpy())
+            np.add.at(known[0], index, sign * values)
+            np.add.at(known[1], index, sign * ~is_known)
+        rows, unknown = np.cumsum(known, axis=1)[:, :-1].tolist()
+        return [None if missing else count for count, missing in zip(rows, unknown, strict=True)]
 
-    @cached_property
-    def added(self) -> Mapping[int, Sequence[StoredFile]]:
-        """The files that each version added."""
-        added: dict[int, list[StoredFile]] = {}
-        for file in self.files:
-            added.setdefault(file.first, []).append(file)
-        return added
+    def changed(self, versions: Sequence[int], bound: Literal["first", "removed"]) -> tuple[Numbers, Numbers]:
+        """Return the indices of the files that versions added, or removed, and for each the index of the version."""
+        ascending = np.argsort(np.array(versions, np.int64), kind="stable")
+        ordered = np.append(np.array(versions, np.int64)[ascending], NEVER)
+        times = self.files.column(bound).to_numpy()
+        index = np.searchsorted(ordered, times)
+        files = np.flatnonzero((ordered[index] == times) & (index < len(ascending)))
+        return files, ascending[index[files]]
 
-    @cached_property
-    def removed(self) -> Mapping[int, Sequence[StoredFile]]:
-        """The files that each version removed."""
-        removed: dict[int, list[StoredFile]] = {}
-        for file in self.files:
-            removed.setdefault(file.removed, []).append(file)
-        return removed
+    def counts(self, versions: Sequence[int], bound: Literal["first", "removed"]) -> FileCounts:
+        """Return how many files, rows and bytes each of some versions added, or removed."""
+        files, index = self.changed(versions, bound)
+        columns = self.files.select(["rows", "size_bytes"]).take(from_numpy(files))
+        return FileCounts(
+            files=np.bincount(index, minlength=len(versions)),
+            rows=sums(columns.column("rows"), index, len(versions)),
+            size_bytes=sums(columns.column("size_bytes"), index, len(versions)),
+        )
 
-    def at(self, version: int, root: str) -> list[StoredFile]:
-        """Return the files of a version."""
+    def at(self, version: int, root: str) -> pa.Table:
+        """Return the files of a version: STORED."""
         for lost in self.lost:
             if version < lost.removed:
                 raise SnapshotNotFoundError(
@@ -130,6 +141,14 @@ class FileStates:
                     f"{lost.removed} on."
                 )
         return live(self.files, version)
+
+
+def sums(values: pa.ChunkedArray, index: Numbers, count: int) -> pa.Array:
+    """Return the sum of the values with each index, null where one is null."""
+    totals, unknown = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    np.add.at(totals, index, pc.fill_null(values, 0).to_numpy())
+    unknown[index[values.is_null().to_numpy()]] = True
+    return from_numpy(totals, unknown)
 
 
 class HudiSource:
@@ -207,46 +226,33 @@ class HudiSource:
         """Return the metadata of versions. One request for each that is not archived and was not read before."""
         with self._lock:
             kept = self.reader.commits
-            new = [version for version in versions if self._key(version) not in kept]
+            keys = {version: self._key(version) for version in versions}
+            new = [version for version, key in keys.items() if key not in kept]
             empty: dict[int, CommitMetadata] = {}
             for begin in range(0, len(new), _AT_ONCE):
                 for version, commit in self._read_commits(new[begin : begin + _AT_ONCE]):
                     if commit.is_empty:  # the storage's answer may have been
                         empty[version] = commit
                     else:
-                        kept[self._key(version)] = commit
-            return {version: empty.get(version) or kept[self._key(version)] for version in versions}
+                        kept[keys[version]] = commit
+            return {version: empty.get(version) or kept[key] for version, key in keys.items()}
 
     def _read_commits(self, versions: Sequence[int]) -> Iterator[tuple[int, CommitMetadata]]:
-        writes = [self.writes[version] for version in versions]
-        active = [write for write in writes if isinstance(write, Instant)]
+        writes = {version: self.writes[version] for version in versions}
+        for write in writes.values():
+            if write.path in self.reader.refused:
+                raise LimitError(self.reader.refused[write.path])
+        active = [write for write in writes.values() if isinstance(write, Instant)]
         contents: dict[str, bytes | Mapping[str, Any] | None] = {
-            write.path: write.content for write in writes if isinstance(write, ArchivedInstant)
+            write.path: write.content for write in writes.values() if isinstance(write, ArchivedInstant)
         }
         contents.update(zip([write.path for write in active], self._contents(active), strict=True))
-        refused = self.reader.refused
-        files = {path: content for path, content in contents.items() if isinstance(content, bytes)}
-        new = [path for path in files if path not in refused]
-        read = read_commits([files[path] for path in new], new, self.reader.shapes, self.storage.limits)
-        for version, write in zip(versions, writes, strict=True):
-            commit = read.get(write.path) or self._read_commit(contents[write.path], write.path)
+        read = read_commits(contents, self.reader.shapes, self.storage.limits, self.reader.refused)
+        for version, write in writes.items():
+            commit = read[write.path]
             if commit.is_empty and isinstance(write, Instant):
                 self._check_begun(write)
-            self._check_instants(commit, self.instant(version))
             yield version, commit
-
-    def _read_commit(self, content: bytes | Mapping[str, Any] | None, path: str) -> CommitMetadata:
-        """Return what the file or record of a commit contains. One that is too large is measured once."""
-        if not isinstance(content, bytes):
-            return parse_commit(content or {}, path)
-        refused = self.reader.refused
-        if path in refused:
-            raise LimitError(refused[path])
-        try:
-            return read_commit(content, path, self.reader.shapes, self.storage.limits)
-        except LimitError as error:
-            refused[path] = str(error)
-            raise
 
     def read_early(self, instants: Sequence[Instant]) -> None:
         """Read the files of completed writes that will be needed, once, and keep their bytes. They do not change."""
@@ -286,19 +292,24 @@ class HudiSource:
             if any(raw.get(field) for field in _WORK):
                 raise _emptied(instant, f"{folder}/{name} says what it wrote")
 
-    def _check_instants(self, commit: CommitMetadata, instant: Instant) -> None:
+    def _check_instants(self, files: pa.Table) -> None:
         """Raise if the names of the files that a commit wrote contain another instant: its file was copied."""
-        usual = f"_{instant.text}.parquet"
-        for stat in commit.stats:
-            if stat.path.endswith(usual):
-                continue
-            base = base_instant(stat.name)
-            log = log_name(stat.name) if self.config.names_logs_by_commit else None
-            written = base[1] if base else log.instant if log else instant.text
-            if written != instant.text:
+        texts = [self.instant(version).text for version in self.versions]
+        index = from_numpy(np.searchsorted(self.versions, files.column("version").to_numpy()))
+        usual = [f"_{text}.parquet" for text in texts]
+        ends = pc.utf8_slice_codeunits(files.column("path"), -len(usual[-1])) if usual else files.column("path")
+        is_usual = pc.equal(ends, pa.array(usual, pa.string()).take(index))
+        others = from_numpy(np.flatnonzero(~is_usual.to_numpy()))
+        paths = files.column("path").take(others).to_pylist()
+        for number, path in zip(index.take(others).to_pylist(), paths, strict=True):
+            name = path.rpartition("/")[2]
+            base = base_instant(name)
+            log = log_name(name) if self.config.names_logs_by_commit else None
+            writer = base[1] if base else log.instant if log else texts[number]
+            if writer != texts[number]:
                 raise CorruptTableError(
-                    f"{instant.path} names {stat.path}, which the commit {written} wrote. It was copied or damaged; "
-                    "compare it with a copy of the table."
+                    f"{self.instant(self.versions[number]).path} names {path}, which the commit {writer} wrote. It was "
+                    "copied or damaged; compare it with a copy of the table."
                 )
 
     def _key(self, version: int) -> tuple[str, str]:
@@ -350,34 +361,34 @@ class HudiSource:
             lambda: self.pending,
             partial(self.commits, self.versions),
         )
-        self._check_empty(commits)
-        is_cut = is_absent or any(
-            stat.previous is not None and stat.previous.isdigit() and int(stat.previous) < start
-            for commit in commits.values()
-            for stat in commit.stats
-        )
+        files = written(commits)
+        self._check_instants(files)
+        self._check_empty(commits, files)
+        is_cut = is_absent or bool(is_before(files.column("previous"), start).any())
         listed = self._listed_before(start) if is_cut else []
-        files, lost = stored_files(
+        stored, lost = stored_files(
             WriteHistory(
                 commits=commits,
-                completions={version: self.completion(version) for version in self.versions},
+                written=files,
+                completion=self.completion,
                 pending=pending,
                 listed=listed,
                 has_completion_times=self.config.has_completion_times,
             )
         )
-        return FileStates(files=files, lost=lost, start=start, is_cut=bool(listed or lost), versions=self.versions)
+        return FileStates(files=stored, lost=lost, start=start, is_cut=bool(listed or lost), versions=self.versions)
 
-    def _check_empty(self, commits: Mapping[int, CommitMetadata]) -> None:
+    def _check_empty(self, commits: Mapping[int, CommitMetadata], files: pa.Table) -> None:
         """Raise if a commit whose metadata names no files wrote some that later ones follow."""
-        followed = {stat.previous for commit in commits.values() for stat in commit.stats}
-        for version, commit in commits.items():
+        without = [version for version, commit in commits.items() if commit.start == commit.end]
+        followed = set(pc.unique(files.column("previous")).to_pylist()) if without else set()
+        for version in without:
             instant = self.instant(version)
-            if not commit.stats and not commit.replaced and instant.text in followed:
+            if not commits[version].replaced and instant.text in followed:
                 raise _emptied(instant, "later commits follow files that it wrote")
-        empty = [version for version, commit in commits.items() if commit.is_empty]
+        empty = [version for version in without if commits[version].is_empty]
         if empty:
-            self._check_unnamed(empty, {stat.path for commit in commits.values() for stat in commit.stats})
+            self._check_unnamed(empty, set(files.column("path").to_pylist()))
 
     def _check_unnamed(self, empty: Sequence[int], named: Collection[str]) -> None:
         """Raise if there are files that a commit without metadata may have written. Lists all partitions."""
@@ -388,8 +399,12 @@ class HudiSource:
                 raise _emptied(self.instant(writers[-1]), f"{file.path} exists, and no other commit names it")
 
     def completion(self, version: int) -> int:
-        """Return when a version was completed, where log files belong to slices by that time; otherwise the version."""
-        completion = self.instant(version).completion if self.config.has_completion_times else None
+        """Return when a version was completed, where log files belong to slices by that time; otherwise the version.
+
+        An instant that is no version counts as completed at once.
+        """
+        is_recorded = self.config.has_completion_times and version in self.writes
+        completion = self.instant(version).completion if is_recorded else None
         return version if completion is None else int(completion)
 
     def _listed_before(self, start: int) -> Sequence[ListedFile]:

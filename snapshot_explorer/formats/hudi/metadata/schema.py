@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
@@ -80,14 +81,15 @@ def _of_file(source: HudiSource, version: int) -> str | None:
     """Return the schema in a base file of a version; None if it has none. Reads its footer."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    for file in source.state.at(version, source.storage.root):
-        if not file.is_log and file.path.endswith(".parquet"):
+    files = source.state.at(version, source.storage.root)
+    for path in files.filter(pc.invert(files.column("is_log"))).column("path").to_pylist():
+        if path.endswith(".parquet"):
             try:
-                with source.storage.open(file.path) as opened:
+                with source.storage.open(path) as opened:
                     metadata = pq.read_schema(opened).metadata or {}
             except (pa.ArrowException, OSError) as error:
                 raise CorruptTableError(
-                    f"No commit of the table records a schema, and the base file {file.path} cannot be read: {error}."
+                    f"No commit of the table records a schema, and the base file {path} cannot be read: {error}."
                 ) from error
             if _AVRO_SCHEMA in metadata:
                 return str(metadata[_AVRO_SCHEMA].decode())

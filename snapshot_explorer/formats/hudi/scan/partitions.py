@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
@@ -106,9 +107,8 @@ def partition_values(config: TableConfig, fields: Sequence[HudiField], path: str
     return {name: column[0] for name, column in columns.items()}
 
 
-def partition_column(config: TableConfig, paths: Sequence[str]) -> pa.Array:
+def partition_column(config: TableConfig, paths: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return the partition column of a frame of files from the paths of their partitions."""
-    positions: dict[str, int] = {}
-    indices = [positions.setdefault(path, len(positions)) for path in paths]
-    texts = pa.array([list(partition_texts(config, path).items()) for path in positions], frames.PARTITION)
-    return texts.take(pa.array(indices, pa.int64()))
+    encoded = single_chunk(paths).dictionary_encode()
+    texts = [list(partition_texts(config, path).items()) for path in encoded.dictionary.to_pylist()]
+    return pa.array(texts, frames.PARTITION).take(encoded.indices)

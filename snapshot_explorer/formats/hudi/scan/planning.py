@@ -7,12 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.data_files import BaseFile
 from snapshot_explorer.formats.hudi.files.log_files import HudiLogFile
-from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
+from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile, records
 from snapshot_explorer.formats.hudi.metadata.file_names import LogName, log_name
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.types import HudiField
@@ -37,7 +38,8 @@ class VersionFiles:
     """The table's properties."""
     version: int
     fields: tuple[HudiField, ...]
-    files: Sequence[StoredFile]
+    files: pa.Table
+    """STORED."""
     committed_before: int | None
     """Blocks of instants before this one count too; None if all commits are known."""
     schema_on_read: bool
@@ -70,7 +72,7 @@ def plan(source: VersionFiles, predicate: Predicate | None = None) -> ReadPlan:
         members.setdefault(item.partition, []).append(item)
     partitions = sorted(members)
     texts = [partition_texts(source.config, path) for path in partitions]
-    passes = _passing(source, texts, predicate)
+    passes = _passing(source.config, source.fields, texts, predicate)
     splits: list[Split] = []
     for index, path in enumerate(partitions):
         if passes[index]:
@@ -78,31 +80,33 @@ def plan(source: VersionFiles, predicate: Predicate | None = None) -> ReadPlan:
     return ReadPlan(splits=tuple(splits), skipped=lambda: _skipped(source.files, partitions, texts, passes))
 
 
-def in_partitions(source: VersionFiles, predicate: Predicate | None) -> list[StoredFile]:
-    """Return the files of a version in partitions that might match the predicate."""
-    partitions = sorted({file.partition for file in source.files})
-    passes = _passing(source, [partition_texts(source.config, path) for path in partitions], predicate)
-    chosen = {path for path, is_chosen in zip(partitions, passes.tolist(), strict=True) if is_chosen}
-    return [file for file in source.files if file.partition in chosen]
+def in_partitions(
+    config: TableConfig, fields: Sequence[HudiField], files: pa.Table, predicate: Predicate | None
+) -> pa.Table:
+    """Return the files of a version, STORED, in partitions that might match the predicate."""
+    if predicate is None:
+        return files
+    partitions = pc.unique(files.column("partition"))
+    texts = [partition_texts(config, path) for path in partitions.to_pylist()]
+    chosen = partitions.filter(pa.array(_passing(config, fields, texts, predicate)))
+    return files.filter(pc.is_in(files.column("partition"), value_set=chosen))
 
 
 def check_readable(source: VersionFiles) -> None:
     """Check that the rows of a version can be read."""
-    if source.schema_on_read and source.files:
+    if source.schema_on_read and len(source.files):
         raise refusal(features.SCHEMA_ON_READ, version=source.version)
     is_bootstrapped = bool(source.config.text("hoodie.bootstrap.base.path"))
-    for file in source.files:
-        if file.is_log:
-            continue
+    for file in records(source.files.filter(pc.invert(source.files.column("is_log")))):
         if is_bootstrapped and file.slice == _BOOTSTRAP:
             raise refusal(features.BOOTSTRAPPED_FILES, path=file.path)
         if not file.path.endswith((".parquet", ".orc")):
             raise refusal(features.OTHER_BASE_FILES, path=file.path)
 
 
-def _slices(files: Sequence[StoredFile]) -> list[_Slice]:
+def _slices(files: pa.Table) -> list[_Slice]:
     groups: dict[tuple[str, str], list[StoredFile]] = {}
-    for file in files:
+    for file in records(files):
         groups.setdefault((file.partition, file.file_id), []).append(file)
     return [
         _Slice(
@@ -121,12 +125,15 @@ def _log_order(file: StoredFile) -> tuple[bool, LogName | str]:
 
 
 def _passing(
-    source: VersionFiles, texts: Sequence[Mapping[str, str | None]], predicate: Predicate | None
+    config: TableConfig,
+    fields: Sequence[HudiField],
+    texts: Sequence[Mapping[str, str | None]],
+    predicate: Predicate | None,
 ) -> npt.NDArray[np.bool_]:
     passes = np.ones(len(texts), np.bool_)
     if predicate is None or not texts:
         return passes
-    columns = typed_columns(source.config, source.fields, texts)
+    columns = typed_columns(config, fields, texts)
     part = predicate.on(frozenset(columns)) if columns else None
     if part is None:
         return passes
@@ -134,20 +141,16 @@ def _passing(
 
 
 def _skipped(
-    files: Sequence[StoredFile],
+    files: pa.Table,
     partitions: Sequence[str],
     texts: Sequence[Mapping[str, str | None]],
     passes: npt.NDArray[np.bool_],
 ) -> pa.Table:
-    positions = {path: index for index, path in enumerate(partitions)}
-    of_files = np.array([positions[file.partition] for file in files], np.int64)
-    listed = {
-        "rows": pa.array([file.rows for file in files], pa.int64()),
-        "size_bytes": pa.array([file.size_bytes for file in files], pa.int64()),
-    }
+    index = pc.index_in(files.column("partition"), value_set=pa.array(partitions, pa.string()))
+    of_files = index.to_numpy().astype(np.int64)
     reasons = np.full(len(files), None, np.object_)
     reasons[~passes[of_files]] = "partition"
-    return skipped_frame(pa.table(listed), reasons, partitions=texts, of_files=of_files)
+    return skipped_frame(files.select(["rows", "size_bytes"]), reasons, partitions=texts, of_files=of_files)
 
 
 def slice_splits(source: VersionFiles) -> dict[tuple[str, str], Split]:
