@@ -40,7 +40,7 @@ _CHECKSUM = 4
 _NEXT_I32 = b"\x15"
 """The start of a 32-bit integer whose number is the next one after that of the field before."""
 _SHORT_DELTA, _AFTER_CHECKSUM = 4, 2
-"""Where a field starts with the distance to the one before, and the least distance that leaves the checksum out."""
+"""Where a field starts with the distance to the one before, and the minimum distance that leaves the checksum out."""
 _CHECKSUM_BYTES = 20
 """Bytes of a page header in which the checksum begins."""
 _DICTIONARY_ENCODINGS = (2, 8)

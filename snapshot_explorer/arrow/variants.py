@@ -117,7 +117,6 @@ def assembled(values: pa.StructArray) -> pa.Array:
 
 
 def _parsed(metadata: list[bytes]) -> _Names:
-    """Return the names in distinct metadata."""
     ids, begins, ranks = [], [0], [np.empty(0, np.int64)]
     for item in metadata:
         names = names_of(item)

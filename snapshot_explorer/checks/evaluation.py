@@ -194,7 +194,6 @@ class _CheckedTable:
         return _Finding(is_ok=not rule.holds(numbers), found=outcome, version=self._newest_version)
 
     def _numbers(self, names: Sequence[str]) -> Mapping[str, float | None]:
-        """Return the numbers that a condition names."""
         numbers: dict[str, float | None] = {"commits": len(self._window)}
         for name in ("added_rows", "removed_rows"):
             values = self._window_commits[name].to_pylist()

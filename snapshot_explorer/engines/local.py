@@ -298,8 +298,6 @@ def _parts(source: int, reader: TableVersion, splits: Sequence[Split]) -> Iterat
 
 
 class _Rows(NamedTuple):
-    """Rows of a split."""
-
     table: pa.Table
     is_filtered: bool
     """Whether they match the condition; otherwise it has not been applied to them."""

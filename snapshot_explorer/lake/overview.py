@@ -161,7 +161,6 @@ def _rhythm(commits: Sequence[_Commit], now: datetime) -> Rhythm:
 
 
 def _times(commits: Sequence[_Commit]) -> list[datetime]:
-    """Return the times of commits that change data."""
     return [commit["committed_at"] for commit in _changing(commits) if commit["committed_at"] is not None]
 
 
@@ -334,7 +333,6 @@ class LakeOverview(Frame):
 
 
 def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return the columns that are drawn."""
     columns: dict[str, list[str | None]] = {
         "state": [row["state"] for row in rows],
         "table": [row["name"] for row in rows],

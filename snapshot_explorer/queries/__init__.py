@@ -212,8 +212,6 @@ class _Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Query:
-    """A query with its tables and versions."""
-
     text: str
     tokens: Sequence[Token]
     references: Sequence[tuple[Reference, int]]

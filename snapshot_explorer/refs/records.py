@@ -16,8 +16,6 @@ NUMBERED = re.compile(r"@([0-9]+)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Steps:
-    """A ref with steps back."""
-
     back: int = 0
     """How many existing versions before it; of the earliest one only 0 matches a version."""
     written: str = field(default="", compare=False, repr=False)

@@ -34,7 +34,7 @@ _MOST_RANGES = 6
 _SMALLEST_RATE = 0.05
 """The smallest end of the axis of null rates."""
 _MOST_RATES = 12
-"""The most columns whose null rate is drawn: those with the greatest."""
+"""The most columns whose null rate is drawn: those with the highest."""
 
 
 def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, title: str) -> go.Figure:

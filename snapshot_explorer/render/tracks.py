@@ -327,7 +327,6 @@ def _ends(span: Span) -> tuple[object, object, None]:
 
 
 def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
-    """Return the lines of a group as one path."""
     import plotly.graph_objects as go
 
     spans = [(index, span) for index, track in enumerate(tracks) for span in track.spans if span.group == group]

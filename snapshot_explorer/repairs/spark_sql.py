@@ -110,7 +110,7 @@ def literal(value: object, dtype: pa.DataType) -> str:  # noqa: PLR0911 - one li
 def _integer(value: int, dtype: pa.DataType) -> str:
     if dtype in _SUFFIXES and abs(value) < 2 ** (dtype.bit_width - 1):
         return f"{value}{_SUFFIXES[dtype]}"
-    # The sign is an operator to Spark, so that the least value of a type needs a wider one.
+    # The sign is an operator to Spark, so that the minimum of a type needs a wider one.
     return str(value) if abs(value) < 2**63 else f"{value}BD"
 
 

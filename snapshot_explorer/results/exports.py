@@ -88,7 +88,6 @@ class Exportable:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _parts(self) -> tuple[pa.Schema, Iterable[pa.Table]]:
-        """Return the schema of the rows, and the rows part by part."""
         rows = self.to_arrow()
         return rows.schema, [rows]
 

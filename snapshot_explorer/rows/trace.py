@@ -259,8 +259,6 @@ def _namesakes(affected: AffectedVersions, where: Condition, reference: TableVer
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A split of one version, and how it is read."""
-
     split: Split
     is_ruled_out: bool
     """Whether metadata proves that it returns no matching row."""

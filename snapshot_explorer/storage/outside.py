@@ -64,7 +64,7 @@ class ExternalLocations:
 
 
 def _common_folder(locations: list[str]) -> str:
-    """Return the deepest folder that contains all locations: the common prefix of the least and the greatest."""
+    """Return the deepest folder that contains all locations: the common prefix of the smallest and the largest."""
     first, last = (location.split("/")[:-1] for location in (min(locations), max(locations)))
     shared = [item for item, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))]
     scheme = 2 if "://" in locations[0] else 1

@@ -154,7 +154,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
-_LEAST, _MOST = 512, 16 * 1024
+_MIN, _MAX = 512, 16 * 1024
 """The minimum memory of a session, in mebibytes. Spark does not start with less."""
 
 
@@ -165,7 +165,7 @@ def session_mebibytes(root: Path = Path("/")) -> int:
         root: The root of the file system, for the files with Linux's limits.
     """
     limits = [*_of_machine(), *_of_groups(root)]
-    return min(_MOST, max(_LEAST, min(limits, default=0) // 4 // 2**20))
+    return min(_MAX, max(_MIN, min(limits, default=0) // 4 // 2**20))
 
 
 def _of_machine() -> Iterator[int]:

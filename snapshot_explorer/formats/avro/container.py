@@ -310,7 +310,7 @@ def parse_shape(raw: Any) -> Shape:
     Source: Avro specification, "Schema Declaration".
     """
     shape = _Shapes().parse(raw, 0)
-    if _least_size(shape) == 0:
+    if _min_size(shape) == 0:
         raise ValueError("its rows take no bytes")
     return shape
 
@@ -337,7 +337,7 @@ class _Shapes:
             return self._declared(raw, depth)
         if type_name in ("array", "map"):
             item = self.parse(raw["items" if type_name == "array" else "values"], depth + 1)
-            if type_name == "array" and _least_size(item) == 0:
+            if type_name == "array" and _min_size(item) == 0:
                 raise ValueError("items of an array take no bytes")
             return Items(item, keyed=type_name == "map")
         return self.parse(type_name, depth + 1)
@@ -382,13 +382,13 @@ def _parts(shape: Shape) -> int:
             return 1
 
 
-def _least_size(shape: Shape) -> int:
+def _min_size(shape: Shape) -> int:
     match shape:
         case Atom("null"):
             return 0
         case Fixed():
             return shape.size
         case Record():
-            return sum(_least_size(part) for _, part in shape.fields)
+            return sum(_min_size(part) for _, part in shape.fields)
         case _:
             return 1

@@ -38,7 +38,6 @@ class Action:
     """What `view` shows once it was cancelled."""
 
     def __init__(self, context: ExplorerContext) -> None:
-        """Read nothing yet."""
         self.view = View(self.place, context)
         self._context = context
         self._unconfirmed: object = None

@@ -634,7 +634,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self._views.load_front(self._offer)
 
     def _offer(self, tab: str, choices: Sequence[tuple[str, str]]) -> None:
-        """Offer the rows of a tab to be blamed."""
         if tab == "data" or (tab == "compare" and self.state.compared == "rows"):
             self._row_actions.suggest(choices)
             self._send_view()

@@ -86,7 +86,7 @@ class ExplorerState(HasTraits):
     columns = List(Unicode(), help="The columns to load; all if there are none.")
     where = Unicode("", help="The condition on rows to load, in SQL.")
     sort = Unicode("", help="The column that rows are sorted by; empty for the order in which they are read.")
-    sort_descending = Bool(default_value=False, help="Whether the greatest values of that column come first.")
+    sort_descending = Bool(default_value=False, help="Whether the largest values of that column come first.")
     load_limit = Int(0, min=0, help="The maximum number of rows to load; 0 for all.")
     variable = Unicode("df", help="The variable that rows are loaded into.")
     file_view = Enum(

@@ -191,5 +191,4 @@ class _Watch:
 
 
 def _line(error: Exception) -> str:
-    """Return the message of an error, in one line."""
     return visible(" ".join(str(error).split()))

@@ -187,7 +187,6 @@ class EqualRows:
     """
 
     def __init__(self, rows: SplitRows, *, limit_bytes: int) -> None:
-        """Start without rows."""
         self._rows = rows
         self._window = limit_bytes // _WINDOW_SHARE
         self._max_held = limit_bytes // _HELD_SHARE

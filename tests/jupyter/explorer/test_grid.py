@@ -54,7 +54,7 @@ def test_cells_are_exact_text_and_cut_ones_are_sent_in_full(grid):
 
 
 def test_columns_are_described(grid):
-    facts = [(one["type"], one["nulls"], one["least"], one["greatest"], one["distinct"]) for one in grid.columns]
+    facts = [(one["type"], one["nulls"], one["min"], one["max"], one["distinct"]) for one in grid.columns]
 
     assert facts[IDS] == ("int64", 1, "1", str(LARGE), None)
     assert facts[PRICE] == ("decimal128(10, 2)", 1, "-1.25", "10.00", None)

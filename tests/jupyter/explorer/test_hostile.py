@@ -62,7 +62,7 @@ def test_hostile_rows_are_legible_and_numbers_exact(explorer):
     assert names[:3] == ["id", EVIL, "\\u202egnp.exe"]  # set as text
     assert max(rows) == [str(LARGE), EVIL, "\\u202egnp.exe", "n" * 79 + "…"]
     grid = explorer.views["data"].grid.content
-    assert (grid["columns"][0]["least"], grid["columns"][0]["greatest"]) == ("1", str(LARGE))
+    assert (grid["columns"][0]["min"], grid["columns"][0]["max"]) == ("1", str(LARGE))
     assert [text for _, _, text in grid["page"]["full"]] == [LONG]
 
 

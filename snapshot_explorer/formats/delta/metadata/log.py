@@ -451,7 +451,6 @@ class DeltaLog:
 
 
 def _recorded_size(hint: CheckpointHint | None, version: int) -> int | None:
-    """Return the size that a hint records for the checkpoint of a version; None if it records none."""
     return hint.size_bytes if hint is not None and hint.version == version else None
 
 

@@ -206,7 +206,6 @@ def read_changes(storage: Storage, changed: ChangedSlices, columns: Sequence[str
 
 
 def _changed_rows(storage: Storage, changed: ChangedSlices) -> Iterator[tuple[pa.Array, pa.Table]]:
-    """Yield the kinds of changes and their rows."""
     before, after = (cache(partial(_rows, storage, changed, splits)) for splits in (changed.before, changed.after))
     names = [field.name for field in changed.fields]
     if not changed.change_files:
@@ -284,7 +283,6 @@ def _rows(storage: Storage, changed: ChangedSlices, splits: Sequence[Split]) -> 
 def _changes(
     before: pa.Table, after: pa.Table, keys: RecordKeys, names: Sequence[str]
 ) -> Iterator[tuple[pa.Array, pa.Table]]:
-    """Yield the kinds of changes and their rows."""
     old, new = (_keys(table, keys) for table in (before, after))
     if not (_is_unique(old) and _is_unique(new)):
         yield from _without_keys(before, after, names)

@@ -55,8 +55,6 @@ _BY_SLICES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Policy:
-    """A cleaning policy."""
-
     name: str
     count: int
     """The commits, hours or file slices of a group to keep."""

@@ -1,6 +1,6 @@
 """Parses and formats values as text, with the rules of Java and Paimon.
 
-A parser raises `UnprovenError` for text that Paimon rejects, or whose result in Paimon is not verified.
+A parser raises `UnverifiedCastError` for text that Paimon rejects, or whose result in Paimon is not verified.
 """
 
 import datetime as dt
@@ -26,7 +26,7 @@ _EXACT = Context(prec=400, Emax=999_999, Emin=-999_999)
 _MIN_DAY, _MAX_DAY = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
 
 
-class UnprovenError(ValueError):
+class UnverifiedCastError(ValueError):
     """Text that Paimon rejects, or whose result in Paimon is not verified. The caller names the text."""
 
 
@@ -34,7 +34,7 @@ def boolean_of(text: str) -> bool:
     """Return text as a BOOLEAN, case-insensitive."""
     word = text.lower()
     if word not in _TRUE and word not in _FALSE:
-        raise UnprovenError
+        raise UnverifiedCastError
     return word in _TRUE
 
 
@@ -42,17 +42,17 @@ def integer_of(text: str, bits: int) -> int:
     """Return text as an integer of `bits` bits: an optional sign, digits, and a fraction, which is truncated."""
     match = _INTEGER.fullmatch(text)
     if not match:
-        raise UnprovenError
+        raise UnverifiedCastError
     number = int(match[1]) if match[1] else 0
     if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
-        raise UnprovenError
+        raise UnverifiedCastError
     return number
 
 
 def decimal_of(text: str, precision: int, scale: int) -> Decimal | None:
     """Return text as a decimal rounded half up; None if it has too many digits."""
     if not _DECIMAL.fullmatch(text):
-        raise UnprovenError
+        raise UnverifiedCastError
     try:
         rounded = Decimal(text).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
     except InvalidOperation:  # far more digits than a DECIMAL can have
@@ -67,7 +67,7 @@ def float_of(text: str, *, single: bool) -> float:
         return _FLOAT_WORDS[word]
     match = _FLOAT.fullmatch(word)
     if not match:
-        raise UnprovenError
+        raise UnverifiedCastError
     return nearest_float32(Decimal(match[1])) if single else float(match[1])
 
 
@@ -92,7 +92,7 @@ def date_of(text: str) -> int:
     """Return text such as 2024-01-02 as days since the epoch. A time of day after it is ignored."""
     match = _DATE.fullmatch(text)
     if not match:
-        raise UnprovenError
+        raise UnverifiedCastError
     return _days(match)
 
 
@@ -100,20 +100,20 @@ def _days(match: re.Match[str]) -> int:
     try:
         return (dt.date(int(match[1]), int(match[2]), int(match[3])) - _EPOCH).days
     except ValueError as error:  # an invalid day: Paimon rolls some over and rejects others
-        raise UnprovenError from error
+        raise UnverifiedCastError from error
 
 
 def time_of(text: str) -> int:
     """Return text such as 03:04:05.123 as milliseconds of the day."""
     match = _TIME.fullmatch(text)
     if not match:
-        raise UnprovenError
+        raise UnverifiedCastError
     return _seconds(match[1], match[2], match[3]) * 1_000 + int((match[4] or "").ljust(3, "0"))
 
 
 def _seconds(hours: str, minutes: str, seconds: str) -> int:
     if int(hours) > 23 or int(minutes) > 59 or int(seconds) > 59:  # noqa: PLR2004 - a day's clock
-        raise UnprovenError
+        raise UnverifiedCastError
     return int(hours) * 3_600 + int(minutes) * 60 + int(seconds)
 
 
@@ -121,13 +121,13 @@ def timestamp_of(text: str, precision: int) -> int:
     """Return text such as 2024-01-02 03:04:05.123 in the Arrow unit of the precision, truncated."""
     match = _TIMESTAMP.fullmatch(text)
     if not match:
-        raise UnprovenError
+        raise UnverifiedCastError
     seconds = _days(match) * 86_400 + (_seconds(match[4], match[5], match[6]) if match[4] else 0)
     nanos = int((match[7] or "").ljust(9, "0")) // 10 ** (9 - precision) * 10 ** (9 - precision)
     digits = 3 if precision <= 3 else 6 if precision <= 6 else 9  # noqa: PLR2004 - the digits of Arrow's units
     moment: int = seconds * 10**digits + nanos // 10 ** (9 - digits)
     if abs(moment) >= 1 << 63:
-        raise UnprovenError
+        raise UnverifiedCastError
     return moment
 
 

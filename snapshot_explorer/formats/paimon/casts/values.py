@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.paimon.casts.text import (
-    UnprovenError,
+    UnverifiedCastError,
     boolean_of,
     date_of,
     date_text,
@@ -298,7 +298,7 @@ def _text_to(function: Callable[[str, PaimonDataType], object]) -> Rule:
         def convert(text: str) -> object:
             try:
                 return function(text, target)
-            except UnprovenError as error:
+            except UnverifiedCastError as error:
                 raise NotCastableError(
                     f"{text[:60]!r} is not cast from {type_text(source)} to {type_text(target)}"
                 ) from error

@@ -67,7 +67,7 @@ class GridRows:
     """Returns the rows at these places as they are drawn, and the cells that are marked; None to draw them as they
     are."""
     columns: tuple[Mapping[str, object], ...]
-    """The columns: name, type, whether they are numbers, nulls, least and greatest value, a histogram."""
+    """The columns: name, type, whether they are numbers, nulls, minimum and maximum, a histogram."""
     opens: Opens | None = None
     """What a row opens: its condition under Blame, or its version as B."""
     choose: Callable[[int], str] = lambda _: ""
@@ -79,7 +79,7 @@ class GridRows:
     read: Callable[[int], GridRows] | None = None
     """Reads the part that begins at a place."""
     order: tuple[int | None, bool] = (None, False)
-    """The column that such rows are sorted by, and whether the greatest values come first."""
+    """The column that such rows are sorted by, and whether the largest values come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Arrangement:
     sort: int | None = None
     """The place of the column to sort by."""
     descending: bool = False
-    """Whether the greatest values come first."""
+    """Whether the largest values come first."""
     column: int | None = None
     """The place of the column that the text applies to; None for any."""
     text: str = ""
@@ -139,8 +139,8 @@ def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, objec
                 "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
                 "number": is_number(item.type),
                 "nulls": column.null_count,
-                "least": None if minimum is None else _ZERO_FRACTION.sub("", cut(cell(minimum, unit).text, _WIDEST)),
-                "greatest": None if maximum is None else _ZERO_FRACTION.sub("", cut(cell(maximum, unit).text, _WIDEST)),
+                "min": None if minimum is None else _ZERO_FRACTION.sub("", cut(cell(minimum, unit).text, _WIDEST)),
+                "max": None if maximum is None else _ZERO_FRACTION.sub("", cut(cell(maximum, unit).text, _WIDEST)),
                 "bins": _histogram(column),
                 "distinct": _distinct(column),
                 "colours": KIND_COLOURS if item.name == "kind" else None,
@@ -299,7 +299,6 @@ def _texts(column: pa.ChunkedArray, item: pa.Field) -> pa.Array:
 
 
 def _passing(column: pa.ChunkedArray, item: pa.Field, text: str, *, is_any: bool) -> npt.NDArray[np.bool_]:
-    """Return which values pass."""
     mask: pa.Array | pa.ChunkedArray
     if text.lower() in ("null", "not null"):
         mask = column.is_null() if text.lower() == "null" else column.is_valid()
@@ -314,7 +313,6 @@ def _passing(column: pa.ChunkedArray, item: pa.Field, text: str, *, is_any: bool
 
 
 def _value(text: str, item: pa.Field) -> pa.Scalar:
-    """Return a text as a value of a column."""
     for spelled in (text, f"{text}Z"):
         try:
             return pa.scalar(spelled).cast(item.type)

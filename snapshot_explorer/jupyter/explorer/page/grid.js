@@ -121,8 +121,8 @@ export class Rows {
     let widths = 0;
     columns.forEach((column, at) => {
       const cell = element("th", column.number ? "sx-n" : "");
-      const isOne = column.least === column.greatest;
-      const range = column.least === null ? "" : isOne ? column.least : `${column.least} to ${column.greatest}`;
+      const isOne = column.min === column.max;
+      const range = column.min === null ? "" : isOne ? column.min : `${column.min} to ${column.max}`;
       const distinct = column.distinct === null ? "" : `${column.distinct.toLocaleString("en-US")} distinct`;
       const facts = [...(column.distinct !== null && range.length > 30 ? [] : [range]), ...(column.nulls ? [`${column.nulls.toLocaleString("en-US")} null`] : [])].filter(Boolean).join(", ");
       const above = Math.max(...[column.type, distinct, facts].map((text) => Math.min(text.length, 22)));

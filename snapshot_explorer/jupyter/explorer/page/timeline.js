@@ -23,10 +23,10 @@ const KINDS = { uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, flo
 export function numbers({ type, data: { buffer, byteOffset, byteLength }, count, first, step, gaps }) {
   const sent = new KINDS[type](buffer.slice(byteOffset, byteOffset + byteLength));
   if (first === undefined) return sent;
-  const found = new Float64Array(count);
-  for (let i = 0, at = first; i < count; at += step + (sent[i] ?? 0), i += 1) found[i] = at;
-  for (let i = 0; i < gaps.length; i += 2) found.fill(NaN, gaps[i], gaps[i + 1]);
-  return found;
+  const values = new Float64Array(count);
+  for (let i = 0, at = first; i < count; at += step + (sent[i] ?? 0), i += 1) values[i] = at;
+  for (let i = 0; i < gaps.length; i += 2) values.fill(NaN, gaps[i], gaps[i + 1]);
+  return values;
 }
 
 /** Return the commits that Python sent, with places on an axis; null before there are any. */
@@ -39,7 +39,7 @@ function unpack(sent, facts) {
   return {
     ...sent, version, added, removed, first, isCounted,
     count: version.length,
-    x: Float64Array.from(version, (one, i) => isCounted ? i : Number(one - first)),
+    x: Float64Array.from(version, (number, i) => isCounted ? i : Number(number - first)),
     up: Float64Array.from(added, Number),
     down: Float64Array.from(removed, Number),
     line: facts.line,
@@ -70,14 +70,14 @@ function nearest(sorted, at) {
   return next > 0 && at - sorted[next - 1] < sorted[next] - at ? next - 1 : next;
 }
 
-/** Return round numbers between two, about as many as asked for. */
-function ticks(low, high, about, least = 0) {
-  const rough = Math.max((high - low) / Math.max(1, about), least, 1e-300);
+/** Return round numbers between two, about as many as requested. */
+function ticks(low, high, about, minStep = 0) {
+  const rough = Math.max((high - low) / Math.max(1, about), minStep, 1e-300);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = Math.max(least, [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough * 0.999));
-  const found = [];
-  for (let at = Math.ceil(low / step); at * step <= high; at += 1) found.push(at * step);
-  return found;
+  const step = Math.max(minStep, [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= rough * 0.999));
+  const marks = [];
+  for (let at = Math.ceil(low / step); at * step <= high; at += 1) marks.push(at * step);
+  return marks;
 }
 
 const minus = (text) => text.replace("-", "\u2212");
@@ -175,9 +175,9 @@ export class Timeline {
 
   name() {
     const { data } = this;
-    const some = data?.count ? `, versions ${data.version[0]} to ${data.version[data.count - 1]}` : "";
+    const range = data?.count ? `, versions ${data.version[0]} to ${data.version[data.count - 1]}` : "";
     const marked = MARKERS.map(([name, letter]) => this.model.get(name) && `, ${letter} at ${this.model.get(name)}`);
-    this.canvas.setAttribute("aria-label", `Timeline of commits${some}${marked.join("")}. ` +
+    this.canvas.setAttribute("aria-label", `Timeline of commits${range}${marked.join("")}. ` +
       "Arrow keys move along commits, Enter sets the marker, Shift+Enter the other one.");
   }
 
@@ -303,7 +303,7 @@ export class Timeline {
       if (starts.length <= most) return { starts, name };
     }
     const rough = count / most, power = 10 ** Math.floor(Math.log10(rough));
-    const each = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough);
+    const each = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= rough);
     return { starts: Array.from({ length: Math.ceil(count / each) }, (_, i) => i * each), name: `${each} versions` };
   }
 
@@ -328,7 +328,7 @@ export class Timeline {
    * bars the others are those of the other side, so that one compaction does not flatten all appends.
    */
   tops(heights) {
-    const sides = heights.map((side) => side.filter((one) => one > 0).sort());
+    const sides = heights.map((side) => side.filter((height) => height > 0).sort());
     return sides.map((side, way) => {
       const most = side[side.length - 1] ?? 0, others = side.length < FEWEST_BARS ? sides[1 - way] : side;
       const usual = others[Math.floor((others.length - 1) * USUAL)] ?? 0;
@@ -339,22 +339,22 @@ export class Timeline {
 
   axes({ at, share, left, right, bottom }, low, high) {
     const { ink, data } = this;
-    let most = 0, least = Infinity;
+    let max = 0, min = Infinity;
     for (const total of data.total) {
-      if (total > most) most = total;
-      if (total < least) least = total;
+      if (total > max) max = total;
+      if (total < min) min = total;
     }
-    if (least === most || least < most * FLAT) least = Math.min(least, 0);
+    if (min === max || min < max * FLAT) min = Math.min(min, 0);
     const [up, down] = this.stacks.tops;
     const zero = -1.05 * down, top = up || down ? zero + (1.03 * up - zero) / data.room : 1;
     this.bar = (value) => share(BARS + ((value - zero) / (top - zero)) * (1 - BARS));
-    const peak = most || least ? most + 0.05 * (most - least) : 1;
-    this.height = (value) => share(((value - least) / (peak - least)) * LINE);
+    const peak = max || min ? max + 0.05 * (max - min) : 1;
+    this.height = (value) => share(((value - min) / (peak - min)) * LINE);
     ink.textBaseline = "middle";
     ink.textAlign = "right";
     for (const [scale, first, last, about, title, middle] of [
       [this.bar, zero, top, 6, `${data.measure} added, removed`, (1 + BARS) / 2],
-      [this.height, least, peak, 3, data.line, LINE / 2]]) {
+      [this.height, min, peak, 3, data.line, LINE / 2]]) {
       const marked = ticks(first, last, about, 1);
       for (const tick of marked) {
         stroke(ink, tick ? GRID : this.faint, 1, [], left, scale(tick), right, scale(tick));
@@ -401,7 +401,7 @@ export class Timeline {
           if (!value || sum >= most) continue;
           // Fine lines between many bars would grey them all.
           ink.fillStyle = width < 5 ? data.kinds[kind].colour : this.filling(data.kinds[kind], ratio);
-          const [y0, y1] = [sum, Math.min(most, sum + value)].map((one) => this.bar(sign * one));
+          const [y0, y1] = [sum, Math.min(most, sum + value)].map((value) => this.bar(sign * value));
           ink.fillRect(x, Math.min(y0, y1), width, Math.max(1, Math.abs(y0 - y1)));
           sum += value;
         }
@@ -516,8 +516,8 @@ export class Timeline {
   /** Return where a version stands among the commits, -1 if it is not among them. */
   index(version) {
     if (!version) return -1;
-    const wanted = BigInt(version), at = below(this.data.version, wanted);
-    return this.data.version[at] === wanted ? at : -1;
+    const number = BigInt(version), at = below(this.data.version, number);
+    return this.data.version[at] === number ? at : -1;
   }
 
   lines(i) {
@@ -533,7 +533,7 @@ export class Timeline {
     const { data, stacks } = this;
     if (!stacks?.name) return [];
     const bar = below(stacks.starts, i + 1) - 1, first = stacks.starts[bar], end = stacks.starts[bar + 1] ?? data.count;
-    const [up, down] = stacks.heights.map((one) => one[bar].toLocaleString("en-US"));
+    const [up, down] = stacks.heights.map((heights) => heights[bar].toLocaleString("en-US"));
     return [`${end - first} commits of ${stacks.name}: versions ${data.version[first]} to ${data.version[end - 1]}`,
       `${data.measure} +${up} -${down}`, "", "The nearest:"];
   }
