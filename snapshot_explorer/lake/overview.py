@@ -16,7 +16,7 @@ from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.health import RHYTHM_RULE, Rhythm, rhythm, span
 from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import MAINTENANCE_KINDS
-from snapshot_explorer.refs import AsOf
+from snapshot_explorer.refs import AsOf, NothingBeforeError
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, Part
 from snapshot_explorer.render.cells import DRAWN, counted, moment, size
 from snapshot_explorer.results import Frame
@@ -81,7 +81,8 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
     note = " ".join(listing.notes)
     row: dict[str, object] = {"format": table.format, "path": table.path, "note": note or None}
     if not versions:
-        return row | {"state": "unknown", "rhythm": "unknown", "note": "No version has been committed."}
+        nothing = "No version had been committed then." if listing.versions else "No version has been committed."
+        return row | {"state": "unknown", "rhythm": "unknown", "note": nothing}
     commits, is_complete = _read_commits(table, versions, request)
     pace = _rhythm(commits, request.now)
     row |= {
@@ -111,7 +112,7 @@ def failed_row(error: SnapshotExplorerError) -> dict[str, object]:
 def _version_at(table: Table, time: datetime) -> int | None:
     try:
         return table.version_of(AsOf(time=time))
-    except LookupError:
+    except NothingBeforeError:
         return None
 
 

@@ -194,7 +194,8 @@ def _pairs(pairs: Pairs, *, can_copy: bool) -> Iterator[str]:
     yield "<tbody>"
     for name, value in pairs.rows:
         if codes := codes_of(value):
-            shown_codes = " ".join(_code(code, can_copy=can_copy) for code in codes)
+            # Without the style of what can be copied, two commands in a line would look like one.
+            shown_codes = (" " if can_copy else "<br>").join(_code(code, can_copy=can_copy) for code in codes)
             yield f'<tr><th scope="row">{_escaped(name)}</th><td>{shown_codes}</td></tr>'
             continue
         shown = cell(value, unit_of(name))

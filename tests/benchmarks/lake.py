@@ -1,7 +1,7 @@
 """The overview of a lake of 1,000 tables on a store: what it finds, how long it takes, and how much memory.
 
     python tests/benchmarks/lake.py [--deltalake PYTHON] [--pyiceberg PYTHON] [--pypaimon PYTHON]
-        [--tables 1000] [--delay 50] [--alone]
+        [--tables 1000] [--delay 50] [--alone] [--spark]
 
 Tables are written by deltalake, pyiceberg and pypaimon (`lake_tables.py`), one per history of `tests/support/lakes.py`,
 then copied with rewritten commit times. A small S3 server on the loopback interface answers each request after a delay,
@@ -9,6 +9,9 @@ in a process of its own. Prints seconds, processor time and memory of all proces
 reported otherwise than it was planted. The exit status is 1 if there is one. The peer is the plain loop: deltalake,
 pyiceberg and pypaimon, 32 threads each, one after another, open each table and read its newest 12 commits, without
 their bytes. A library that takes more than 30 seconds is stopped.
+
+With `--spark`, executors of a local Spark session read tables on the disk, each a link to one of 100: `--spark --tables
+10000` is a lake that one process should not read.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -42,7 +45,7 @@ from tests.benchmarks.report import record
 from tests.support import lakes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 HERE = Path(__file__).parent
 LIBRARIES = {"delta": "deltalake", "iceberg": "pyiceberg", "paimon": "pypaimon"}
@@ -242,6 +245,29 @@ def measure(url: str, peer: tuple[float, bool] | None = None) -> int:
     work = f"A lake of {len(rows):,} tables on a store: rhythm, rows, bytes and incidents of each"
     others = {} if peer is None else {LOOP: peer[0]}
     record(work, seconds, others, note=f"{peak:.0f} MiB", stopped=[LOOP] if peer is not None and peer[1] else [])
+    return compare_with_planted(rows)
+
+
+def measure_spark(root: Path, count: int) -> int:
+    """Read and check the overview of so many tables on the disk with Spark, from links to the tables of a folder."""
+    from pyspark.sql import SparkSession
+
+    for number in range(1, count // 100):
+        shutil.copytree(root / "db0.db", root / f"db{number}.db", copy_function=os.link)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    spark = SparkSession.builder.config("spark.driver.memory", "1g").config("spark.ui.enabled", "false").getOrCreate()
+    began = time.perf_counter()
+    lake = open_lake(root)
+    listed = time.perf_counter() - began
+    rows = lake.overview("1d", engine="spark", spark=spark).to_dict()
+    seconds = time.perf_counter() - began
+    print(f"{len(rows):,} tables with Spark: listed in {listed:.1f} s, all in {seconds:.1f} s")
+    record(f"A lake of {len(rows):,} tables on disk, with Spark: rhythm, rows, bytes and incidents of each", seconds)
+    return compare_with_planted(rows)
+
+
+def compare_with_planted(rows: Sequence[Mapping[str, object]]) -> int:
+    """Print what is reported, and each table that is reported otherwise than planted. Return 1 if there is one."""
     wrong = unknowable = 0
     found: Counter[str] = Counter()
     for row in rows:
@@ -267,6 +293,7 @@ def main() -> int:
         parser.add_argument(f"--{library}", default=sys.executable, metavar="PYTHON", help=f"one with {library}")
     parser.add_argument("--templates", type=Path, help="a folder with tables that were written before")
     parser.add_argument("--alone", action="store_true", help="measure no peer")
+    parser.add_argument("--spark", action="store_true", help="read tables on the disk with Spark, without a peer")
     arguments = parser.parse_args()
     pythons = {table_format: getattr(arguments, library) for table_format, library in LIBRARIES.items()}
     with tempfile.TemporaryDirectory() as folder:
@@ -274,7 +301,9 @@ def main() -> int:
         if arguments.templates is None:
             templates.mkdir()
             write_templates(templates, pythons)
-        write_lake(templates, Path(folder) / "lake", arguments.tables)
+        write_lake(templates, Path(folder) / "lake", 100 if arguments.spark else arguments.tables)
+        if arguments.spark:
+            return measure_spark(Path(folder) / "lake", arguments.tables)
         served, started = os.fork(), "0"
         if not served:
             serve(Path(folder), arguments.delay)

@@ -53,6 +53,13 @@ def test_a_table_without_a_version_then_and_a_broken_one_are_in_the_record(tmp_p
         open_lake(tmp_path).at(lakes.NOW - timedelta(hours=5)).sql("select * from late")
 
 
+def test_a_table_whose_version_of_then_was_rolled_back_is_a_row_with_that_problem(shop):
+    rows = {row["name"]: row for row in open_lake(shop, at="2026-11-08").overview().to_dict()}
+
+    assert "main left it at 2026-11-08 09:00:00 UTC, by a rollback" in rows["shipments"]["problem"]
+    assert rows["orders"]["problem"] is None
+
+
 def test_a_record_is_saved_and_opened_again_without_secrets(tmp_path, shop):
     pinned = open_lake(shop, storage_options={"auto_mkdir": "s3cr3t"}).at(NIGHT)
 
