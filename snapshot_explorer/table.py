@@ -886,7 +886,11 @@ class Table(Drawable):
         own = None if self.bound.main_branch is None else branch_name(self)
         names = [*self.branch_names(), *self.bound.detached_heads()]
         others = {name: partial(self._source_on, name) for name in names if name != own}
-        return trace(self._source(), where, own_branch=own, branches=others, retention=self.retention)
+
+        def retention(now: datetime) -> Retention:
+            return retention_of(self.bound, self.lifetimes(), keep=None, keep_last=None, name=self.name, now=now)
+
+        return trace(self._source(), where, own_branch=own, branches=others, retention=retention)
 
     def repair(
         self,

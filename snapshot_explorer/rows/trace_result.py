@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect_left
 from collections import defaultdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.source import RowSource
     from snapshot_explorer.rows.trace import TracedFile, TracedHistory, TracedVersion
 
+_YEARS = 10
+"""How far ahead retention is evaluated."""
+_MOST_TIMED_FILES = 50_000
+"""The most data files for which it is, a few dozen times."""
 _NOT_COVERED = "Not looked at: {}files that no version names, and copies of the table elsewhere."
 _MOST_REASONS = 5
 
@@ -46,6 +51,7 @@ class Trace(Drawable):
         examined_at: datetime,
         refs: Mapping[tuple[str | None, int], Sequence[str]],
         retention: Retention | None,
+        waiting: str,
         own_branch: str | None,
         notes: Sequence[str],
         is_complete: bool,
@@ -57,6 +63,7 @@ class Trace(Drawable):
             histories: By branch; None in a format without branches.
             refs: The tags and branches that name a version.
             retention: What the table's own settings would remove; None if unknown.
+            waiting: When they will remove the rest, as a sentence; empty if unknown.
             own_branch: The branch that `retention` is about.
             notes: What could not be examined, a sentence each.
             is_complete: Whether everything else was examined.
@@ -71,6 +78,8 @@ class Trace(Drawable):
         )
         self._outcomes = {(own_branch, number): row for number, row in outcomes.items()}
         self._retention = retention
+        self._waiting = waiting
+        self._storing = _storing(histories)
         self._refs = refs
         self.examined_at = examined_at
         """When the table was examined, aware, UTC."""
@@ -138,14 +147,13 @@ class Trace(Drawable):
     @property
     def holds(self) -> str:
         """What keeps matching rows from being removed, in a sentence; or what would remove them."""
-        storing = {row["path"] for row in self.files.to_arrow().to_pylist() if row["stored_rows"]}
-        storing |= {row["path"] for row in self.changelogs.to_arrow().to_pylist() if row["rows"]}
+        storing = self._storing
         holding = [(branch, version) for branch, version in self._found if version.rows or version.stored_rows]
         if not storing and not holding:
             return "No file with matching rows is known."
         if self._retention is None:
             return "What the table's retention settings would remove is unknown."
-        freed = set(self._retention.freed.to_arrow()["path"].to_pylist())
+        freed = _freed(self._retention)
         if storing and storing <= freed:
             return "The next clean-up by the table's own settings removes every known file with matching rows."
         kept: dict[str, list[int]] = {}
@@ -158,7 +166,7 @@ class Trace(Drawable):
         more = f" and {len(reasons) - _MOST_REASONS:,} more reasons" if len(reasons) > _MOST_REASONS else ""
         removed = f"{len(storing & freed):,} of {counted(len(storing), 'file')} with matching rows"
         stays = f" What keeps the others: {', '.join(reasons[:_MOST_REASONS])}{more}." if reasons else ""
-        return f"The next clean-up by the table's own settings removes {removed}.{stays}"
+        return f"The next clean-up by the table's own settings removes {removed}.{stays}{self._waiting}"
 
     def _of(self, branch: str | None) -> str:
         return f" of {_named(branch, self._source)}" if branch and len(self._histories) > 1 else ""
@@ -278,7 +286,7 @@ class Trace(Drawable):
             return {"outcome": None, "because": f"removed by {by}"}
         if self._retention is None:
             return {"outcome": None, "because": None}
-        if path in set(self._retention.freed.to_arrow()["path"].to_pylist()):
+        if path in _freed(self._retention):
             return {"outcome": "removed", "because": None}
         kept = [
             number
@@ -372,7 +380,7 @@ def trace(
     *,
     own_branch: str | None,
     branches: Mapping[str, Callable[[], RowSource]],
-    retention: Callable[[], Retention],
+    retention: Callable[[datetime], Retention],
 ) -> Trace:
     """Return where rows of a condition still are; see `Table.trace`.
 
@@ -380,7 +388,7 @@ def trace(
         source: The table, or its branch that is open.
         own_branch: The name of that branch; None in a format without branches.
         branches: The other branches, and versions that no branch leads to, by name.
-        retention: Returns what the table's own settings would remove.
+        retention: Returns what the table's own settings would remove at a time, if nothing is committed before.
     """
     examined_at = datetime.now(UTC)
     sources = {own_branch: source}
@@ -408,9 +416,14 @@ def trace(
     gaps = gaps_note(source.gaps(source.versions()), "their rows are unknown")
     notes += [note for history in histories.values() for note in history.unread]
     is_complete = not notes and not gaps
-    outcomes = None
+    outcomes, waiting = None, ""
     try:
-        outcomes = retention()
+        outcomes = retention(examined_at)
+        rest = _storing(histories) - _freed(outcomes)
+        count = sum(len(history.files) for history in histories.values())
+        if rest and count <= _MOST_TIMED_FILES:
+            with source.format.storage.reading_once():
+                waiting = _waiting(retention, rest, examined_at)
     except SnapshotExplorerError as error:
         notes.append(f"What retention would remove is unknown: {str(error).rstrip('.')}.")
     return Trace(
@@ -420,10 +433,43 @@ def trace(
         examined_at=examined_at,
         refs=refs,
         retention=outcomes,
+        waiting=waiting,
         own_branch=own_branch,
         notes=(*notes, *gaps),
         is_complete=is_complete,
     )
+
+
+def _storing(histories: Mapping[str | None, TracedHistory]) -> frozenset[str]:
+    """Return the data files and changelogs that store matching rows."""
+    files = {path for history in histories.values() for path, file in history.files.items() if file.stored_rows}
+    return frozenset(
+        files.union(file.path for history in histories.values() for file in history.changelogs if file.rows)
+    )
+
+
+def _freed(retention: Retention) -> frozenset[str]:
+    return frozenset(retention.freed.to_arrow()["path"].to_pylist())
+
+
+def _waiting(retention: Callable[[datetime], Retention], files: frozenset[str], now: datetime) -> str:
+    """Return a sentence on the first time at which retention removes all of these files, to the minute.
+
+    What it removes at one time it also removes later. Empty if that is unknown.
+    """
+    minutes = _YEARS * 365 * 24 * 60
+
+    def removes_all(minute: int) -> bool:
+        return files <= _freed(retention(now + timedelta(minutes=minute)))
+
+    try:
+        if not removes_all(minutes):
+            return f" Without further commits, no clean-up of the next {_YEARS} years removes the last of them."
+        first = bisect_left(range(minutes), x=True, key=removes_all)
+    except SnapshotExplorerError:
+        return ""
+    time = moment(now + timedelta(minutes=first))
+    return f" Without further commits, a clean-up from {time} on removes the last of them."
 
 
 def _refs(

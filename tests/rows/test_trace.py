@@ -1,7 +1,10 @@
 """Where rows still are: against brute force over the versions and the data files, and with files that are gone."""
 
+import os
+import re
 import shutil
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -84,6 +87,17 @@ def test_rows_that_no_version_returns_may_still_be_stored(table, tmp_path):
 
     assert "No version returns a matching row, but 1 data file stores some" in trace.verdict
     assert trace.files.to_arrow().filter(pc.field("path") == "a.parquet")["stored_rows"].to_pylist() == [1]
+
+
+def test_when_retention_removes_the_last_file_with_matching_rows_is_stated(table, tmp_path):
+    modified = datetime.now(UTC) - timedelta(days=1)
+    os.utime(tmp_path / "a.parquet", times=(modified.timestamp(), modified.timestamp()))
+    trace = open_table(table.root).trace("id = 42")
+    time = re.search(r"Without further commits, a clean-up from (\S+ \S+)Z on removes the last of them", trace.holds)[1]
+
+    assert timedelta() <= datetime.fromisoformat(f"{time}+00:00") - modified - timedelta(days=7) <= timedelta(minutes=1)
+    kept = open_table(table.root).trace("id = 1").holds
+    assert "Without further commits, no clean-up of the next 10 years removes the last of them." in kept
 
 
 def test_what_cannot_be_read_is_never_called_gone(table, tmp_path):
