@@ -49,6 +49,7 @@ from snapshot_explorer.storage.location import (
 )
 from snapshot_explorer.storage.object_store_clients import settings
 from snapshot_explorer.storage.object_stores import ObjectStoreFiles
+from snapshot_explorer.storage.option_values import check_values
 from snapshot_explorer.storage.options import fsspec_options
 from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, parse_external_files
 from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, is_remote, load_of
@@ -163,6 +164,7 @@ class Storage:
         self._listed: dict[str, list[Entry]] | None = None
         check_wrapper(self._location, self._options)
         self._options = _Options(fsspec_options(self._location.protocol, self._options))
+        check_values(self._location.protocol, self._options)
         if settings(self._location, self._options) is None:
             ensure_backend(self._location.protocol)
         self._mask = Mask({"options": self._options, "passed": dict(options or {})}, self._location.hidden)

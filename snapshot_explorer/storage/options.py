@@ -1,6 +1,5 @@
 """Names of storage options: those of fsspec's packages, and object_store's, which deltalake and polars accept."""
 
-import difflib
 import inspect
 import json
 import os
@@ -12,6 +11,7 @@ from typing import Any
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.storage.failures import ensure_backend
 from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.option_values import check_endpoint, nearest
 
 _Setter = Callable[[dict[str, Any], Any], None]
 _EMULATOR = (
@@ -85,7 +85,8 @@ def _service_account_key(options: dict[str, Any], value: Any) -> None:
 
 
 def _azure_endpoint(options: dict[str, Any], value: Any) -> None:
-    options["endpoint"] = str(value).rstrip("/")  # `_azure_connection` replaces it, once the account is known
+    check_endpoint(value, "azure_endpoint")
+    options["endpoint"] = value.rstrip("/")  # `_azure_connection` replaces it, once the account is known
 
 
 def _emulator(options: dict[str, Any], value: Any) -> None:
@@ -204,6 +205,17 @@ _USUAL: Mapping[str, frozenset[str]] = MappingProxyType(
     }
 )
 """Options that need no look at the package, whose import takes long."""
+_COMMON: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "s3": ("key", "secret", "token", "profile", "endpoint_url", "anon"),
+        **dict.fromkeys(("gs", "gcs"), ("token", "project", "endpoint_url")),
+        **dict.fromkeys(("abfs", "az"), ("account_name", "account_key", "sas_token", "connection_string", "anon")),
+        **dict.fromkeys(("http", "https"), ("headers", "auth", "client_kwargs")),
+        "hdfs": ("user", "kerb_ticket", "extra_conf"),
+        "webhdfs": ("user", "kerberos", "token", "use_https"),
+    }
+)
+"""The options that are named in messages, by protocol."""
 _FILE_SYSTEMS = frozenset({"skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths"})
 """Options of every file system of fsspec."""
 
@@ -211,10 +223,11 @@ _FILE_SYSTEMS = frozenset({"skip_instance_cache", "use_listings_cache", "listing
 def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options for fsspec's file system of a protocol. Names of object_store are translated.
 
-    For protocols other than those of S3, Azure and Google every option is passed on.
+    For protocols other than those of S3, Azure, Google, the web and HDFS every option is passed on.
     """
     names = _OBJECT_STORE.get(protocol)
     if names is None or not options:
+        _check_names(protocol, options)
         return dict(options)
     own = _USUAL.get(protocol, frozenset()) | _FILE_SYSTEMS
     if any(name not in own and str(name).lower() not in names for name in options):
@@ -231,6 +244,19 @@ def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
             raise _unknown(protocol, name, {*own, *names})
         setter(translated, options[name])
     return _azure_connection(translated) if names is _AZURE else translated
+
+
+def _check_names(protocol: str, options: Mapping[str, Any]) -> None:
+    """Raise InvalidArgumentError for options that a file system without a schema of its own would ignore or pass on."""
+    if not options or protocol not in _COMMON:
+        return
+    known = {*_own_names(protocol), *_COMMON[protocol]}
+    if protocol in ("http", "https"):
+        import aiohttp  # noqa: PLC0415 - comes with fsspec's package for the web, which is optional
+
+        known |= inspect.signature(aiohttp.ClientSession._request).parameters.keys()  # noqa: SLF001 - there is no list
+    for name in options.keys() - known:
+        raise _unknown(protocol, name, known)
 
 
 def _own_names(protocol: str) -> frozenset[str]:
@@ -251,18 +277,9 @@ def _own_names(protocol: str) -> frozenset[str]:
 
 def _unknown(protocol: str, name: object, known: set[str]) -> InvalidArgumentError:
     """Return the error for an unknown option, without its value."""
-    text = str(name).lower()
-    near = difflib.get_close_matches(text, sorted(known), n=1, cutoff=0.6)
-    advice = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(_common(protocol))}, and more."
+    near = nearest(str(name), known)
+    advice = f"Did you mean {near}?" if near else f"Known are {', '.join(_COMMON[protocol])}, and more."
     return InvalidArgumentError(f"{protocol}:// has no storage option {shortened(str(name))}. {advice}")
-
-
-def _common(protocol: str) -> tuple[str, ...]:
-    if protocol == "s3":
-        return "key", "secret", "token", "profile", "endpoint_url", "anon"
-    if protocol in ("gs", "gcs"):
-        return "token", "project", "endpoint_url"
-    return "account_name", "account_key", "sas_token", "connection_string", "anon"
 
 
 def _azure_connection(options: dict[str, Any]) -> dict[str, Any]:

@@ -129,13 +129,6 @@ def test_denied_access_is_not_retried_and_no_error_contains_the_key():
     assert not [text for text in shown_by(caught.value) if canary in text]
 
 
-def test_an_azure_key_that_cannot_be_decoded_is_a_matter_of_credentials():
-    options = {"account_name": "a", "account_key": "not_base64!", "azure_endpoint": "http://127.0.0.1:1/a"}
-
-    with pytest.raises(StorageError, match=r"PermissionError: \w+Error\. Check the keys in storage_options"):
-        Storage("abfs://lake/t", options).read("a")
-
-
 CANARY = "canary-of-google-8e44"
 ACCOUNT = {
     "type": "service_account",

@@ -144,3 +144,39 @@ def test_a_key_that_is_not_json_is_refused_without_being_shown():
         Storage("gs://lake/t", {"google_service_account_key": f"{{{SECRET}"})
 
     assert not [text for text in shown_by(caught.value) if SECRET in text]
+
+
+PEM = {"type": "service_account", "client_email": "a@b.c", "token_uri": "https://x", "private_key": SECRET}
+WRONG = [
+    ("s3", {"key": 5, "secret": SECRET}, "The storage option key must be a text, got int."),
+    ("s3", {"key": "", "secret": SECRET}, "key is empty. Leave it out, or check where its value comes from."),
+    ("s3", {"secret": SECRET}, "The storage options have secret, but not key. Pass both."),
+    ("s3", {"client_kwargs": SECRET}, "The storage option client_kwargs must be a dict, got str."),
+    ("s3", {"client_kwargs": {"region_name": 7}}, "region_name in client_kwargs must be a text, got int."),
+    ("s3", {"client_kwargs": {"endpont_url": SECRET}}, "has no option endpont_url. Did you mean endpoint_url?"),
+    ("s3", {"AWS_ENDPOINT_URL": SECRET}, "endpoint_url must be a URL that begins with http:// or https://."),
+    ("gs", {"token": "anon", "endpoint_url": "127.0.0.1:9"}, "endpoint_url must be a URL that begins with"),
+    ("gs", {"token": {"refresh_token": SECRET}}, "token lacks client_id, client_secret of a user's credentials."),
+    ("gs", {"token": PEM | {"client_email": ""}}, "token lacks client_email of a service account's key."),
+    ("gs", {"token": PEM}, "token has a private_key that is not one in PEM"),
+    ("gs", {"token": [SECRET]}, "token must be a path, a token or a dict, got list."),
+    ("gs", {"token": ""}, "token is empty."),
+    ("gs", {"token": f"/{SECRET}.json"}, "token names a file that does not exist."),
+    ("gs", {"token": __file__}, "token names a file that is not the JSON of a key."),
+    ("abfs", {"connection_string": 7}, "connection_string must be a text, got int."),
+    ("abfs", {"account_name": "a", "account_key": SECRET}, "account_key is not a key in base64"),
+    ("abfs", {"account_key": "Q0Y=", "azure_endpoint": SECRET}, "azure_endpoint must be a URL that begins with"),
+    ("http", {"hedaers": SECRET}, "http:// has no storage option hedaers. Did you mean headers?"),
+    ("http", {"client_kwargs": {"headers": SECRET}}, "headers in client_kwargs must be a dict, got str."),
+    ("hdfs", {"usr": SECRET}, "hdfs:// has no storage option usr. Did you mean user?"),
+    ("webhdfs", {"usr": SECRET}, "webhdfs:// has no storage option usr. Did you mean user?"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "options", "message"), WRONG)
+def test_a_value_that_cannot_be_right_is_refused_by_the_name_of_its_option(protocol, options, message):
+    with pytest.raises(InvalidArgumentError) as error:
+        Storage(f"{protocol}://host/t", options)
+
+    assert message in str(error.value)
+    assert SECRET not in "".join(shown_by(error.value))

@@ -1,0 +1,152 @@
+"""Checks of the values of storage options that the packages would answer with an error of their own, or not at all."""
+
+import base64
+import binascii
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from snapshot_explorer.errors import InvalidArgumentError
+
+_PROTOCOLS = frozenset({"s3", "gs", "gcs", "abfs", "az", "http", "https"})
+_URL = re.compile(r"https?://[^\s/?#]\S*", re.IGNORECASE)
+_TEXTS = (
+    "key",
+    "secret",
+    "profile",
+    "account_name",
+    "account_key",
+    "sas_token",
+    "connection_string",
+    "tenant_id",
+    "client_id",
+    "client_secret",
+)
+_NOT_EMPTY = ("key", "secret", "account_key", "connection_string")
+_DICTS = ("client_kwargs", "config_kwargs")
+_S3_CLIENT = frozenset(
+    {
+        "api_version",
+        "aws_access_key_id",
+        "aws_account_id",
+        "aws_secret_access_key",
+        "aws_session_token",
+        "config",
+        "endpoint_url",
+        "region_name",
+        "use_ssl",
+        "verify",
+    }
+)
+"""What botocore's clients accept."""
+_SERVICE_ACCOUNT = ("client_email", "private_key", "token_uri")
+_USER = ("client_id", "client_secret", "refresh_token")
+"""What credentials of Google have beside their type."""
+_KEY_FILE = re.compile(r"(/|~|\.{1,2}/|[A-Za-z]:[\\/])|.*\.json$", re.DOTALL)
+"""A text that is the path of a key, not a token."""
+
+
+def check_values(protocol: str, options: Mapping[str, Any]) -> None:
+    """Raise InvalidArgumentError for a value that cannot be right, without the value.
+
+    Args:
+        options: The options as fsspec names them.
+    """
+    if protocol not in _PROTOCOLS:
+        return
+    _check_types(options)
+    client = options.get("client_kwargs") or {}
+    for endpoint in (options.get("endpoint_url"), client.get("endpoint_url")):
+        check_endpoint(endpoint)
+    if protocol == "s3":
+        _check_s3(options, client)
+    elif protocol in ("gs", "gcs"):
+        _check_google(options.get("token"))
+    elif "account_key" in options:
+        _check_account_key(options["account_key"])
+
+
+def _check_types(options: Mapping[str, Any]) -> None:
+    for name in _TEXTS:
+        if not isinstance(options.get(name), str | None):
+            raise _wrong(name, f"must be a text, got {type(options[name]).__name__}")
+        if name in _NOT_EMPTY and options.get(name) == "":
+            raise _wrong(name, "is empty. Leave it out, or check where its value comes from")
+    for name in _DICTS:
+        if not isinstance(options.get(name), Mapping | None):
+            raise _wrong(name, f"must be a dict, got {type(options[name]).__name__}")
+    client = options.get("client_kwargs") or {}
+    for name, kind, word in (("region_name", str, "text"), ("headers", Mapping | list, "dict")):
+        if not isinstance(client.get(name), kind | None):
+            raise _wrong(f"{name} in client_kwargs", f"must be a {word}, got {type(client[name]).__name__}")
+
+
+def check_endpoint(endpoint: object, name: str = "endpoint_url") -> None:
+    """Raise InvalidArgumentError for an endpoint that is not a URL; None is no endpoint."""
+    if endpoint is not None and not (isinstance(endpoint, str) and _URL.fullmatch(endpoint)):
+        raise _wrong(name, "must be a URL that begins with http:// or https://")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like another one, if one is."""
+    return next(iter(difflib.get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.6)), None)
+
+
+def _wrong(name: str, problem: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"The storage option {name} {problem}.")
+
+
+def _check_s3(options: Mapping[str, Any], client: Mapping[str, Any]) -> None:
+    for present, absent in (("key", "secret"), ("secret", "key")):
+        if options.get(present) and not options.get(absent):
+            raise InvalidArgumentError(f"The storage options have {present}, but not {absent}. Pass both.")
+    for name in client.keys() - _S3_CLIENT:
+        near = nearest(str(name), _S3_CLIENT)
+        advice = f"Did you mean {near}?" if near else f"Known are {', '.join(sorted(_S3_CLIENT))}."
+        raise InvalidArgumentError(f"client_kwargs of s3:// has no option {name}. {advice}")
+
+
+def _check_google(token: object) -> None:
+    if token is None or hasattr(token, "apply"):  # an object of google.auth
+        return
+    if isinstance(token, str):
+        token = _key_of(token)
+    if isinstance(token, Mapping):
+        parts = _SERVICE_ACCOUNT if token.get("type") == "service_account" else _USER
+        lacking = [name for name in parts if not token.get(name)]
+        if lacking:
+            kind = "a service account's key" if parts is _SERVICE_ACCOUNT else "a user's credentials"
+            lacks = f"lacks {', '.join(lacking)} of {kind}"
+            raise _wrong("token", f"{lacks}. Pass the path of the key's file, or all of its contents")
+        if parts is _SERVICE_ACCOUNT and not str(token["private_key"]).lstrip().startswith("-----BEGIN"):
+            raise _wrong("token", "has a private_key that is not one in PEM, which begins with -----BEGIN")
+    elif token is not None:
+        raise _wrong("token", f"must be a path, a token or a dict, got {type(token).__name__}")
+
+
+def _key_of(token: str) -> Mapping[str, Any] | None:
+    """Return the contents of a key's file; None if the text is a token or a word of gcsfs."""
+    if not token:
+        raise _wrong("token", "is empty. Leave it out, or check where its value comes from")
+    if not _KEY_FILE.match(token):
+        return None
+    path = Path(token).expanduser()
+    if not path.is_file():
+        raise _wrong("token", "names a file that does not exist")
+    try:
+        key = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        key = None  # the error is raised below: the context of one that is raised here would quote the file
+    if not isinstance(key, dict):
+        raise _wrong("token", "names a file that is not the JSON of a key")
+    return key
+
+
+def _check_account_key(key: object) -> None:
+    try:
+        base64.b64decode(str(key), validate=True)
+    except binascii.Error:
+        raise _wrong("account_key", "is not a key in base64: it was cut or mistyped") from None
