@@ -31,47 +31,29 @@ class ParquetFile:
         )
 
 
-class ParquetOpener:
-    """Opens parquet files one after another. What follows from their columns is computed once for equal schemas.
+def open_parquet(
+    source: pa.NativeFile, *, coerced_key: bytes | None = None, dictionary: Sequence[str] = (), **options: Any
+) -> ParquetFile:
+    """Return a parquet file, opened. INT96 columns have the type of 12 bytes (`int96.timestamps`).
 
-    Safe to use from several threads.
+    Args:
+        coerced_key: The start of a key in the metadata of files whose INT96 columns are timestamps in microseconds.
+        dictionary: Columns that are not decoded where they are stored as a dictionary.
+        options: Arguments of `pyarrow.parquet.ParquetFile`.
     """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    def __init__(self) -> None:
-        self._last: tuple[pa.Schema, bool] | None = None
-
-    def opened(
-        self, source: pa.NativeFile, *, coerced_key: bytes | None = None, dictionary: Sequence[str] = (), **options: Any
-    ) -> ParquetFile:
-        """Return a parquet file, opened. INT96 columns have the type of 12 bytes (`int96.timestamps`).
-
-        Args:
-            coerced_key: The start of a key in the metadata of files whose INT96 columns are timestamps in microseconds.
-            dictionary: Columns that are not decoded where they are stored as a dictionary.
-            options: Arguments of `pyarrow.parquet.ParquetFile`.
-        """
-        import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
-
-        open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True, **options)
-        reader = open_reader(read_dictionary=list(dictionary) or None)
-        metadata = reader.metadata
-        if self._might_have_int96(reader.schema_arrow) and any(
-            reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))
-        ):
-            if coerced_key is not None and any(key.startswith(coerced_key) for key in metadata.metadata or ()):
-                open_reader = partial(open_reader, coerce_int96_timestamp_unit="us")
-            else:
-                # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
-                metadata = int96.bytes_metadata(source)
-            reader = open_reader(metadata=metadata)
-        return ParquetFile(reader, source)
-
-    def _might_have_int96(self, schema: pa.Schema) -> bool:
-        """Return whether a column might be INT96, which pyarrow reads as nanoseconds."""
-        last = self._last
-        if last is None or not schema.equals(last[0]):
-            last = self._last = schema, any(map(_might_be_int96, schema.types))
-        return last[1]
+    open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True, **options)
+    reader = open_reader(read_dictionary=list(dictionary) or None)
+    if any(map(_might_be_int96, reader.schema_arrow.types)) and any(
+        reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))
+    ):
+        if coerced_key is not None and any(key.startswith(coerced_key) for key in reader.metadata.metadata or ()):
+            reader = open_reader(metadata=reader.metadata, coerce_int96_timestamp_unit="us")
+        else:
+            # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
+            reader = open_reader(metadata=int96.bytes_metadata(source))
+    return ParquetFile(reader, source)
 
 
 def _might_be_int96(dtype: pa.DataType) -> bool:

@@ -21,7 +21,7 @@ from snapshot_explorer.formats.delta.files.columns import Origin, conform, is_ex
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
-from snapshot_explorer.formats.files.parquet_file import ParquetFile, ParquetOpener
+from snapshot_explorer.formats.files.parquet_file import ParquetFile, open_parquet
 from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -62,7 +62,7 @@ class DeltaOpenFile:
 
 @contextmanager
 def opened(
-    storage: Storage, file: DeltaDataFile, mode: Mode, columns: "DeltaColumns", removals: Removals | None = None
+    storage: Storage, file: DeltaDataFile, mode: Mode, removals: Removals | None = None
 ) -> Iterator[DeltaOpenFile]:
     """Open a data file, and name it in errors until it is closed."""
     missing = partial(missing_file_error, f"the data file {file.path}", file.path, removals)
@@ -72,7 +72,7 @@ def opened(
     ):
         # Early releases of delta-rs recorded 0 for each file. Source: delta-io/delta-rs pull request 625.
         check_size(f"The data file {file.path}", source.size(), file.size_bytes or None, by="its action in the log")
-        parquet = columns.opener.opened(source, coerced_key=_SPARK)
+        parquet = open_parquet(source, coerced_key=_SPARK)
         metadata = parquet.reader.metadata
         rows = int(metadata.num_rows)
         if file.rows is not None:
@@ -86,7 +86,6 @@ class DeltaColumns:
 
     def __init__(self, fields: Sequence[DeltaField]) -> None:
         self.fields = fields
-        self.opener = ParquetOpener()
         self.schema = pa.schema([arrow_field(field) for field in fields])
         self._last: tuple[pa.Schema, Mode, Calendar] | None = None
         self._stored: tuple[list[pa.Field | None], pa.Schema | None] = ([], None)

@@ -77,7 +77,7 @@ def _read(
         predicate = predicate.on(frozenset(target.stored))
     for index, file in enumerate(plan.files):
         expected = ExpectedColumns(schema=plan.schema, stats=plan.stats_of(index))
-        with opened(storage, file, plan.schema.mode, target.columns, removals) as source:
+        with opened(storage, file, plan.schema.mode, removals) as source:
             positions = keep.get(file.path)
             if positions is not None and len(positions) and positions[-1] >= source.rows:
                 raise CorruptTableError(

@@ -11,7 +11,7 @@ from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, named_in_errors
 from snapshot_explorer.formats.files.orc_file import OrcFile
-from snapshot_explorer.formats.files.parquet_file import ParquetOpener
+from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.formats.hudi.files.columns import column, is_exact
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
 from snapshot_explorer.model import Predicate
@@ -69,7 +69,7 @@ def conformed(batch: pa.RecordBatch, fields: Sequence[HudiField], path: str) -> 
 def _parquet(
     source: pa.NativeFile, fields: Sequence[HudiField], predicate: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
-    file = ParquetOpener().opened(source)
+    file = open_parquet(source)
     schema, metadata = file.reader.schema_arrow, file.reader.metadata
     names = [field.name for field in fields if field.name in schema.names]
     as_stored: Mapping[str, pa.Field] = {

@@ -16,7 +16,7 @@ from snapshot_explorer.formats.avro import records as avro_records
 from snapshot_explorer.formats.avro.container import Shape, TruncatedError
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.features import refusal
-from snapshot_explorer.formats.files.parquet_file import ParquetOpener
+from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.columns import conform
 from snapshot_explorer.formats.hudi.files.data_files import conformed, translated
@@ -160,7 +160,7 @@ def read_avro_block(
 def _parquet(block: LogBlock, path: str, fields: Sequence[HudiField]) -> pa.RecordBatch:
     requested = {field.name for field in fields}
     try:
-        reader = ParquetOpener().opened(pa.BufferReader(block.content)).reader
+        reader = open_parquet(pa.BufferReader(block.content)).reader
         names = [name for name in reader.schema_arrow.names if name in requested]
         rows = reader.read(columns=names).combine_chunks() if names else None
     except (pa.ArrowException, CorruptBytesError, OSError, ValueError) as error:

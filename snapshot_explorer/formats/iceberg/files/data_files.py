@@ -18,7 +18,7 @@ from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import Container, read_container
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
 from snapshot_explorer.formats.files.orc_file import OrcFile
-from snapshot_explorer.formats.files.parquet_file import ParquetFile, ParquetOpener
+from snapshot_explorer.formats.files.parquet_file import ParquetFile, open_parquet
 from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields, stores_ids
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type
@@ -92,7 +92,6 @@ class Layouts:
     """
 
     def __init__(self) -> None:
-        self.opener = ParquetOpener()
         self._last: tuple[pa.Schema, IdRules, tuple[FileField, ...]] | None = None
         self._projection: tuple[Sequence[IcebergField], tuple[FileField, ...], Projection] | None = None
 
@@ -212,7 +211,7 @@ def _parquet(
     file: File, source: pa.NativeFile, rules: IdRules, dictionary: Sequence[str], layouts: Layouts
 ) -> IcebergOpenFile:
     buffer_size = _READ_BYTES if isinstance(source, pa.OSFile) else 0
-    parquet = layouts.opener.opened(source, dictionary=dictionary, buffer_size=buffer_size)
+    parquet = open_parquet(source, dictionary=dictionary, buffer_size=buffer_size)
     return IcebergOpenFile(
         file=file,
         rows=int(parquet.reader.metadata.num_rows),

@@ -23,7 +23,7 @@ from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
 from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.files.orc_file import OrcFile
-from snapshot_explorer.formats.files.parquet_file import ParquetOpener
+from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from snapshot_explorer.formats.paimon.metadata.data_types import (
     PaimonDataType,
@@ -81,10 +81,7 @@ class RowGroupSelection:
 
 
 class PaimonColumns:
-    """Columns of one file after another. Caches what is determined for files of the same physical schema.
-
-    For a single thread.
-    """
+    """Columns that are read from one file after another."""
 
     def __init__(self, fields: Sequence[PaimonField], schema: pa.Schema | None = None) -> None:
         """Start without a file.
@@ -96,15 +93,6 @@ class PaimonColumns:
         self.fields = fields
         self.names = [field.name for field in fields]
         self.schema = pa.schema([_nullable(field) for field in fields]) if schema is None else schema
-        self.opener = ParquetOpener()
-        self._parquet: pa.Schema | None = None
-        self._batch: tuple[pa.Schema, bool] | None = None
-
-    def check_names(self, file: PaimonDataFile, schema: pa.Schema) -> None:
-        """Check that a Parquet file with a schema has the columns."""
-        if self._parquet is None or not schema.equals(self._parquet):
-            _check_names(file, schema.names, self.fields)
-            self._parquet = schema
 
     def conformed(self, batch: pa.RecordBatch, file: PaimonDataFile) -> pa.RecordBatch:
         """Return a batch with exactly these columns, each in the Arrow type of its Paimon type."""
@@ -117,17 +105,12 @@ class PaimonColumns:
         return pa.RecordBatch.from_arrays(_conformed(batch, file, self.fields), schema=self.schema)
 
     def _are_exact(self, schema: pa.Schema) -> bool:
-        last = self._batch
-        if last is not None and schema.equals(last[0]):
-            return last[1]
-        result = (
+        return (
             schema.names == self.names
             and len(set(self.names)) == len(self.names)
             and schema.types == self.schema.types
             and not any(pa.types.is_nested(dtype) for dtype in schema.types)
         )
-        self._batch = schema, result
-        return result
 
 
 def batches(
@@ -231,9 +214,9 @@ def _parquet(
     storage: Storage, file: PaimonDataFile, columns: PaimonColumns, chosen: RowGroupSelection | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     with opened(storage, file) as source:
-        parquet = columns.opener.opened(source)
+        parquet = open_parquet(source)
         _check_rows(file, parquet.reader.metadata.num_rows)
-        columns.check_names(file, parquet.reader.schema_arrow)
+        _check_names(file, parquet.reader.schema_arrow.names, columns.fields)
         if not columns.fields:
             yield from _placed(bare_batches(file.rows), file)
             return
