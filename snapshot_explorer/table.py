@@ -343,7 +343,8 @@ class Table(Drawable):
         total = len(versions) if chosen.passes_all else None
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = resolver.gaps([version for version in versions if version >= last])
-        notes = (*missing_notes(gaps), *resolver.newest_notes(versions))
+        zones = [self.bound.clock_note] if self.bound.clock_note else []
+        notes = (*missing_notes(gaps), *resolver.newest_notes(versions), *zones)
         if not len(rows):
             total = len(resolver.listed)  # none of them matches
         if recorded_times:

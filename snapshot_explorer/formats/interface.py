@@ -115,6 +115,11 @@ class TableFormat(ABC):
 
     # Versions.
 
+    @property
+    def clock_note(self) -> str | None:
+        """Return a sentence about commit times whose zone is not known, or None."""
+        return None
+
     @abstractmethod
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table and a branch, the main one for None. Reads only what proves that the branch exists.

@@ -63,6 +63,7 @@ _CHECKPOINT = re.compile(r"_delta_log/(?:_sidecars/)?(\d{20})\.checkpoint\.")
 """A checkpoint that cannot be read, or has 0 bytes, is ignored, as Delta does: the answer is that without it."""
 _LISTS = re.compile(r"(^|/)manifest/manifest-list-")
 _HUDI_ARCHIVE = re.compile(r"/\.commits_\.archive\.")
+_HUDI_TIMELINE = re.compile(r"(^|/)\.hoodie/")
 _CUT = re.compile(r"[\w./=-]{20,}(?=…)")
 """Paths that are cut short where they are drawn."""
 _UNKNOWN = (None, "None", "other", "'other'", "{}", "'{}'", "'no'")
@@ -251,12 +252,21 @@ def reason_of(damage, store, call):
         return "Hudi reads an empty file as a commit that wrote nothing, and no file of this commit exists"
     if damage.kind == "emptied" and _HUDI_ARCHIVE.search(damage.path):
         return "the newest file of Hudi's archive is empty until a writer fills it"
+    if damage.path.endswith(".parquet") and _is_named_by_no_commit(damage.path, store):
+        return "the archived commit that wrote the file is gone, so that only a listing tells its size"
     if not damage.kind.startswith("another"):
         return None
     if _LISTS.search(damage.path) and not any(b"ManifestListSize" in content for content in store.files.values()):
         return "before Paimon 1.1, snapshots record no sizes of manifest lists, only numbers of rows"
     reasons = UNRECORDED | (SAME_SIZE if damage.kind == "another of its size" else {})
     return next((reason for pattern, reason in reasons.items() if re.search(pattern, damage.path)), None)
+
+
+def _is_named_by_no_commit(path, store):
+    """Return whether a file of a Hudi table is in no file of the table's timeline."""
+    timeline = [content for name, content in store.files.items() if _HUDI_TIMELINE.search(name)]
+    file_name = path.rpartition("/")[2].encode()
+    return bool(timeline) and not any(file_name in content for content in timeline)
 
 
 def run(names, *, kinds=KINDS, sample=None, seed=0, seconds=None, call=""):

@@ -47,6 +47,12 @@ TIMELINES = read(
     area="versions",
     condition="hoodie.timeline.layout.version",
 )
+ZONES = read(
+    name="times in UTC, and those of writers in other zones as their clocks showed them: their zones are not recorded",
+    area="versions",
+    keyword="hoodie.table.timeline.timezone",
+    condition="hoodie.table.timeline.timezone is LOCAL, or not set",
+)
 
 COPY_ON_WRITE = read(
     name="copy-on-write tables",
@@ -139,19 +145,19 @@ OTHER_BLOCKS = refused(
     condition="a log file has a block of HFile or of an unknown type",
     message="The log file {path} has a block of type {type}, which is not supported. " + _ADVICE,
 )
-OLD_AVRO_BLOCKS = refused(
-    name="Avro blocks of version 1",
+OTHER_AVRO_BLOCKS = refused(
+    name="Avro blocks of other versions",
     area="data files",
-    condition="an Avro block of a log file has the version 1, as releases before 0.5 wrote them",
+    condition="an Avro block of a log file has a version other than 1 to 3",
     message="The log file {path} has an Avro block of version {version}, which is not supported. " + _ADVICE,
 )
 OLD_DELETE_BLOCKS = refused(
-    name="delete blocks in Java serialization",
+    name="delete blocks of version 2",
     area="data files",
-    condition="a delete block has the version 1 or 2, as releases before 0.14 wrote them",
+    condition="a delete block has the version 2, with keys and ordering values in Java serialization",
     message=(
-        "The log file {path} has a delete block of version {version}, whose keys are serialized by Java, which is not "
-        "supported. Compact the table with a newer Hudi. " + _ADVICE
+        "The log file {path} has a delete block of version {version}, whose ordering values are serialized by Java, "
+        "which is not supported. Compact the table with a newer Hudi. " + _ADVICE
     ),
 )
 DELETES_OF_COMPUTED_KEYS = refused(

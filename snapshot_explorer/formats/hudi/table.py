@@ -76,6 +76,15 @@ class Hudi(TableFormat):
         source = self._history.current() if number is None else self._history.having(number)
         return HudiVersion(self._storage, number, self._history, source)
 
+    @property
+    def clock_note(self) -> str | None:
+        if self._history.current().config.has_utc_times:
+            return None
+        return (
+            "Times are as the writers' clocks showed them, in zones that are not recorded: "
+            "hoodie.table.timeline.timezone is not UTC."
+        )
+
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return when each version was completed, or requested in layout 1; from names, in the writer's zone."""
         return committed_at(self._with(versions), versions)

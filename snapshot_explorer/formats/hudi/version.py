@@ -111,10 +111,11 @@ class HudiVersion(TableVersion):
 
     @property
     def format_version(self) -> str:
-        """Return the table version, the timeline layout and the type of the table."""
+        """Return the table version, the timeline layout, the type of the table, and that the zone is not recorded."""
         config = self._definition.config
         word = "MERGE_ON_READ" if config.is_merge_on_read else "COPY_ON_WRITE"
-        return f"table version {config.version}, timeline layout {config.layout}: {word}"
+        zone = "" if config.has_utc_times else "; times in the unrecorded zone of its writers"
+        return f"table version {config.version}, timeline layout {config.layout}: {word}{zone}"
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         return metadata_columns(names, self._definition.config)

@@ -1,13 +1,15 @@
 """Log files of slices: which blocks count, damaged ones, and what is refused by name."""
 
+import base64
 import random
 import struct
+import zlib
 
 import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.formats.hudi.files.columns import conform
 from snapshot_explorer.formats.hudi.metadata.types import HudiType
 from tests.support.hudi.table_builder import HudiTable, block, deletes, records, text
@@ -32,6 +34,36 @@ def test_records_update_and_insert_and_deletes_delete(table):
 
     assert rows(table) == [(2, "B"), (3, "c"), (4, "D")]
     assert open_table(f"memory://{table.root}").at(1).count() == 3
+
+
+KEYS = ["1", "22", "", "x" * 63, "y" * 64, "z" * 200, "é", "aé中", "😀b", "é" * 70, "k:1,v:2"]
+SERIALIZED = zlib.decompress(
+    base64.b64decode(
+        "eNpjZIj2yS9K10ssSEzOSNXLKE3J1EvOz83Nz9PLzU9JzdHzyM9PyUz1Tq3czcjDyEiU0p+MjI2MTYaMQFBg+4PRaBOQwcIC41ZQBH6A"
+        "zGI8yFhJIYC55iRz1TAB4IBpOrwS5rOWxMMrn+xYCxZuebtg79sdDUkwueOMh1cOHgh2YraVoU6Z1SYAlG84+w=="
+    )
+)
+"""These keys in half as many partitions, as SerializationUtils of Hudi 0.9 serialized an array of HoodieKey."""
+
+
+def deleted(content):
+    return block(2, struct.pack(">ii", 1, len(content)) + content, type_=1)
+
+
+def test_keys_that_hudi_0_9_serialized_are_deleted(memory_root):
+    table = HudiTable(*memory_root, properties=PROPERTIES)
+    table.insert([(number, "a", key) for number, key in enumerate((*KEYS, "other"))], action="deltacommit")
+    table.log("data-1", [deleted(SERIALIZED)])
+
+    assert rows(table) == [(len(KEYS), "a")]
+
+
+def test_serialized_keys_that_were_cut_short_or_changed_are_damaged(table):
+    for content in (*(SERIALIZED[:end] for end in range(0, len(SERIALIZED), 9)), SERIALIZED + b"1", b"\xff" * 99):
+        table.log("data-1", [deleted(content)])
+
+        with pytest.raises(CorruptTableError, match="The block at byte 0 of the log file .* cannot be read"):
+            rows(table)
 
 
 def test_blocks_of_other_instants_do_not_count(table):
@@ -67,7 +99,7 @@ def test_the_magic_inside_of_a_block_is_content(table):
         (block(2, b"x", type_=4), "has a block of type HFile"),
         (block(2, b"x", type_=6), "has a block of type change data"),
         (deletes(2, [1], version=2), "has a delete block of version 2"),
-        (block(2, struct.pack(">ii", 1, 0)), "has an Avro block of version 1"),
+        (block(2, struct.pack(">ii", 4, 0)), "has an Avro block of version 4"),
     ],
 )
 def test_a_block_that_is_not_read_is_refused_by_name(table, content, message):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import find_tables, open_table
+from snapshot_explorer import find_tables, open_table, samples
 from snapshot_explorer.errors import (
     CorruptTableError,
     SnapshotNotFoundError,
@@ -54,6 +54,13 @@ def test_a_table_is_found_by_its_path(table, memory_root):
     assert opened(table).format == "hudi"
     found = find_tables(f"memory://{parent}").to_arrow().to_pylist()
     assert [(row["format"], row["version"]) for row in found if row["path"].endswith(table.root)] == [("hudi", 3)]
+
+
+def test_times_of_writers_in_unrecorded_zones_are_said_to_be_that():
+    local, utc = open_table(DATA / "v9_cow_basic"), open_table(samples.path("rides"))
+
+    assert "zones that are not recorded: hoodie.table.timeline.timezone is not UTC" in repr(local.history())
+    assert "zone" not in repr(utc.history())
 
 
 def test_only_completed_writes_are_versions(table):

@@ -100,11 +100,11 @@ class HudiTable:
         self.commit([stat], (), "UPSERT", "deltacommit")
 
     def base(self, rows, number, group):
-        """Return the name and the content of a base file."""
+        """Return the name and the content of a base file. The third value of a row is its key, otherwise its id."""
         name = f"{group}_0-0-0_{text(number)}.parquet"
         ids, names = ([row[place] for row in rows] for place in (0, 1))
         columns = {column: [text(number)] * len(rows) for column in META} | {
-            "_hoodie_record_key": [str(one) for one in ids],
+            "_hoodie_record_key": [str(row[-1] if len(row) > 2 else row[0]) for row in rows],
             "id": pa.array(ids, pa.int64()),
             "name": pa.array(names, pa.string()),
         }

@@ -116,7 +116,7 @@ def expiry(
         commands=(("Spark SQL", command),) if versions else (),
         notes=(
             "Base files, log files and change data of commits are counted, not files of writers that failed.",
-            "Ages are computed as if the writer's clock were in UTC.",
+            *([] if source.config.has_utc_times else ["Ages are computed as if the writer's clock were in UTC."]),
             moved.note,
             *([_BY_SLICES] if moved.versions and _own_policy(source) == _FILE_VERSIONS else []),
         ),

@@ -12,9 +12,11 @@ from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.avro.container import TruncatedError, counted, varint
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
+from snapshot_explorer.formats.hudi.files.kryo_keys import record_keys
 from snapshot_explorer.formats.hudi.metadata.log_format import LogBlock, damaged_block
 from snapshot_explorer.limits import Limits
 
+_KEYS_ALONE = 1
 _AVRO_VERSION = 3
 _HEADER = struct.Struct(">ii")
 _WRAPPER_SCALE = 15
@@ -36,9 +38,12 @@ def deleted_keys(block: LogBlock, path: str, limits: Limits) -> list[DeletedReco
     """Return the deleted records of a delete block."""
     try:
         version, size = _HEADER.unpack_from(block.content, 0)
+        content = _exactly(block.content, _HEADER.size, size)
+        if version == _KEYS_ALONE:
+            return [DeletedRecord(key, 0, "int") for key in record_keys(content)]
         if version != _AVRO_VERSION:
             raise refusal(features.OLD_DELETE_BLOCKS, path=path, version=version)
-        return list(_records(_exactly(block.content, _HEADER.size, size), path, limits))
+        return list(_records(content, path, limits))
     except SnapshotExplorerError:
         raise
     except (TruncatedError, struct.error, OverflowError, ValueError) as error:

@@ -104,8 +104,8 @@ def _header(content: bytes, position: int, end: int) -> tuple[dict[int, str], in
     return header, position
 
 
-_FIRST_COUNTED = 2
-"""The first version of the content of Avro blocks that contains the number of records."""
+_AVRO_BLOCK_VERSIONS = range(1, 4)
+"""The versions of the content of Avro blocks: of Hudi 0.9 version 1, now 3, all with the number of records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +145,8 @@ def avro_records(block: LogBlock, path: str, shapes: dict[bytes, Shape], limits:
     text, content = schema_text.encode(), block.content
     try:
         version, count = _NUMBER.unpack_from(content, 0)[0], _NUMBER.unpack_from(content, _NUMBER.size)[0]
-        if version < _FIRST_COUNTED:
-            raise refusal(features.OLD_AVRO_BLOCKS, path=path, version=version)
+        if version not in _AVRO_BLOCK_VERSIONS:
+            raise refusal(features.OTHER_AVRO_BLOCKS, path=path, version=version)
         if text not in shapes:
             shapes[text] = parse_shape(json.loads(text))
         limits.check_rows(path, len(content), count)

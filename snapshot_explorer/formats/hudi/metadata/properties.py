@@ -77,6 +77,11 @@ class TableConfig:
         return self.is_on("hoodie.datasource.write.drop.partition.columns")
 
     @property
+    def has_utc_times(self) -> bool:
+        """Whether instants are in UTC; otherwise in the local zone of each writer, which nothing records."""
+        return self.text("hoodie.table.timeline.timezone").upper() == "UTC"
+
+    @property
     def logs_changes(self) -> bool:
         """Whether commits record the changes of rows."""
         return self.is_on("hoodie.table.cdc.enabled", default=False)
