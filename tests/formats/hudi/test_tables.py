@@ -18,6 +18,7 @@ from tests.support.canonical import canonical_rows
 DATA = Path(__file__).parents[2] / "data"
 CHANGES = sorted((DATA / "expected" / "hudi_changes").glob("*/*.json"))
 EXPECTED = sorted((DATA / "expected" / "hudi").glob("*/*.json"))
+INCREMENTAL = sorted((DATA / "expected" / "hudi_incremental").glob("*/*.json"))
 
 
 @pytest.mark.parametrize("path", EXPECTED, ids=[f"{path.parent.name}-{path.stem}" for path in EXPECTED])
@@ -50,6 +51,23 @@ def test_the_rows_that_changed_between_two_versions_are_those_by_which_hudis_row
 
     assert changes.column_names == expected["columns"]
     assert canonical_rows(changes) == expected["rows"]
+
+
+@pytest.mark.parametrize("path", INCREMENTAL, ids=[f"{path.parent.name}-{path.stem}" for path in INCREMENTAL])
+def test_hudis_incremental_query_has_the_last_rows_of_commits_that_completed_in_its_range(path):
+    expected = json.loads(path.read_text())
+    table = open_table(DATA / "hudi" / path.parent.name)
+    names = {row["version"]: row["identifier"] for row in table.history().to_arrow().to_pylist()}
+    completed = {version: int(name.partition("_")[2].partition(".")[0]) for version, name in names.items()}
+    commits = [version for version, time in completed.items() if int(expected["begin"]) < time <= int(expected["end"])]
+    rows = table.at(max(commits)).to_arrow(expected["columns"])
+    changes = table.row_changes(expected["first"] or "earliest^", max(commits), expected["columns"])
+
+    written = [int(time) in commits for time in rows["_hoodie_commit_time"].to_pylist()]
+    assert canonical_rows(rows.filter(pa.array(written))) == expected["rows"]
+    inserted = [kind in ("+I", "+U") for kind in changes["rowkind"].to_pylist()]
+    seen = canonical_rows(changes.filter(pa.array(inserted)).select(expected["columns"]))
+    assert all(row in seen for row in expected["rows"])
 
 
 def test_changes_are_by_commit_without_those_that_rearrange_rows():
