@@ -34,7 +34,7 @@ from snapshot_explorer.storage.failures import (
     missing_backend,
     storage_error,
 )
-from snapshot_explorer.storage.files import Entry, FileNames, Files, LocalFiles, RemoteFiles, local_size
+from snapshot_explorer.storage.files import Entry, EntryFields, FileNames, Files, LocalFiles, RemoteFiles, local_size
 from snapshot_explorer.storage.location import (
     LOCAL,
     Location,
@@ -56,7 +56,7 @@ from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, is_r
 from snapshot_explorer.storage.retries import Attempts
 from snapshot_explorer.visible import logger_of
 
-__all__ = ["Entry", "ExternalFiles", "Storage", "is_remote", "load_of", "parse_external_files"]
+__all__ = ["Entry", "EntryFields", "ExternalFiles", "Storage", "is_remote", "load_of", "parse_external_files"]
 
 log = logger_of(__name__)
 
@@ -349,12 +349,12 @@ class Storage:
 
     def folders(self, folder: str) -> builtins.list[str]:
         """Return the names of the subfolders of a folder, sorted, without sizes and times. One listing."""
-        return sorted(entry.name for entry in self._names(folder) if entry.is_folder)
+        return sorted(name for name, is_folder, *_ in self._names(folder) if is_folder)
 
-    def _names(self, folder: str) -> builtins.list[Entry]:
+    def _names(self, folder: str) -> Sequence[EntryFields]:
         return self._kept(f"{folder}//", partial(self._names_now, folder))
 
-    def _names_now(self, folder: str) -> builtins.list[Entry]:
+    def _names_now(self, folder: str) -> Sequence[EntryFields]:
         try:
             entries = self._request(lambda files, address: files.names(address), folder)
         except MissingFileError:
@@ -366,8 +366,8 @@ class Storage:
         """Return the listings of several folders in the given order, made concurrently."""
         return self._map(self.list, folders)
 
-    def names_many(self, folders: Sequence[str]) -> builtins.list[builtins.list[Entry]]:
-        """Return the listings of several folders, entries in any order, made concurrently.
+    def names_many(self, folders: Sequence[str]) -> builtins.list[Sequence[EntryFields]]:
+        """Return the listings of several folders, the fields of entries in any order, made concurrently.
 
         On the local disk without sizes and times, which would cost a call per file.
         """

@@ -9,10 +9,10 @@ import re
 import stat
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -26,7 +26,6 @@ from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 
-A = TypeVar("A")
 
 WORKERS = 32
 """Concurrent requests to remote storage."""
@@ -59,6 +58,10 @@ class Entry(NamedTuple):
     """Size of a file; null for a folder."""
     modified: datetime | None
     """When it was last written, aware, UTC; null where the storage does not report it."""
+
+
+EntryFields = tuple[str, bool, int | None, datetime | None]
+"""The fields of an `Entry`, as a plain tuple: a large listing takes half the time."""
 
 
 class Tail(NamedTuple):
@@ -95,7 +98,7 @@ class Files(Protocol):
         """Return the entries of a folder, in any order. Raises NotADirectoryError for a file."""
         ...
 
-    def names(self, address: str) -> builtins.list[Entry]:
+    def names(self, address: str) -> Sequence[EntryFields]:
         """Return what `list` returns; without sizes and times where these cost more."""
         ...
 
@@ -138,17 +141,16 @@ class LocalFiles:
 
     def list(self, address: str) -> list[Entry]:
         """Return the entries of a folder, links followed; broken links are left out."""
-        entries = self._listed(address, _local_entry)
-        return [entry for entry in entries if entry is not None]
+        return [entry for entry in map(_local_entry, self._items(address)) if entry is not None]
 
-    def names(self, address: str) -> builtins.list[Entry]:
+    def names(self, address: str) -> Sequence[EntryFields]:
         """Return the entries of a folder without sizes and times, links followed. Only links cost a stat call."""
-        return self._listed(address, lambda item: Entry._make((item.name, item.is_dir(), None, None)))
+        return [(item.name, item.is_dir(), None, None) for item in self._items(address)]
 
-    def _listed(self, address: str, convert: Callable[[os.DirEntry[str]], A]) -> builtins.list[A]:
+    def _items(self, address: str) -> builtins.list[os.DirEntry[str]]:
         try:
             with os.scandir(address) as items:
-                return [convert(item) for item in items]
+                return [*items]
         except NotADirectoryError as error:
             if self.is_file(address):
                 raise NotADirectoryError(f"{address} is a file, not a folder") from error

@@ -34,6 +34,7 @@ _MAX_BLOCKS = 8
 """Blocks of one list. Writers create one, or none for an empty list."""
 _LAST_SHIFT = 63
 """The shift of the tenth byte of a varint, which contains the last of its 64 bits."""
+_NULL = Atom("null")
 _OF_ONE_BYTE = np.array([byte >> 1 ^ -(byte & 1) for byte in range(128)], np.int64)
 """The zigzag numbers of a single byte."""
 
@@ -63,15 +64,18 @@ class Lanes:
         if where.any():
             self.at[where] = self.size + 1
 
+    def byte(self) -> npt.NDArray[np.uint8]:
+        """Read a byte in every row: the last one of the padding past the end."""
+        byte: npt.NDArray[np.uint8] = self.content.take(self.at, mode="clip")
+        self.at += 1
+        return byte
+
     def varint(self) -> Offsets:
         """Read a zigzag number in every row.
 
         The next byte is read in all rows, even where the number has ended: this is faster than selecting rows.
         """
-        np.minimum(self.at, self.size + 1, out=self.at)
-        # Every position is within the padded bytes: `take` can skip the bounds check.
-        byte = self.content.take(self.at, mode="clip")
-        self.at += 1
+        byte = self.byte()
         going = byte > 0x7F  # noqa: PLR2004 - the continuation bit
         if not going.any():
             return _OF_ONE_BYTE.take(byte, mode="clip")
@@ -157,14 +161,14 @@ def _record(fields: Sequence[tuple[str, Shape]], lanes: Lanes, target: pa.DataTy
 
 def _union(branches: Sequence[Shape], lanes: Lanes, target: pa.DataType | None) -> Column:
     """Read a value that may be null."""
-    parts = [index for index, branch in enumerate(branches) if branch != Atom("null")]
-    if len(branches) > 2 or len(parts) != 1:  # noqa: PLR2004 - null and one other
+    parts = [index for index, branch in enumerate(branches) if branch != _NULL]
+    if len(branches) != 2 or len(parts) != 1:  # noqa: PLR2004 - null and one other
         raise CannotVectorizeError
-    chosen = lanes.varint()
-    valid = chosen == parts[0]
+    branch = lanes.byte()
+    valid = branch == parts[0] << 1
     if valid.all():
         return read_column(branches[parts[0]], lanes, target)
-    lanes.invalidate((chosen < 0) | (chosen >= len(branches)))
+    lanes.invalidate(~valid & (branch != (1 - parts[0]) << 1))
     where = np.flatnonzero(valid)
     if not len(where):
         return Nothing(len(valid))
@@ -246,7 +250,7 @@ def _passed(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.ND
     passed = np.zeros(len(rows), np.bool_)
     branch, number = None, item
     if isinstance(item, Union):
-        branch = next((at for at, part in enumerate(item.branches) if part != Atom("null")), 0)
+        branch = next((at for at, part in enumerate(item.branches) if part != _NULL), 0)
         number = item.branches[branch]
     if number not in (Atom("int"), Atom("long")) or not len(rows):
         return passed

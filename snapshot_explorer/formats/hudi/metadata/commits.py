@@ -286,7 +286,7 @@ def _written(recorded: pa.RecordBatch) -> pa.RecordBatch:
         rows,
         *(pc.fill_null(counts, 0) for counts in (inserts, updates, deletes)),
         pc.if_else(pc.is_in(previous, value_set=pa.array(["", "null"])), pa.scalar(None, pa.string()), previous),
-        pc.match_substring(names, ".log."),
+        pc.starts_with(names, "."),
         change_files,
     ]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(list(WRITTEN)[1:]))

@@ -290,6 +290,12 @@ def _distinct(numbers: Numbers) -> Numbers:
     return ascending[_starts(ascending)]
 
 
+def _among(ascending: Numbers, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    """Return which numbers, of 0 or more, are among ascending ones."""
+    among: npt.NDArray[np.bool_] = np.append(ascending, -1)[np.searchsorted(ascending, numbers)] == numbers
+    return among
+
+
 def _lists(values: Numbers, offsets: Numbers) -> pa.ListArray:
     return pa.ListArray.from_arrays(from_numpy(offsets.astype(np.int32)), from_numpy(values))
 
@@ -344,7 +350,7 @@ def _slices(
     every = instants.of(of_files, slices)
     of_logs = every[is_log]
     # A pending compaction does not end the slice before: both are merged.
-    ends = _distinct(np.concatenate([bases, of_logs[~np.isin(of_logs, begun)]]))
+    ends = _distinct(np.concatenate([bases, of_logs[~_among(begun, of_logs)]]))
     removed = instants.after(every, ends, np.full(len(every), NEVER))
     return slices, np.minimum(removed, groups.replaced[of_files])
 

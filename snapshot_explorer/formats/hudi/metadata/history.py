@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -56,7 +55,7 @@ from snapshot_explorer.formats.missing_versions import (
     now,
 )
 from snapshot_explorer.single_flight import cached_property
-from snapshot_explorer.storage import Entry, Storage
+from snapshot_explorer.storage import EntryFields, Storage
 
 if TYPE_CHECKING:
     from snapshot_explorer.formats.avro.container import Shape
@@ -158,7 +157,7 @@ class HudiSource:
         self,
         storage: Storage,
         config: TableConfig,
-        entries: Sequence[Entry],
+        entries: Sequence[EntryFields],
         archived: ArchiveListing,
         reader: "HudiCommitReader",
     ) -> None:
@@ -297,11 +296,12 @@ class HudiSource:
         texts = [self.instant(version).text for version in self.versions]
         index = from_numpy(np.searchsorted(self.versions, files.column("version").to_numpy()))
         usual = [f"_{text}.parquet" for text in texts]
-        ends = pc.utf8_slice_codeunits(files.column("path"), -len(usual[-1])) if usual else files.column("path")
-        is_usual = pc.equal(ends, pa.array(usual, pa.string()).take(index))
+        paths = files.column("path").cast(pa.binary())
+        ends = pc.binary_slice(paths, -len(usual[-1])) if usual else paths
+        is_usual = pc.equal(ends, pa.array(usual, pa.binary()).take(index))
         others = from_numpy(np.flatnonzero(~is_usual.to_numpy()))
-        paths = files.column("path").take(others).to_pylist()
-        for number, path in zip(index.take(others).to_pylist(), paths, strict=True):
+        unusual = files.column("path").take(others).to_pylist()
+        for number, path in zip(index.take(others).to_pylist(), unusual, strict=True):
             name = path.rpartition("/")[2]
             base = base_instant(name)
             log = log_name(name) if self.config.names_logs_by_commit else None
@@ -428,9 +428,10 @@ class HudiSource:
         """
         files: list[ListedFile] = []
         has_empty_folders = False
+        usual = f"_{start}"
         level = [""]
         expected = {*self.reader.partitions}
-        listings: dict[str, list[Entry]] = {}
+        listings: dict[str, Sequence[EntryFields]] = {}
         for _ in range(_DEEPEST):
             below: list[str] = []
             unread = sorted(expected.union(level).difference(listings))
@@ -444,15 +445,14 @@ class HudiSource:
                         "is incomplete. Try again."
                     )
                 has_empty_folders |= not entries
-                for entry in entries:
-                    if entry.is_folder:
-                        if not entry.name.startswith("."):
-                            below.append(f"{folder}/{entry.name}" if folder else entry.name)
-                        continue
-                    written = entry.name.rpartition("_")[2].partition(".")[0]
-                    if written.isdecimal() and int(written) >= start:
+                for name, is_folder, size_bytes, _ in entries:
+                    if usual <= name[-len(usual) - 8 : -8] < "`" and not is_folder:
                         continue  # most files of a table without an archive, found faster than by `_listed_file`
-                    listed = _listed_file(folder, entry.name, entry.size_bytes)
+                    if is_folder:
+                        if not name.startswith("."):
+                            below.append(f"{folder}/{name}" if folder else name)
+                        continue
+                    listed = _listed_file(folder, name, size_bytes)
                     if listed is not None and listed.instant < start:
                         files.append(listed)
             if not below:
@@ -581,16 +581,16 @@ class HudiHistory:
             self._storage.together(partial(source.read_early, [*newest, *restores]), lambda: source.archived)
         return source
 
-    def _folders(self, config: TableConfig) -> tuple[list[Entry], ArchiveListing]:
+    def _folders(self, config: TableConfig) -> tuple[Sequence[EntryFields], ArchiveListing]:
         return self._storage.together(
             partial(self._timeline_files, timeline_folder(config)), partial(self._reader.archive.list, config)
         )
 
-    def _timeline_files(self, folder: str) -> list[Entry]:
+    def _timeline_files(self, folder: str) -> Sequence[EntryFields]:
         """Return the files of the timeline; of the local disk without sizes, which would cost a call per file."""
         if not self._storage.is_local:
             return self._storage.list(folder)
-        return sorted(self._storage.names_many([folder])[0], key=itemgetter(0))
+        return self._storage.names_many([folder])[0]
 
     def having(self, version: int) -> HudiSource:
         """Return a listing that has a version: the last one, or a new one."""

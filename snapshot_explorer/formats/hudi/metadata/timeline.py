@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConfig
-from snapshot_explorer.storage import Entry
+from snapshot_explorer.storage import EntryFields
 
 State = Literal["requested", "inflight", "completed"]
 WRITES = frozenset(("commit", "deltacommit", "replacecommit"))
@@ -20,7 +20,7 @@ _PENDING_WRITES = {"clustering": "replacecommit", "compaction": "commit", "logco
 PENDING_ACTIONS = WRITES | _PENDING_WRITES.keys()
 """The actions of these changes before they are completed."""
 _ACTIONS = PENDING_ACTIONS | {"clean", "rollback", "savepoint", "restore", "indexing"}
-_NAMES = re.compile(r"(?<![^/])((\d{1,18})(?:_(\d{1,18}))?\.([a-z]+)(?:\.(inflight|requested))?)(?![^/])", re.ASCII)
+_NAMES = re.compile(r"(?<![^/])((\d{1,18})(?:_(\d{1,18}))?\.([a-z.]+))(?![^/])", re.ASCII)
 """Matches names in a text where a slash, which no name contains, separates them."""
 _SECOND_DIGITS = 14
 _PARTS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
@@ -79,19 +79,18 @@ def timeline_folder(config: TableConfig) -> str:
     return FOLDER if config.layout == 1 else f"{FOLDER}/{config.text('hoodie.timeline.path', default='timeline')}"
 
 
-def timeline_of(entries: Iterable[Entry], config: TableConfig) -> Timeline:
+def timeline_of(entries: Iterable[EntryFields], config: TableConfig) -> Timeline:
     """Return the timeline of a listing of its folder. Files that are not of the timeline are ignored."""
     folder = timeline_folder(config)
-    sizes = {entry.name: entry.size_bytes for entry in entries if not entry.is_folder}
+    sizes = {name: size_bytes for name, is_folder, size_bytes, _ in entries if not is_folder}
     names: list[str] = []
     states: dict[tuple[int, str], tuple[int, str, str, str, str]] = {}
     """The furthest state of each action: its rank, the name of its file, both times and the action."""
-    for name, text, completion, action, suffix in reversed(_NAMES.findall("/".join(sorted(sizes)))):
-        if not suffix and action in _RANKS:
-            action, suffix = "commit", action  # noqa: PLW2901 - the inflight file of a commit does not name its action
-        if action in _ACTIONS:
+    for name, text, completion, suffix in reversed(_NAMES.findall("/".join(sorted(sizes)))):
+        if suffix in _SUFFIXES:
             names.append(name)
-            key, rank = (int(text), _PENDING_WRITES.get(action, action)), _RANKS[suffix]
+            completed, action, rank = _SUFFIXES[suffix]
+            key = int(text), completed
             known = states.get(key)
             if known is None or rank >= known[0]:
                 states[key] = rank, name, text, completion, action
@@ -103,8 +102,15 @@ def timeline_of(entries: Iterable[Entry], config: TableConfig) -> Timeline:
 
 
 _STATES: tuple[State, ...] = ("requested", "inflight", "completed")
-_RANKS = {"requested": 0, "inflight": 1, "": 2}
-"""The places of states in `_STATES`, by the suffixes of names."""
+_SUFFIXES = {
+    f"{action}{suffix}": (_PENDING_WRITES.get(action, action), action, rank)
+    for action in _ACTIONS
+    for rank, suffix in enumerate((".requested", ".inflight", ""))
+} | {state: ("commit", "commit", rank) for rank, state in enumerate(("requested", "inflight"))}
+"""What names end with: the action when it is completed, the action, and the index of its state.
+
+The inflight file of a commit does not name its action.
+"""
 
 
 def moment(text: str) -> datetime:
