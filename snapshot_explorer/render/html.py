@@ -85,8 +85,6 @@ _STYLE_OF_LANES = (
     ".sx .sx-table.sx-lanes tbody tr:nth-child(n){background:none}"
     ".sx .sx-lanes .sx-lane th{font-weight:600;color:var(--sx-ink);border-bottom:1px solid var(--sx-line)}"
     ".sx .sx-lanes td{min-width:14em;border-left:1px solid var(--sx-line);white-space:normal;overflow-wrap:anywhere}"
-    ".sx .sx-lanes td[data-sx]{cursor:pointer}.sx .sx-lanes td[data-sx]:hover{text-decoration:underline}"
-    ".sx .sx-lanes td[data-sx]:focus-visible{outline:2px solid #0072B2;outline-offset:-2px}"
     ".sx .sx-sign{display:inline-block;width:1.4em;margin-right:.5em;text-align:center;border-radius:3px;"
     "font-weight:700;color:#fff;background:#6b6b6b}"
     ".sx .sx-added{background:#007a59}.sx .sx-gone{background:#b34e00}.sx .sx-made{background:#00629b}"
@@ -144,21 +142,20 @@ COPY_SCRIPT = (
 """Adds a button after everything that can be copied. On a page without a clipboard the button selects the text."""
 
 
-def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, has_actions: bool = False, can_copy: bool = False) -> str:
+def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False) -> str:
     """Return the drawing as HTML for a notebook's output.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
-        has_actions: Whether the page reacts to clicks on items.
         can_copy: Whether to add `COPY_SCRIPT` where there is something to copy.
     """
-    drawn = "".join(_fragments(drawing, limit, has_actions=has_actions, can_copy=can_copy))
+    drawn = "".join(_fragments(drawing, limit, can_copy=can_copy))
     if _COPYABLE not in drawn:
         return drawn
     return drawn.removesuffix("</div>") + f"{_STYLE_OF_COPIES}{COPY_SCRIPT}</div>"
 
 
-def _fragments(drawing: Drawing, limit: int, *, has_actions: bool, can_copy: bool) -> Iterator[str]:
+def _fragments(drawing: Drawing, limit: int, *, can_copy: bool) -> Iterator[str]:
     title = _escaped(cut(drawing.title, _WIDEST_VALUE))
     style = _STYLE
     style += _STYLE_OF_LANES if any(isinstance(part, LaneDiagram) for part in drawing.parts) else ""
@@ -178,7 +175,7 @@ def _fragments(drawing: Drawing, limit: int, *, has_actions: bool, can_copy: boo
             case Grid():
                 yield from _grid(part, title, limit, can_copy=can_copy)
             case LaneDiagram():
-                yield from _boxed(_lanes(part, has_actions=has_actions), "sx-table sx-lanes", title)
+                yield from _boxed(_lanes(part), "sx-table sx-lanes", title)
     yield "</div>"
 
 
@@ -219,26 +216,25 @@ _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
 """CSS classes for the sign of an item's change: colours of the palette by Okabe and Ito, darkened for white text."""
 
 
-def _lanes(lanes: LaneDiagram, *, has_actions: bool) -> Iterator[str]:
+def _lanes(lanes: LaneDiagram) -> Iterator[str]:
     heads = "".join(f'<th scope="col">{_escaped(cut(head, _WIDEST_CELL))}</th>' for head in lanes.heads)
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for lane in lanes.lanes:
         shown_text = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
         yield f'<tr class="sx-lane"><th scope="rowgroup" colspan="2">{_escaped(lane.name + shown_text)}</th></tr>'
         for left, right in lane.rows:
-            yield f"<tr>{_item(left, has_actions=has_actions)}{_item(right, has_actions=has_actions)}</tr>"
+            yield f"<tr>{_item(left)}{_item(right)}</tr>"
     yield "</tbody>"
 
 
-def _item(item: Item | None, *, has_actions: bool) -> str:
+def _item(item: Item | None) -> str:
     if item is None:
         return "<td></td>"
     sign = f'<span class="sx-sign {_SIGNS.get(item.sign, "")}">{_escaped(item.sign)}</span>'
     name = cut(visible(item.name), _WIDEST_CELL, middle=True)
     tooltip = _tooltip(item.name if name != item.name else None)
     description = _escaped(cut(item.description, _WIDEST_CELL))
-    can = f' data-sx="open" data-sx-value="{escape(item.opens)}" tabindex="0" role="button"' if item.opens else ""
-    return f'<td{tooltip}{can if has_actions else ""}>{sign}{escape(name)} <span class="sx-0">{description}</span></td>'
+    return f'<td{tooltip}>{sign}{escape(name)} <span class="sx-0">{description}</span></td>'
 
 
 def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], *, can_copy: bool) -> Iterator[str]:
