@@ -278,7 +278,7 @@ class _Paimon(PaimonTable):
         self.write(f"manifest/{name}", content)
         return record | {"_FILE_SIZE": len(content)}
 
-    def _statistics(self, rows: Sequence[object]) -> dict[str, Any]:
+    def statistics_of(self, rows: Sequence[object]) -> dict[str, Any]:
         first = (self.snapshots - 1) * ROWS
         return {
             "_MIN_VALUES": binary_row(first, None, None, None),
@@ -289,7 +289,7 @@ class _Paimon(PaimonTable):
 
 def write_paimon(folder: Path) -> None:
     """Write 110 snapshots of a file each, with a manifest for each, as an append table."""
-    table = _Paimon(LocalFileSystem(auto_mkdir=True), str(folder))
+    table = _Paimon(LocalFileSystem(auto_mkdir=True), str(folder), statistics=True)
     schema = json.loads((folder / "schema" / "schema-0").read_text())
     names = {"id": "BIGINT", "amount": "DOUBLE", "price": "DOUBLE", "name": "STRING"}
     schema["fields"] = [
