@@ -145,7 +145,7 @@ def written(commits: Mapping[int, CommitMetadata]) -> pa.Table:
     batches = [stats.columns.slice(start, end - start) for stats, start, end in parts]
     counts = np.array([commit.end - commit.start for commit in commits.values()], np.int64)
     versions = np.repeat(np.fromiter(commits, np.int64, len(commits)), counts)
-    table = pa.Table.from_batches(batches, pa.schema(list(WRITTEN)[1:])).combine_chunks()
+    table = pa.Table.from_batches(batches, pa.schema(list(WRITTEN)[1:]))
     return table.add_column(0, WRITTEN.field(0), from_numpy(versions))
 
 
