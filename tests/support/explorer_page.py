@@ -5,7 +5,7 @@ import json
 
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
 
-TRAITS = ("commits", "facts", "a", "b", "zone", "strip", "listed", "page", "view", "busy")
+TRAITS = ("commits", "facts", "zone", "strip", "listed", "page", "view", "busy")
 DARK = (
     "margin: 0; background: #111; color: #fff; "
     "--jp-ui-font-color1: #fff; --jp-ui-font-color2: #c8c8c8; --jp-layout-color1: #111"

@@ -164,12 +164,10 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     _css = Unicode().tag(sync=True)
     commits = Dict(help="The commits of the timeline, as `timeline_columns` returns them.").tag(sync=True)
     facts = Dict(help="The line and the anomalies of the same commits, which are known later.").tag(sync=True)
-    a = Unicode(help="The version of marker A, as text: browsers cannot hold each 64-bit number.").tag(sync=True)
-    b = Unicode(help="The version of marker B.").tag(sync=True)
     zone = Unicode("UTC", help="The zone of times; empty for that of the page.").tag(sync=True)
     strip = Dict(help="The whole history in few bars, and which part of it the timeline shows.").tag(sync=True)
     listed = Dict(help="The first commits of the list, and how many there are.").tag(sync=True)
-    page = Dict(help="The head, the choices of the state, and notes.").tag(sync=True)
+    page = Dict(help="The head, the versions of A and B, the choices of the state, and notes.").tag(sync=True)
     view = Dict(help="What the selected tab shows.").tag(sync=True)
     busy = Dict(help="What is being read, by place.").tag(sync=True)
 
@@ -314,11 +312,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self._set_marker(marker, version)
             self.state.note = self.state.note or note
 
-        def fail(sentence: str) -> None:
-            self.state.note = sentence
-            self._send_page()
-
-        job = Job(run=find, done=take, failed=fail)
+        job = Job(run=find, done=take, failed=self._show_note)
         return self._work.start(f"marker {marker}", job)
 
     def load(self) -> None:
@@ -499,7 +493,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             return
         reader = view.grid.reader(request)
         if reader is not None:
-            job = Job(run=reader, done=lambda _: self._answer_grid(view, request), failed=self._fail_rows)
+            job = Job(run=reader, done=lambda _: self._answer_grid(view, request), failed=self._show_note)
             self._work.start("rows", job)
         elif place == "data" and isinstance(request.get("arrange"), dict):
             self._sort_rows(request["arrange"])
@@ -528,7 +522,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         if isinstance(places, list) and all(type(index) is int and 0 <= index < len(names) for index in places):
             self.state.columns = [names[index] for index in places]
 
-    def _fail_rows(self, sentence: str) -> None:
+    def _show_note(self, sentence: str) -> None:
         self.state.note = sentence
 
     def _turn(self, turn: object) -> None:
@@ -588,17 +582,15 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self.state.note = ""
 
     def _draw(self) -> None:
-        """Draw the timeline and the list if they have changed, otherwise only the markers."""
+        """Draw the timeline and the list if they have changed."""
         state, log = self.state, self._log
         if log is None or state.commits is not log.commits:
             return  # about to be known
         drawn = (*state.values("measure", "window", *FILTERS), id(state.commits), *self._facts.key)
-        with self.hold_sync():
-            if self._drawn != drawn:
-                self._drawn = drawn
+        if self._drawn != drawn:
+            self._drawn = drawn
+            with self.hold_sync():
                 self._draw_commits(log)
-            versions = self._shown["version"].to_pylist()
-            self.a, self.b = (str(at) if at in versions else "" for at in (state.a, state.b))
 
     def _draw_commits(self, log: Log) -> None:
         state = self.state
@@ -678,7 +670,6 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "tabs": TABS,
             "code": window,
             "isCopied": self._is_copied,
-            "canLoad": self._loader.variables is not None,
             "answers": self._answers,
         }
 

@@ -35,11 +35,7 @@ class GridView:
     """Rows as a page receives them: `content` has the columns, the arrangement and the first page."""
 
     def __init__(self, opened: Callable[[Opens, str], None] | None = None) -> None:
-        """Show nothing yet.
-
-        Args:
-            opened: Receives what a row opens: a condition, or a version.
-        """
+        """Show nothing yet; `opened` receives what a row opens: a condition, or a version."""
         self.content: dict[str, Any] = {}
         self._opened = opened
         self._rows: GridRows | None = None

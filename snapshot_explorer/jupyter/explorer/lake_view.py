@@ -173,4 +173,4 @@ class LakeView(anywidget.AnyWidget):
         still = mimebundle(self.overview.drawing())
         display(still | {"text/html": still_html(still["text/html"])}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
         if not self._is_closed and has_kernel():
-            display(widget_bundle(self) | {"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]  # likewise
+            display(widget_bundle(self) | {"text/plain": repr(self.lake)}, raw=True)  # type: ignore[no-untyped-call]  # likewise

@@ -68,13 +68,7 @@ class View:
     def __init__(
         self, place: str, context: ExplorerContext, opened: Callable[[Opens, str], None] | None = None
     ) -> None:
-        """Show nothing yet.
-
-        Args:
-            place: The place on the page.
-            context: The explorer.
-            opened: Receives what a row of a grid opens; without it no row opens anything.
-        """
+        """Show nothing yet; `opened` receives what a row of a grid opens, and without it no row opens anything."""
         self.busy, self._changed = partial(context.busy, place), partial(context.changed, place)
         self.grid = GridView(opened)
         self.result: ViewResult | None = None
@@ -125,6 +119,7 @@ class View:
             "error": visible(self.error),
             "title": visible(result.answer or result.drawing.title),
             "headline": result.headline,
+            "suggestedKey": visible(result.suggested_key or ""),
             "shares": result.shares,
             "parts": parts_of(result.drawing, has_grid=bool(self.grid.content)),
             "grid": self.grid.content,

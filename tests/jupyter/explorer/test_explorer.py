@@ -256,13 +256,13 @@ def test_what_a_filter_refuses_is_reported_and_goes_back(explorer):
     assert "whenever" in explorer.state.note
 
 
-def test_markers_stand_in_the_timeline_where_their_versions_are_drawn(explorer):
+def test_markers_stay_when_their_versions_are_no_longer_drawn(explorer):
     explorer.state.a = 12
-    assert (explorer.a, explorer.b) == ("12", "18")
 
     explorer.state.window = (13, 18)
 
-    assert (explorer.a, explorer.b) == ("", "18")
+    assert explorer.page["markers"] == ["12", "18"]
+    assert unpacked(explorer.commits["version"])[0] == 13
 
 
 def test_a_click_on_the_timeline_sets_the_markers(explorer):
@@ -285,7 +285,7 @@ def test_all_that_the_timeline_shows_is_state_that_a_page_gets_with_the_widget(e
     explorer.state.kind, explorer.state.b = "compact", 12
 
     state = explorer.get_state()
-    assert (state["a"], state["b"]) == ("", "12")
+    assert state["page"]["markers"] == ["11", "12"]
     assert state["commits"] != before["commits"]
     assert unpacked(state["commits"]["version"]) == [5, 12, 18]
     assert len(state["_esm"]) + len(state["_css"]) < 80_000

@@ -109,6 +109,7 @@ def test_without_a_primary_key_columns_may_be_named_as_the_key(payments):
     payments.state.a, payments.state.tab, payments.state.compared = 5, "compare", "rows"
     payments.wait()
     assert "Whole rows are compared: there is no primary key." in shown_text(payments, "compare")
+    assert payments.view["suggestedKey"] == "payment_id"
     assert payments.code == "payments.diff_rows(5, 21)"
     assert payments.state.rows_where == ""
 

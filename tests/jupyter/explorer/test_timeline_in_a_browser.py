@@ -31,7 +31,7 @@ OPEN = """async ([module, state, background]) => {
   const set = (state) => {
     const before = traits;
     traits = received(state);
-    for (const name of ['commits', 'facts', 'a', 'b']) if (name in traits) handlers[`change:${name}`]();
+    for (const name of ['commits', 'facts', 'page']) if (name in traits) handlers[`change:${name}`]();
   };
   window.timeline = {sent, set, end, handlers};
 }"""
@@ -93,9 +93,7 @@ def commits(count, first=0, **facts):
 def state(rows, a, b, **more):
     columns = timeline_columns(rows, y="rows", facts=TableFacts(**more))
     facts = {name: columns.pop(name) for name in ("total", "line", "jumps")}
-    versions = rows["version"].to_pylist()
-    marks = {name: str(at) if at in versions else "" for name, at in (("a", a), ("b", b))}
-    found = {"commits": columns, "facts": facts, "zone": "UTC", "page": {"markers": [str(a), str(b)]}, **marks}
+    found = {"commits": columns, "facts": facts, "zone": "UTC", "page": {"markers": [str(a), str(b)]}}
     return json.dumps(found, default=lambda one: {"bytes": base64.b64encode(one).decode()})
 
 

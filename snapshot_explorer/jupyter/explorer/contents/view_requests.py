@@ -67,6 +67,8 @@ class ViewResult:
     """Its origin: path, version, time."""
     answer: str = ""
     """What the page shows in place of the title of the drawing: the answer first."""
+    suggested_key: str | None = None
+    """A column that may identify the rows that were compared without a key."""
     shares: tuple[tuple[str, int], ...] = ()
     """The parts of a bar above the rest, with how many files each counts."""
     headline: Mapping[str, Any] | None = None

@@ -131,12 +131,11 @@ const Head = ({ app: { page, state, set, act, busy } }) => html`<div class="sx-h
   ${page.problem && html`<div class="sx-error" role="alert">${page.problem}</div>`}`;
 
 function Chart({ app }) {
-  const place = useRef(), timeline = useRef();
+  const place = useRef();
   useLayoutEffect(() => {
-    timeline.current = new Timeline(app.model, place.current);
-    return () => timeline.current.end();
+    const timeline = new Timeline(app.model, place.current);
+    return () => timeline.end();
   }, []);
-  useEffect(() => timeline.current.draw(), [app.page.markers?.join()]);
   return html`<div ref=${place}></div>`;
 }
 
@@ -426,6 +425,7 @@ const TABS = {
     (app.view.manifest || app.view.entries.error) && html`<section class="sx-section"><${Outcome} app=${app} view=${app.view.entries} place="entries" /></section>`],
   compare: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="compared" label="Show" /></div>
     ${app.state.compared === "rows" && html`<div class="sx-row"><${Segments} app=${app} name="row_kind" label="Rows" /><${Names} app=${app} name="key" hint="primary key, or a,b" />
+      ${app.view.suggestedKey && html`<${Button} label=${`Key: ${app.view.suggestedKey}`} title="Find updated rows by this column, whose values are unique among the changed rows" act=${() => app.set({ key: [app.view.suggestedKey] })} />`}
       <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`}
     ${app.state.compared === "another table" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy@3, or a path" css="sx-wide" />
       <${Names} app=${app} name="key" hint="primary key, or a,b" /><${Segments} app=${app} name="row_kind" label="Rows" /></div>`}

@@ -1,9 +1,9 @@
-// Draws the timeline of an explorer from the traits `commits`, `facts`, `a` and `b`, and reports which commit is clicked.
+// Draws the timeline of an explorer from the traits `commits`, `facts` and `page`, and reports which commit is clicked.
 // Everything that is seen is drawn from traits, at any time, at any width: no message can be missed.
 
 const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#C46A9C";
 // White letters stand out from both colours by 4.5 to 1.
-const MARKERS = [["a", "A", "#B85000", [7, 5]], ["b", "B", "#0072B2", []]];
+const MARKERS = [["A", "#B85000", [7, 5]], ["B", "#0072B2", []]];
 const HEIGHT = 252, LEFT = 62, RIGHT = 16, TOP = 20, BOTTOM = 34;
 const BARS = 0.32, LINE = 0.26;  // shares of the height, from the bottom
 const CLICK = 4;  // pixels that a pointer may move between press and release
@@ -136,8 +136,8 @@ export class Timeline {
     root.append(this.canvas, this.legend, this.tooltip);
     this.ink = this.canvas.getContext("2d");
     this.take();
-    this.heard = { "change:commits": () => this.take(), "change:facts": () => this.take(), "change:zone": () => this.mark(),
-      "change:a": () => this.mark(), "change:b": () => this.mark() };
+    this.heard = { "change:commits": () => this.take(), "change:facts": () => this.take(), "change:zone": () => this.draw(),
+      "change:page": () => this.mark() };
     for (const [name, listener] of Object.entries(this.heard)) model.on(name, listener);
     this.themes = new MutationObserver(() => { this.fillings = null; this.list(); this.draw(); });
     this.themes.observe(document.body, { attributes: true });
@@ -154,8 +154,14 @@ export class Timeline {
     for (const [name, listener] of Object.entries(this.heard)) this.model.off(name, listener);
   }
 
-  /** Draw the markers anew. */
+  /** The versions of A and B, as text. */
+  get versions() {
+    return this.model.get("page")?.markers ?? [];
+  }
+
+  /** Draw the markers anew if they have moved. */
   mark() {
+    if (this.marked === this.versions.join()) return;
     this.name();
     this.draw();
   }
@@ -176,7 +182,8 @@ export class Timeline {
   name() {
     const { data } = this;
     const range = data?.count ? `, versions ${data.version[0]} to ${data.version[data.count - 1]}` : "";
-    const marked = MARKERS.map(([name, letter]) => this.model.get(name) && `, ${letter} at ${this.model.get(name)}`);
+    const marked = this.versions.map((version, i) => version && `, ${MARKERS[i][0]} at ${version}`);
+    this.marked = this.versions.join();
     this.canvas.setAttribute("aria-label", `Timeline of commits${range}${marked.join("")}. ` +
       "Arrow keys move along commits, Enter sets the marker, Shift+Enter the other one.");
   }
@@ -488,9 +495,9 @@ export class Timeline {
 
   /** Draw the markers; an arrow to each that lies before or after what is shown. */
   markers({ at, left, right, bottom }) {
-    const { ink, data } = this, versions = this.model.get("page")?.markers ?? [];
-    MARKERS.forEach(([name, letter, colour, dash], i) => {
-      const index = this.index(this.model.get(name)), version = BigInt(versions[i] || data.version[0]);
+    const { ink, data, versions } = this;
+    MARKERS.forEach(([letter, colour, dash], i) => {
+      const index = this.index(versions[i]), version = BigInt(versions[i] || data.version[0]);
       const side = version < data.version[0] ? -1 : version > data.version[data.count - 1] ? 1 : 0;
       if (index < 0 && !side) return;
       const x = index >= 0 ? at(data.x[index]) : side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
@@ -609,7 +616,7 @@ export class Timeline {
     const { data } = this;
     if (!data?.count || event.ctrlKey || event.metaKey || event.altKey) return;
     const last = data.count - 1;
-    const here = this.cursor ?? Math.max(0, this.index(this.model.get("b")));
+    const here = this.cursor ?? Math.max(0, this.index(this.versions[1]));
     const steps = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last };
     if (event.key in steps) this.tell(Math.max(0, Math.min(last, steps[event.key])));
     else if (event.key === "Enter" || event.key === " ") this.pick(here, event.shiftKey);

@@ -22,14 +22,7 @@ class FactsReader:
     """Reads and caches what a timeline draws in addition to commits."""
 
     def __init__(self, table: Table, state: ExplorerState, work: Work, changed: Callable[[], None]) -> None:
-        """Read nothing yet.
-
-        Args:
-            table: The table.
-            state: What is chosen.
-            work: Runs what reads.
-            changed: Called once something was read.
-        """
+        """Read nothing yet; `changed` is called once something was read."""
         self._table, self._state, self._work, self._changed = table, state, work, changed
         self._totals: pa.Table | None = None
         self._totals_of: Log | None = None
