@@ -147,11 +147,13 @@ def _from_processes(
     try:
         for process, task in zip(taken, tasks, strict=True):
             Thread(target=_receive, args=(process, task, results), daemon=True).start()
-        while count:
+        missing = len(tables)
+        while count and missing:  # not until the processes have ended, which takes them a while
             result = results.get()
             if result is None:
                 count -= 1
             elif not isinstance(result, logging.LogRecord):
+                missing -= 1
                 yield result
             elif (logger := logging.getLogger(result.name)).isEnabledFor(result.levelno):
                 logger.handle(result)

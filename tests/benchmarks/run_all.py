@@ -60,6 +60,7 @@ BENCHMARKS = (
     "spark_metadata.py",
     "explorer.py",
     "lake.py --deltalake {deltalake} --pyiceberg {pyiceberg} --pypaimon {pypaimon}",
+    "lake.py --deltalake {deltalake} --pyiceberg {pyiceberg} --pypaimon {pypaimon} --spark --tables 10000",
 )
 """The commands below tests/benchmarks, with the peers that they need: a package of Python, or a folder of jars."""
 PACKAGES = {
