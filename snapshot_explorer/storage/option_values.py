@@ -1,7 +1,5 @@
 """Checks of the values of storage options that the packages would answer with an error of their own, or not at all."""
 
-import base64
-import binascii
 import difflib
 import json
 import re
@@ -45,8 +43,11 @@ _S3_CLIENT = frozenset(
 _SERVICE_ACCOUNT = ("client_email", "private_key", "token_uri")
 _USER = ("client_id", "client_secret", "refresh_token")
 """What credentials of Google have beside their type."""
+_OTHER_TYPES = frozenset({"external_account", "external_account_authorized_user", "impersonated_service_account"})
+"""The types of credentials that google.auth reads from the environment, and gcsfs not from an option."""
 _KEY_FILE = re.compile(r"(/|~|\.{1,2}/|[A-Za-z]:[\\/])|.*\.json$", re.DOTALL)
 """A text that is the path of a key, not a token."""
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
 def check_values(protocol: str, options: Mapping[str, Any]) -> None:
@@ -72,14 +73,14 @@ def check_values(protocol: str, options: Mapping[str, Any]) -> None:
 def _check_types(options: Mapping[str, Any]) -> None:
     for name in _TEXTS:
         if not isinstance(options.get(name), str | None):
-            raise _wrong(name, f"must be a text, got {type(options[name]).__name__}")
+            raise _wrong(name, f"must be a string, got {type(options[name]).__name__}")
         if name in _NOT_EMPTY and options.get(name) == "":
             raise _wrong(name, "is empty. Leave it out, or check where its value comes from")
     for name in _DICTS:
         if not isinstance(options.get(name), Mapping | None):
             raise _wrong(name, f"must be a dict, got {type(options[name]).__name__}")
     client = options.get("client_kwargs") or {}
-    for name, kind, word in (("region_name", str, "text"), ("headers", Mapping | list, "dict")):
+    for name, kind, word in (("region_name", str, "string"), ("headers", Mapping | list, "dict")):
         if not isinstance(client.get(name), kind | None):
             raise _wrong(f"{name} in client_kwargs", f"must be a {word}, got {type(client[name]).__name__}")
 
@@ -115,6 +116,9 @@ def _check_google(token: object) -> None:
     if isinstance(token, str):
         token = _key_of(token)
     if isinstance(token, Mapping):
+        if token.get("type") in _OTHER_TYPES:
+            problem = f"has credentials of the type {token['type']}, which gcsfs does not accept there"
+            raise _wrong("token", f"{problem}. Leave token out, and set GOOGLE_APPLICATION_CREDENTIALS to their file")
         parts = _SERVICE_ACCOUNT if token.get("type") == "service_account" else _USER
         lacking = [name for name in parts if not token.get(name)]
         if lacking:
@@ -146,7 +150,5 @@ def _key_of(token: str) -> Mapping[str, Any] | None:
 
 
 def _check_account_key(key: object) -> None:
-    try:
-        base64.b64decode(str(key), validate=True)
-    except binascii.Error:
-        raise _wrong("account_key", "is not a key in base64: it was cut or mistyped") from None
+    if not _BASE64.fullmatch(str(key)):
+        raise _wrong("account_key", "is not a key in base64: it was cut or mistyped")
