@@ -268,6 +268,16 @@ HINTS = {
 }
 
 
+def fewest_rounds(counted, root, most, call=lambda table: None):
+    """Return the rounds of a call on a table that is opened for it; tries again where there are more than `most`."""
+    costs = []
+    while len(costs) < 3 and (not costs or min(costs) > most):  # threads may also ask one after another
+        counted.rounds = 0
+        call(open_table(f"counted://{root}"))
+        costs.append(counted.rounds)
+    return min(costs)
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_a_table_opens_and_is_shown_in_a_few_rounds_also_without_a_right_hint(register, memory_root, name):
     counted = register(counting_in_rounds())
@@ -276,14 +286,7 @@ def test_a_table_opens_and_is_shown_in_a_few_rounds_also_without_a_right_hint(re
     for file in (path for path in (DATA / folder).rglob("*") if path.is_file() and path.name != left_out):
         filesystem.pipe_file(f"{root}/{file.relative_to(DATA / folder).as_posix()}", file.read_bytes())
 
-    def rounds(most, call=lambda table: None):
-        costs = []
-        while len(costs) < 3 and (not costs or min(costs) > most):  # threads may also ask one after another
-            counted.rounds = 0
-            call(open_table(f"counted://{root}"))
-            costs.append(counted.rounds)
-        return min(costs)
-
+    rounds = partial(fewest_rounds, counted, root)
     assert rounds(KINDS[name]) <= KINDS[name] <= OPEN
     assert rounds(HISTORY, lambda table: table.history(limit=20)) <= HISTORY
     assert rounds(PREVIEW, lambda table: table.current.to_arrow(limit=200)) <= PREVIEW
@@ -291,6 +294,21 @@ def test_a_table_opens_and_is_shown_in_a_few_rounds_also_without_a_right_hint(re
     for hint in hints:
         filesystem.pipe_file(f"{root}/{path}", hint)
         assert rounds(OPEN) <= OPEN
+
+
+def test_a_hudi_table_with_a_folder_for_each_day_is_shown_in_as_few_rounds(register, memory_root):
+    counted = register(counting_in_rounds())
+    table = HudiTable(*memory_root)
+    for day in ("2026/11/24", "2026/11/25", "2026/12/01"):
+        table.number += 1
+        name, content = table.base(rows(table.number), table.number, f"data-{table.number}")
+        table.write(f"{day}/{name}", content)
+        stat = table.stat(f"data-{table.number}", f"{day}/{name}", content, rows(table.number))
+        table.commit([stat], partition=day)
+
+    rounds = partial(fewest_rounds, counted, memory_root[1])
+    assert rounds(HISTORY, lambda table: table.history(limit=20)) <= HISTORY
+    assert rounds(PREVIEW, lambda table: table.current.to_arrow(limit=200)) <= PREVIEW
 
 
 def test_an_iceberg_table_is_shown_from_its_metadata_file_in_two_rounds(tables, register):

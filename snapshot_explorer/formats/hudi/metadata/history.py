@@ -170,6 +170,8 @@ class HudiSource:
         self.reader = reader
         self._lock = threading.RLock()
         self._state: FileStates | None = None
+        self._listings: Mapping[str, Sequence[EntryFields]] = {}
+        """Folders that were listed early."""
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -266,7 +268,7 @@ class HudiSource:
         newest = list(self.timeline.writes.values())[-min(count, _MAX_EARLY) :]
         reads: list[Callable[[], object]] = []
         if self._is_archive_absent:
-            reads = [lambda: self._listed_before(self.versions[0]), lambda: self.pending]
+            reads = [self._list_early, lambda: self.pending]
         with suppress(SnapshotExplorerError):  # as above
             self.storage.together(*reads, partial(self.read_early, newest))
 
@@ -355,17 +357,16 @@ class HudiSource:
 
     def _read_state(self) -> FileStates:
         start = self.versions[0] if self.versions else 0
-        is_absent = self._is_archive_absent
         _, pending, commits = self.storage.together(
-            lambda: self._listed_before(start) if is_absent else [],
+            lambda: self._list_early() if self._is_archive_absent else None,
             lambda: self.pending,
             partial(self.commits, self.versions),
         )
         files = written(commits)
         self._check_instants(files)
         self._check_empty(commits, files)
-        is_cut = is_absent or bool(is_before(files.column("previous"), start).any())
-        listed = self._listed_before(start) if is_cut else []
+        is_cut = self._is_archive_absent or bool(is_before(files.column("previous"), start).any())
+        listed = self._listed_before(start, files) if is_cut else []
         stored, lost = stored_files(
             WriteHistory(
                 commits=commits,
@@ -407,38 +408,56 @@ class HudiSource:
         completion = self.instant(version).completion if is_recorded else None
         return version if completion is None else int(completion)
 
-    def _listed_before(self, start: int) -> Sequence[ListedFile]:
-        """Return files of instants before the first known commit.
+    def _known_files(self, start: int) -> Sequence[ListedFile] | None:
+        """Return files of instants before the first known commit, from an earlier listing of the partitions.
 
-        Lists all partitions, unless an earlier listing of the timeline led to that: since then only the actions that
-        remove files can have changed which ones there are.
+        None if an action that removes files came since.
         """
-        removals = tuple((instant.text, instant.state) for instant in self.timeline.of_action(*_REMOVING))
         known = self.reader.listed
-        if known is None or known[:2] != (start, removals):
-            files, has_empty_folders = self._list_before(start)
-            known = (start, removals, files)
-            self.reader.listed = None if has_empty_folders else known
-        return known[2]
+        return known[2] if known is not None and known[:2] == (start, self._removals) else None
 
-    def _list_before(self, start: int) -> tuple[list[ListedFile], bool]:
+    @property
+    def _removals(self) -> tuple[tuple[str, str], ...]:
+        return tuple((instant.text, instant.state) for instant in self.timeline.of_action(*_REMOVING))
+
+    def _listed_before(self, start: int, written: pa.Table) -> Sequence[ListedFile]:
+        """Return files of instants before the first known commit. Lists all partitions, if that is not known.
+
+        Args:
+            written: The files that known commits wrote.
+        """
+        known = self._known_files(start)
+        if known is not None:
+            return known
+        partitions = [] if self.storage.is_local else pc.unique(written.column("partition")).to_pylist()
+        files, has_empty_folders = self._list_before(start, _with_parents(partitions))
+        self.reader.listed = None if has_empty_folders else (start, self._removals, files)
+        return files
+
+    def _list_early(self) -> None:
+        """List the root, and with it the partitions that it probably has."""
+        if not self._listings and self._known_files(self.versions[0]) is None:
+            folders = ["", *self.reader.partitions]
+            self._listings = dict(zip(folders, self.storage.names_many(folders), strict=True))
+
+    def _list_before(self, start: int, expected: Collection[str] = ()) -> tuple[list[ListedFile], bool]:
         """List all partitions, level by level. Return the files, and whether a folder was empty.
 
-        Folders in which files were expected are listed with the first level, and used where their parents have them.
+        Folders that are expected are listed with the first level, and used where their parents have them.
         """
         files: list[ListedFile] = []
         has_empty_folders = False
         usual = f"_{start}"
         level = [""]
-        expected = {*self.reader.partitions}
-        listings: dict[str, Sequence[EntryFields]] = {}
+        early, read = {*expected}, dict(self._listings)
+        self._listings = {}
         for _ in range(_DEEPEST):
             below: list[str] = []
-            unread = sorted(expected.union(level).difference(listings))
-            expected.clear()
-            listings.update(zip(unread, self.storage.names_many(unread), strict=True))
+            unread = sorted(early.union(level).difference(read))
+            early.clear()
+            read.update(zip(unread, self.storage.names_many(unread), strict=True))
             for folder in level:
-                entries = listings.pop(folder)
+                entries = read.pop(folder)
                 if not entries and not folder:
                     raise StorageError(
                         f"The listing of {self.storage.root} is empty, although its folder {FOLDER} exists: it "
@@ -468,6 +487,13 @@ class HudiSource:
             for file in files
             if file.size_bytes is not None or file.path in sizes
         ]
+
+
+def _with_parents(partitions: Iterable[str]) -> set[str]:
+    """Return the folders of partitions and those above them, without hidden ones, which are not listed."""
+    paths = [partition.split("/") for partition in partitions]
+    visible = [parts for parts in paths if not any(part.startswith(".") or not part for part in parts)]
+    return {"/".join(parts[:depth]) for parts in visible for depth in range(1, len(parts) + 1)}
 
 
 @contextmanager
