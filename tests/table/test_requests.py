@@ -11,6 +11,7 @@ from snapshot_explorer.formats import detect
 from snapshot_explorer.storage import Storage
 from tests.support import filesystems
 from tests.support.delta.table_builder import DeltaTable, add, remove
+from tests.support.hudi.table_builder import HudiTable, records
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.scenarios import SCENARIOS, played
 
@@ -392,9 +393,21 @@ def test_files_are_fetched_many_at_once_on_any_machine(register, memory_root, qu
     assert 8 < counted.most_at_once <= 64
 
 
-def test_the_bytes_that_are_fetched_at_once_are_bounded(register, memory_root, monkeypatch):
+def many_slices(memory_root, slices):
+    """Write a Hudi table of this many base files, each merged with a log file; return it, and the size of a slice."""
+    filesystem, root = memory_root
+    table = HudiTable(filesystem, f"{root}/many", properties={"hoodie.table.type": "MERGE_ON_READ"})
+    for number in range(slices):
+        table.insert([(number, "x" * 100)], action="deltacommit")
+    for number in range(slices):
+        table.log(f"data-{number + 1}", [records(slices + number + 1, [(number, "y" * 1000)])])
+    return table, sum(filesystem.size(path) for path in filesystem.glob(f"{table.root}/*data-9_*"))
+
+
+@pytest.mark.parametrize("write", [many_files, many_slices])
+def test_the_bytes_that_are_fetched_at_once_are_bounded(register, memory_root, monkeypatch, write):
     counted = register(filesystems.counting(latency=0.1))
-    written, size = many_files(memory_root, 48)
+    written, size = write(memory_root, 48)
     monkeypatch.setattr(local, "REMOTE_BYTES", 12 * size)
     now = open_table(f"counted://{written.root}").at("latest")
     now.files()
