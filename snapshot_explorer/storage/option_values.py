@@ -106,8 +106,11 @@ def _check_s3(options: Mapping[str, Any], client: Mapping[str, Any]) -> None:
             raise InvalidArgumentError(f"The storage options have {present}, but not {absent}. Pass both.")
     for name in client.keys() - _S3_CLIENT:
         near = nearest(str(name), _S3_CLIENT)
-        advice = f"Did you mean {near}?" if near else f"Known are {', '.join(sorted(_S3_CLIENT))}."
-        raise InvalidArgumentError(f"client_kwargs of s3:// has no option {name}. {advice}")
+        if near:
+            raise InvalidArgumentError(f"client_kwargs of s3:// has no option {name}. Did you mean {near}?")
+        # The name is not shown: it may be a value in the wrong place.
+        known = ", ".join(sorted(_S3_CLIENT))
+        raise InvalidArgumentError(f"client_kwargs of s3:// contains an unknown option. Known are {known}.")
 
 
 def _check_google(token: object) -> None:

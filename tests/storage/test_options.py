@@ -154,6 +154,7 @@ WRONG = [
     ("s3", {"client_kwargs": SECRET}, "The storage option client_kwargs must be a dict, got str."),
     ("s3", {"client_kwargs": {"region_name": 7}}, "region_name in client_kwargs must be a string, got int."),
     ("s3", {"client_kwargs": {"endpont_url": SECRET}}, "has no option endpont_url. Did you mean endpoint_url?"),
+    ("s3", {"client_kwargs": {SECRET: 1}}, "client_kwargs of s3:// contains an unknown option. Known are api_version"),
     ("s3", {"AWS_ENDPOINT_URL": SECRET}, "endpoint_url must be a URL that begins with http:// or https://."),
     ("s3", {"endpoint_url": "http://host:1 x"}, "endpoint_url must be a URL that begins with http:// or https://"),
     ("gs", {"token": "anon", "endpoint_url": "127.0.0.1:9"}, "endpoint_url must be a URL that begins with"),

@@ -253,17 +253,13 @@ def test_missing_credentials_are_named(s3, monkeypatch, tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    "broken", [{"client_kwargs": {"foo": "bar"}}, {"endpoint_url": "no address"}, {"profile": "nobody"}]
-)
-def test_options_that_make_no_sense_are_an_error_of_the_storage(s3, broken):
+def test_a_profile_that_does_not_exist_is_an_error_of_the_storage(s3):
     _, bucket, options = s3
 
     with pytest.raises(StorageError, match=r"^Could not read s3://.*: .*\. Check the .*storage_options") as caught:
-        Storage(f"s3://{bucket}/t", {**options, **broken}).list("")
+        Storage(f"s3://{bucket}/t", {**options, "profile": "nobody"}).list("")
 
     assert options["secret"] not in str(caught.value)
-    assert "no address" not in str(caught.value)
 
 
 @pytest.fixture
