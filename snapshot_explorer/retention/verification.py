@@ -102,9 +102,8 @@ class Verification(Drawable):
         bad = rows.filter(pc.fill_null(pc.not_equal(rows["state"], "ok"), fill_value=True))
         reasons = Counter(zip(bad["state"].to_pylist(), bad["reason"].to_pylist(), strict=True))
         parts += [
-            Line(f"{counted(count, 'file')} {state or 'not checked'}: {reason}.")
+            Line(f"{counted(count, 'file')} {state or 'not checked'}: {str(reason).rstrip('.')}.")
             for (state, reason), count in reasons.most_common(_MOST_NOTES)
-            if count > 1
         ]
         shown = Frame(bad, title="", noun="files that are not ok")
         return Drawing(
@@ -133,7 +132,7 @@ def verify(
     files: dict[str, _DataFile] = {}
     states: dict[str, _State] = {}
     notes: list[str] = []
-    deletes: list[_DeletingSplit] = []
+    deletes: list[_SplitWithDeletes] = []
     for branch, (table_format, lifetimes) in histories.items():
         rows, presence = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
         is_named = branch is not None and len(histories) > 1
@@ -204,8 +203,8 @@ _STATES: tuple[_State, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _DeletingSplit:
-    """Files that a version reads together with what deletes some of their rows."""
+class _SplitWithDeletes:
+    """A split of a version some of whose rows are deleted."""
 
     version: TableVersion
     split: Split
@@ -213,7 +212,7 @@ class _DeletingSplit:
 
 def _deletes(
     table_format: TableFormat, lifetimes: FileLifetimes, presence: Presence, listing: Listing
-) -> tuple[list[_DeletingSplit], dict[int, str]]:
+) -> tuple[list[_SplitWithDeletes], dict[int, str]]:
     """Return the splits with each deletion vector and delete file once, and the versions that cannot be planned.
 
     Plans the versions whose commits added some.
@@ -230,7 +229,7 @@ def _deletes(
             adding.add(number)
         known |= own
     has_files = any(delete_manifests)
-    result: dict[Hashable, _DeletingSplit] = {}
+    result: dict[Hashable, _SplitWithDeletes] = {}
     errors: dict[int, str] = {}
     for number in sorted(adding.intersection(versions)):
         try:
@@ -241,12 +240,12 @@ def _deletes(
             continue
         for part in parts:
             if not part.raw and (has_files or version.native_files(part) is not None):
-                result.setdefault(part.identity, _DeletingSplit(version=version, split=part))
+                result.setdefault(part.identity, _SplitWithDeletes(version=version, split=part))
     return list(result.values()), errors
 
 
-def _read_deletes(storage: Storage, deletes: Sequence[_DeletingSplit]) -> Iterator[tuple[_State, Sequence[str]]]:
-    """Yield the state of the files of which deletes cannot be read. Checksums are compared."""
+def _read_deletes(storage: Storage, deletes: Sequence[_SplitWithDeletes]) -> Iterator[tuple[_State, Sequence[str]]]:
+    """Yield the state of the files whose deletes cannot be read. Verifies checksums."""
     with step("Reading deletes", total=len(deletes)) as reading, _pool(storage) as pool:
         for item, error in zip(deletes, pool.map(_error_of, deletes), strict=True):
             if error is not None:
@@ -254,8 +253,8 @@ def _read_deletes(storage: Storage, deletes: Sequence[_DeletingSplit]) -> Iterat
             reading.advance()
 
 
-def _error_of(deletes: _DeletingSplit) -> str | None:
-    """Return why what deletes rows cannot be read; None if it can. Reads no data file if it has positions of rows."""
+def _error_of(deletes: _SplitWithDeletes) -> str | None:
+    """Return why the deletes of a split cannot be read; None if they can. Reads no data file for deletion vectors."""
     version, split = deletes.version, deletes.split
     try:
         if version.native_files(split) is not None and split.rows is not None:

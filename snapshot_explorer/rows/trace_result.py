@@ -164,9 +164,12 @@ class Trace(Drawable):
                 )
         reasons = [f"{runs_text(runs_of(sorted(numbers)))}{reason}" for reason, numbers in kept.items()]
         more = f" and {len(reasons) - _MOST_REASONS:,} more reasons" if len(reasons) > _MOST_REASONS else ""
+        stays = f"{', '.join(reasons[:_MOST_REASONS])}{more}." if reasons else ""
+        if not storing:
+            return f"Which files store the matching rows is unknown.{stays and f' What keeps these rows: {stays}'}"
         removed = f"{len(storing & freed):,} of {counted(len(storing), 'file')} with matching rows"
-        stays = f" What keeps the others: {', '.join(reasons[:_MOST_REASONS])}{more}." if reasons else ""
-        return f"The next clean-up by the table's own settings removes {removed}.{stays}{self._waiting}"
+        others = stays and f" What keeps the others: {stays}"
+        return f"The next clean-up by the table's own settings removes {removed}.{others}{self._waiting}"
 
     def _of(self, branch: str | None) -> str:
         return f" of {_named(branch, self._source)}" if branch and len(self._histories) > 1 else ""

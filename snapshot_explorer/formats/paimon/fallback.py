@@ -111,9 +111,9 @@ def plan(
 
 
 def early_hints(storage: Storage, history: PaimonHistory) -> dict[str, bytes | None]:
-    """Return the hints of the branches that the table had when it was opened, one of which options may name.
+    """Return the hints of the branches that existed when the table was opened: the options may name one of them.
 
-    None for more than a few branches, which are rarely combined.
+    Empty if there are more than a few branches.
     """
     branches = history.branches_seen
     if len(branches) > _MAX_GUESSES:

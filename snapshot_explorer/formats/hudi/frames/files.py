@@ -37,8 +37,10 @@ def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]
     commits = source.commits(versions)
     (removed, removing), (added, adding) = state.changed(versions, "removed"), state.changed(versions, "first")
     change_files = list(change_data(commits))
-    places = {version: index for index, version in enumerate(versions)}
-    of_version = np.concatenate([removing, adding, np.array([places[file.version] for file in change_files], np.int64)])
+    index_of = {version: index for index, version in enumerate(versions)}
+    of_version = np.concatenate(
+        [removing, adding, np.array([index_of[file.version] for file in change_files], np.int64)]
+    )
     part = np.repeat([0, 1, 2], [len(removed), len(added), len(change_files)])
     order = np.lexsort((part, of_version))
     services = np.array([commits[version].is_service for version in versions], np.bool_)

@@ -34,7 +34,7 @@ from snapshot_explorer.single_flight import cached_property
 _SCALARS = frozenset((str, int, float, bool))
 _MAX_INTEGER = 2**63
 _MANY = 1_000
-"""Write stats that are not kept as Python values."""
+"""As many write stats are converted into columns: Python values take much more memory."""
 _RECORDED = pa.schema(
     [
         ("partition", pa.string()),
@@ -86,8 +86,8 @@ class WriteStats:
         self.rows += stats
         return start, len(self.rows)
 
-    def to_arrow(self) -> None:
-        """Convert the rows."""
+    def convert_rows(self) -> None:
+        """Convert the rows into columns."""
         columns = zip(*self.rows, strict=True) if self.rows else [()] * len(_RECORDED)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, _RECORDED, strict=True)]
         self._recorded, self.rows = pa.RecordBatch.from_arrays(arrays, schema=_RECORDED), []
@@ -96,7 +96,7 @@ class WriteStats:
     def columns(self) -> pa.RecordBatch:
         """The columns of WRITTEN but the version."""
         if self._recorded is None:
-            self.to_arrow()
+            self.convert_rows()
         columns = _written(self._recorded)
         self._recorded = None
         return columns
@@ -207,8 +207,8 @@ def read_commits(
         stats = WriteStats(read.stats)
         distinct = {id(recorded): recorded for recorded in read.recorded}
         alike = {key: _commit(recorded, stats) for key, recorded in distinct.items()}
-        for path, recorded, bounds in zip(read.paths, read.recorded, pairwise(read.bounds), strict=True):
-            commits[path] = CommitMetadata(*alike[id(recorded)][:6], *bounds)
+        for path, recorded, (start, end) in zip(read.paths, read.recorded, pairwise(read.bounds), strict=True):
+            commits[path] = alike[id(recorded)]._replace(start=start, end=end)
     stats = WriteStats()
     for path, content in contents.items():
         if path in commits:
@@ -222,7 +222,7 @@ def read_commits(
             start, end = stats.extend([row for row in rows if row is not None])
             commits[path] = _commit(recorded, stats)._replace(start=start, end=end, is_empty=is_empty)
         if len(stats.rows) >= _MANY:
-            stats.to_arrow()
+            stats.convert_rows()
             stats = WriteStats()
     return commits
 

@@ -142,7 +142,7 @@ class _Groups:
     replaced: Numbers
     """When each group was replaced, or NEVER."""
     without_files: Mapping[int, FileGroup]
-    """Groups of which nothing is known but that they were replaced."""
+    """Groups that are known only because a commit replaced them."""
 
 
 def stored_files(history: WriteHistory) -> tuple[pa.Table, list[LostSlice]]:

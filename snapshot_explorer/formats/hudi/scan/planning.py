@@ -97,11 +97,13 @@ def check_readable(source: VersionFiles) -> None:
     if source.schema_on_read and len(source.files):
         raise refusal(features.SCHEMA_ON_READ, version=source.version)
     is_bootstrapped = bool(source.config.text("hoodie.bootstrap.base.path"))
-    for file in records(source.files.filter(pc.invert(source.files.column("is_log")))):
-        if is_bootstrapped and file.slice == _BOOTSTRAP:
-            raise refusal(features.BOOTSTRAPPED_FILES, path=file.path)
-        if not file.path.endswith((".parquet", ".orc")):
-            raise refusal(features.OTHER_BASE_FILES, path=file.path)
+    bases = source.files.filter(pc.invert(source.files.column("is_log")))
+    bootstrapped = bases.filter(pc.equal(bases.column("slice"), _BOOTSTRAP))
+    if is_bootstrapped and len(bootstrapped):
+        raise refusal(features.BOOTSTRAPPED_FILES, path=bootstrapped.column("path")[0].as_py())
+    others = bases.filter(pc.invert(pc.match_substring_regex(bases.column("path"), r"\.(parquet|orc)$")))
+    if len(others):
+        raise refusal(features.OTHER_BASE_FILES, path=others.column("path")[0].as_py())
 
 
 def _slices(files: pa.Table) -> list[_Slice]:

@@ -11,7 +11,7 @@ from importlib.resources import files
 _MODULES = ("pictures.js", "timeline.js", "grid.js", "page.js")
 """The modules of the page; each may import those before it."""
 
-_LOADER = """const packed = Uint8Array.from(atob("{packed}"), (one) => one.charCodeAt(0));
+_LOADER = """const packed = Uint8Array.from(atob("{packed}"), (letter) => letter.charCodeAt(0));
 const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 const address = URL.createObjectURL(new Blob([await new Response(unpacked).arrayBuffer()], {type: "text/javascript"}));
 const page = await import(address);
@@ -44,7 +44,7 @@ def script() -> str:
 
 @cache
 def packed_script() -> str:
-    """Return a module that unpacks the script and runs it: a third of the bytes, in each message and saved notebook."""
+    """Return a module that unpacks the script and runs it: less than half the bytes, wherever it is sent or saved."""
     packed = gzip.compress(script().encode(), mtime=0)
     return _LOADER.replace("{packed}", b64encode(packed).decode())
 
