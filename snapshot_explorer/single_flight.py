@@ -5,7 +5,7 @@ that reads storage then lets tables wait for each other, and threads that take t
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -42,12 +42,17 @@ class SingleFlight:
     such as a cancellation of the first thread, the waiting threads compute the value themselves.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """Create a cache without values. With `most`, it drops the oldest where there are more."""
         self._lock = threading.Lock()
-        self._values: dict[str, Any] | None = {}
-        self._pending: dict[str, Future[Any]] = {}
+        self._most = most
+        self._values: dict[Hashable, Any] | None = {}
+        self._pending: dict[Hashable, Future[Any]] = {}
 
-    def get(self, key: str, make: Callable[[], T]) -> T:
+    def __reduce__(self) -> tuple[type["SingleFlight"], tuple[int | None]]:
+        return SingleFlight, (self._most,)  # values stay in the process
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key, computed by `make` if it is not cached.
 
         Raises: what `make` raises; nothing is cached then.
@@ -68,9 +73,9 @@ class SingleFlight:
                     return shared
             value = make()
             with self._lock:
-                if self._values is not None:
-                    self._values[key] = value
-                del self._pending[key]
+                if self._pending.get(key) is own:  # else forgotten meanwhile: the value may be outdated
+                    self._keep(key, value)
+                    del self._pending[key]
             own.set_result(value)
         except BaseException as error:
             # An interrupt may come anywhere above: others would wait forever for a computation that has stopped.
@@ -82,16 +87,34 @@ class SingleFlight:
             raise
         return value
 
-    def peek(self, key: str) -> Any:
+    def _keep(self, key: Hashable, value: object) -> None:
+        if self._values is not None:
+            self._values[key] = value
+            if self._most is not None and len(self._values) > self._most:
+                del self._values[next(iter(self._values))]
+
+    def peek(self, key: Hashable) -> Any:
         """Return the cached value of a key, None without one. Never waits."""
         values = self._values
         return None if values is None else values.get(key)
 
-    def forget(self, key: str) -> None:
+    def keys(self) -> list[Any]:
+        """Return the keys of the cached values, the oldest first."""
+        with self._lock:
+            return list(self._values or ())
+
+    def forget(self, key: Hashable) -> None:
         """Drop the value of a key; the next call computes it again."""
         with self._lock:
             if self._values is not None:
                 self._values.pop(key, None)
+
+    def forget_all(self) -> None:
+        """Drop all values, and those that are being computed, which only their callers get."""
+        with self._lock:
+            if self._values is not None:
+                self._values.clear()
+            self._pending.clear()
 
     def keep_nothing(self) -> None:
         """Drop all values and stop caching; concurrent callers still share a computation."""

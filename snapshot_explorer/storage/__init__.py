@@ -246,7 +246,7 @@ class Storage:
 
     def read_many(self, paths: Sequence[str]) -> builtins.list[bytes]:
         """Return the files' bytes in the given order, read concurrently, one request each."""
-        return self._map(self.read, paths)
+        return self.each(self.read, paths)
 
     def read_each(self, paths: Sequence[str]) -> Iterator[bytes]:
         """Yield the files' bytes in the given order, one request each.
@@ -258,7 +258,7 @@ class Storage:
 
     def read_present(self, paths: Sequence[str]) -> builtins.list[bytes | None]:
         """Return the files' bytes like `read_many`, with None for a file that does not exist."""
-        return self._map(self._read_present, paths)
+        return self.each(self._read_present, paths)
 
     @contextmanager
     def reading_ahead(self, paths: Sequence[str]) -> Iterator[None]:
@@ -364,14 +364,14 @@ class Storage:
 
     def list_many(self, folders: Sequence[str]) -> builtins.list[builtins.list[Entry]]:
         """Return the listings of several folders in the given order, made concurrently."""
-        return self._map(self.list, folders)
+        return self.each(self.list, folders)
 
     def names_many(self, folders: Sequence[str]) -> builtins.list[Sequence[EntryFields]]:
         """Return the listings of several folders, the fields of entries in any order, made concurrently.
 
         On the local disk without sizes and times, which would cost a call per file.
         """
-        return self._map(self._names, folders)
+        return self.each(self._names, folders)
 
     def exists(self, path: str) -> bool:
         """Return whether the file exists. One request; on S3 a second one if it does not.
@@ -389,7 +389,7 @@ class Storage:
 
     def exists_many(self, paths: Sequence[str]) -> builtins.list[bool]:
         """Return for each path, in order, whether the file exists. The requests are concurrent."""
-        return self._map(self.exists, paths)
+        return self.each(self.exists, paths)
 
     def sizes(self, paths: Sequence[str]) -> dict[str, int | None]:
         """Return the size in bytes of each file that exists, by path; None if the storage does not report it.
@@ -657,12 +657,15 @@ class Storage:
             return is_missing_file(second) or isinstance(second, NotADirectoryError)
         return False
 
-    def _map(self, operation: Callable[[str], A], paths: Sequence[str]) -> builtins.list[A]:
-        """Return the results in order, computed concurrently where that is faster. Raises the first error in order."""
+    def each(self, operation: Callable[[B], A], items: Sequence[B]) -> builtins.list[A]:
+        """Return the results of an operation that makes one request, in the order of the items.
+
+        Computed concurrently where that is faster. Raises the first error in order.
+        """
         pool = self._pool
-        if pool is None or len(paths) < 2:  # noqa: PLR2004 - one request needs no thread
-            return [operation(path) for path in paths]
-        return _concurrently(pool, self._connection().files.workers, operation, paths)
+        if pool is None or len(items) < 2:  # noqa: PLR2004 - one request needs no thread
+            return [operation(item) for item in items]
+        return _concurrently(pool, self._connection().files.workers, operation, items)
 
 
 def _files(location: Location, options: Mapping[str, Any]) -> Files:
@@ -683,11 +686,9 @@ def _read_if_present(files: Files, address: str) -> bytes | None:
         raise
 
 
-def _concurrently(
-    pool: ThreadPoolExecutor, workers: int, operation: Callable[[str], A], paths: Sequence[str]
-) -> list[A]:
+def _concurrently(pool: ThreadPoolExecutor, workers: int, operation: Callable[[B], A], items: Sequence[B]) -> list[A]:
     positions: SimpleQueue[int] = SimpleQueue()
-    for position in range(len(paths)):
+    for position in range(len(items)):
         positions.put(position)
     results: dict[int, A] = {}
     failures: dict[int, SnapshotExplorerError] = {}
@@ -703,16 +704,16 @@ def _concurrently(
             if any(failed < position for failed in tuple(failures)):
                 return
             try:
-                results[position] = operation(paths[position])
+                results[position] = operation(items[position])
             except SnapshotExplorerError as error:
                 failures[position] = error
 
     try:
-        working = [pool.submit(work) for _ in range(min(workers, len(paths)))]
+        working = [pool.submit(work) for _ in range(min(workers, len(items)))]
         for worker in working:
             worker.result()
     finally:
         stopped.set()  # after an interrupt the other workers finish their current request only
     if failures:
         raise failures[min(failures)]
-    return [results[position] for position in range(len(paths))]
+    return [results[position] for position in range(len(items))]

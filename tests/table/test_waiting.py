@@ -7,8 +7,11 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError
+from snapshot_explorer.formats.paimon.metadata.layout import Layout
+from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.render import text
 from snapshot_explorer.single_flight import SingleFlight, cached_property
+from snapshot_explorer.storage import Storage
 from tests.support.blocking import SECONDS, blocking
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.iceberg.table_builder import IcebergTable
@@ -216,3 +219,24 @@ def test_properties_of_two_tables_are_computed_at_the_same_time():
         results = list(threads.map(lambda table: (table.listing, table.listing), [Table(), Table()]))
 
     assert sorted(results) == [(0, 0), (1, 1)]
+
+
+def test_a_cache_keeps_the_newest_values_and_none_that_was_computed_before_it_was_cleared():
+    flight = SingleFlight(2)
+
+    assert [flight.get(key, lambda key=key: key) for key in (1, 2, 3)] == [1, 2, 3]
+    assert flight.keys() == [2, 3]
+    assert flight.get(4, lambda: flight.forget_all() or 4) == 4
+    assert flight.keys() == []
+    assert flight.get(4, lambda: 5) == 5
+
+
+def test_threads_that_need_a_schema_at_the_same_time_share_one_request(counted, memory_root):
+    PaimonTable(*memory_root).commit([(1, "a")])
+    schemas, both = Schemas(Storage(f"counted://{memory_root[1]}"), Layout()), threading.Barrier(8, timeout=SECONDS)
+
+    with ThreadPoolExecutor(8) as threads:
+        read = list(threads.map(lambda _: both.wait() >= 0 and schemas.pinned().by_id([0])[0], range(8)))
+
+    assert all(schema is read[0] for schema in read)
+    assert [request.path.rpartition("/")[2] for request in counted.requests] == ["schema-0"]

@@ -63,7 +63,7 @@ class IcebergVersion(TableVersion):
 
     def __reduce__(self) -> tuple[type["IcebergVersion"], tuple[Source, IcebergSnapshot | None, int | None]]:
         metadata = self._source.metadata.without_history(() if self._snapshot is None else (self._snapshot,))
-        return IcebergVersion, (replace(self._source, metadata=metadata, manifests={}), self._snapshot, self._number)
+        return IcebergVersion, (replace(self._source, metadata=metadata), self._snapshot, self._number)
 
     @property
     def storage(self) -> Storage:

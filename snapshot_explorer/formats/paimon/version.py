@@ -88,7 +88,8 @@ class PaimonVersion(TableVersion):
         self._layout = layout
         self._history = history
         self._schemas = schemas.pinned()
-        self._early_lists: ManifestLists | None = None
+        # As of now: other versions read schemas at the same time, and requests must not depend on which is first.
+        self._has_read_schema = snapshot is not None and schemas.is_read(snapshot.schema_id)
         self._early_hints: Mapping[str, bytes | None] = {}
         self._reads = SingleFlight()
 
@@ -113,30 +114,28 @@ class PaimonVersion(TableVersion):
     def _schema(self) -> PaimonSchema:
         if self._snapshot is None:
             return self._newest_schema
-        read = partial(self._schemas.of_version, self._snapshot.schema_id)
-        if self._schemas.is_read(self._snapshot.schema_id):
-            return read()
-        return self._reads.get("schema", partial(self._beside_lists, read))
+        number = self._snapshot.schema_id
+        if self._has_read_schema:
+            return self._schemas.by_id([number])[number]
+        # The options of the newest schema are needed next.
+        read = partial(self._beside_lists, lambda: self._schemas.with_newest(number)[0])
+        return self._reads.get("schema", read)
 
     def _beside_lists(self, read: Callable[[], PaimonSchema]) -> PaimonSchema:
         """Return a schema. On remote storage, what planning rows reads next is read at the same time."""
         if self._storage.is_local:
             return read()
         early_hints = partial(fallback.early_hints, self._storage, self._history)
-        self._early_hints, self._early_lists, schema = self._storage.together(
-            early_hints, self._lists_if_readable, read
-        )
+        self._early_hints, _, schema = self._storage.together(early_hints, self._read_lists_early, read)
         return schema
 
-    def _lists_if_readable(self) -> ManifestLists | None:
+    def _read_lists_early(self) -> None:
         with suppress(SnapshotExplorerError):  # raised where they are needed
-            return self._lists()
-        return None
+            self._lists()
 
     def _lists(self) -> ManifestLists:
-        """Return the lists of the version's files. No request the first time after they were read with the schema."""
-        early, self._early_lists = self._early_lists, None
-        return early or state_lists(self._storage, self._existing())
+        """Return the lists of the version's files, which are read once."""
+        return self._reads.get("lists", lambda: state_lists(self._storage, self._existing()))
 
     @cached_property
     def schema(self) -> TableSchema:
@@ -285,7 +284,7 @@ class PaimonVersion(TableVersion):
         if self._snapshot is None:
             fallback.check_empty(self._storage, self._side)
             return ReadPlan(splits=(), skipped=frames.SKIPPED.empty_table)
-        if self._schemas.known_newest is None and self._early_lists is None:
+        if self._schemas.known_newest is None and self._reads.peek("lists") is None:
             self._beside_lists(partial(self._schemas.newest, self._snapshot.schema_id))
         return fallback.plan(
             self._storage,

@@ -15,7 +15,10 @@ from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read
 from snapshot_explorer.formats.iceberg.metadata.manifests import Entries, live, needed, read_manifests
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
+from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Storage
+
+_LISTS_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,26 +28,23 @@ class Source:
     storage: Storage
     metadata: TableMetadata
     locations: Locations
-    manifests: dict[int, pa.Table] = field(default_factory=dict, compare=False, repr=False)
-    """The MANIFEST_FILES of the snapshot that was read last, by its id."""
+    manifests: SingleFlight = field(default_factory=partial(SingleFlight, _LISTS_KEPT), compare=False, repr=False)
+    """The MANIFEST_FILES of the snapshots that were read last, by their ids."""
 
 
 def manifests_of(source: Source, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
     """Return the MANIFEST_FILES of snapshots, in their order. Reads their manifest lists concurrently.
 
-    The list of a single snapshot is kept until that of another one is read.
+    The lists of the last single snapshots are kept.
     """
-    known = source.manifests.get(snapshots[0].id) if len(snapshots) == 1 else None
-    if known is not None:
-        return known
-    try:
-        result = read_manifest_lists(source.storage, source.locations, snapshots)
-    except MissingFileError as error:
-        raise _missing(source, error) from error
-    if len(snapshots) == 1:
-        source.manifests.clear()
-        source.manifests[snapshots[0].id] = result
-    return result
+
+    def read() -> pa.Table:
+        try:
+            return read_manifest_lists(source.storage, source.locations, snapshots)
+        except MissingFileError as error:
+            raise _missing(source, error) from error
+
+    return source.manifests.get(snapshots[0].id, read) if len(snapshots) == 1 else read()
 
 
 def entries_of(

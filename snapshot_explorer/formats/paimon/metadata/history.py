@@ -23,6 +23,7 @@ from snapshot_explorer.formats.missing_versions import (
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, branches_in, number_of, parse_hint
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, digest_of, read_snapshots, reparse
 from snapshot_explorer.model import Listing
+from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.visible import logger_of
 
@@ -80,6 +81,8 @@ class PaimonHistory:
         self._layout = layout
         self._lock = threading.Lock()
         self._known: OrderedDict[int, PaimonSnapshot] = OrderedDict()
+        self._reads = SingleFlight()
+        self._reads.keep_nothing()
         self._newest: PaimonSnapshot | None = None
         self._numbers_seen: tuple[int, ...] = ()
         self._seen_at = now()
@@ -371,13 +374,26 @@ class PaimonHistory:
             expired = self._expired_seen
         unread = sorted({version for version in versions if version not in result})
         read, kept = self._storage.together(
-            partial(read_snapshots, self._storage, [self._path(version) for version in unread]),
+            partial(self._storage.each, partial(self._read_once, rewrites), unread),
             partial(self._expired, [version for version in unread if version in expired]),
         )
         result |= kept | {version: item for version, item in zip(unread, read, strict=True) if item}
         result |= self._expired([version for version in unread if version not in result])
         self._cache([result[version] for version in unread if version in result], rewrites)
         return result
+
+    def _read_once(self, rewrites: int, version: int) -> PaimonSnapshot | None:
+        """Return a snapshot, None if it does not exist. One request for all threads that need it."""
+
+        def read() -> PaimonSnapshot | None:
+            with self._lock:
+                snapshot = self._known.get(version)
+            if snapshot is None:
+                snapshot = read_snapshots(self._storage, [self._path(version)])[0]
+                self._cache([] if snapshot is None else [snapshot], rewrites)
+            return snapshot
+
+        return self._reads.get((version, rewrites), read)
 
     def read_again(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
         """Return the snapshots that exist among these versions, read again. The others are removed from the cache."""

@@ -1,9 +1,8 @@
 """Paimon schemas: field ids, types, keys and options, from the JSON of a schema file."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import orjson
 
@@ -19,6 +18,7 @@ from snapshot_explorer.formats.paimon.metadata.data_types import (
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.model import Column, TableSchema
+from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Storage
 
 
@@ -154,7 +154,7 @@ def checked_schema(schema: PaimonSchema, number: int, path: str) -> PaimonSchema
 
 
 class Schemas:
-    """Reads and caches schema files. Thread-safe."""
+    """Reads and caches schema files, each once however many threads need it. Thread-safe."""
 
     def __init__(self, storage: Storage, layout: Layout, *, is_pinned: bool = False) -> None:
         """Bind to a branch. Reads nothing.
@@ -164,17 +164,16 @@ class Schemas:
         """
         self._storage = storage
         self._layout = layout
-        self._lock = threading.Lock()
-        self._known: OrderedDict[int, PaimonSchema] = OrderedDict()
+        self._known = SingleFlight(_KEPT)
         self._is_pinned = is_pinned
-        self._newest: PaimonSchema | None = None
+        self._newest = SingleFlight()
 
     def pinned(self) -> "Schemas":
         """Return the same schemas, with the newest one read only once. Reads nothing."""
         if self._is_pinned:
             return self
         result = Schemas(self._storage, self._layout, is_pinned=True)
-        result._known, result._lock = self._known, self._lock
+        result._known = self._known
         return result
 
     def newest(self, existing: int = 0) -> PaimonSchema:
@@ -188,19 +187,18 @@ class Schemas:
 
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
         """
-        if self._newest:
-            return self._newest
-        return self._with_number(self._newest_number(), existing)
+        read = partial(self._read_newest, existing)
+        return self._newest.get("newest", read) if self._is_pinned else read()
 
     @property
     def known_newest(self) -> PaimonSchema | None:
         """Return the newest schema if it is pinned and was read; otherwise None. Reads nothing."""
-        return self._newest
+        newest: PaimonSchema | None = self._newest.peek("newest")
+        return newest
 
-    def _with_number(self, number: int, existing: int) -> PaimonSchema:
-        """Return the newest schema, given its id in a listing."""
-        with self._lock:
-            existing = max(existing, max(self._known, default=0))
+    def _read_newest(self, existing: int) -> PaimonSchema:
+        existing = max([existing, *self._known.keys()])
+        number = self._newest_number()
         if existing > number:
             raise StorageError(
                 f"The listing of {self._layout.folder('schema')} in {self._storage.root} ends at schema {number}, but "
@@ -210,27 +208,17 @@ class Schemas:
         table_type = schema.options.get("type", "table")
         if table_type not in _TYPES:
             raise refusal(features.TABLE_TYPES, root=self._storage.root, type=table_type)
-        if self._is_pinned:
-            self._newest = schema
         return schema
 
     def with_newest(self, number: int) -> tuple[PaimonSchema, PaimonSchema]:
         """Return a schema by id, and the newest one. The requests of both are concurrent."""
-        if self._newest is not None:
-            return self.by_id([number])[number], self.newest()
-        result, newest = self._storage.together(lambda: self.by_id([number])[number], self._newest_number)
-        return result, self._with_number(newest, number)
+        if (newest := self.known_newest) is not None:
+            return self.by_id([number])[number], newest
+        return self._storage.together(lambda: self.by_id([number])[number], partial(self.newest, number))
 
     def is_read(self, number: int) -> bool:
         """Return whether a schema was read."""
-        with self._lock:
-            return number in self._known
-
-    def of_version(self, number: int) -> PaimonSchema:
-        """Return a schema by id. If it has to be read, the newest one is read too, whose options are needed next."""
-        with self._lock:
-            known = self._known.get(number)
-        return known or self.with_newest(number)[0]
+        return self._known.peek(number) is not None
 
     def _newest_number(self) -> int:
         numbers = self._ids()
@@ -244,22 +232,22 @@ class Schemas:
     def by_id(self, ids: Iterable[int]) -> Mapping[int, PaimonSchema]:
         """Return schemas by id. Reads a small file for each that is not cached, all concurrently."""
         numbers = sorted(set(ids))
-        with self._lock:
-            result = {number: self._known[number] for number in numbers if number in self._known}
+        result = {number: known for number in numbers if (known := self._known.peek(number)) is not None}
         missing = [number for number in numbers if number not in result]
-        paths = [self._layout.numbered("schema", number) for number in missing]
-        for number, path, content in zip(missing, paths, self._storage.read_present(paths), strict=True):
-            if content is None:
-                raise CorruptTableError(
-                    f"The table's metadata references {path}, which is missing. Files of schema {number} cannot be "
-                    "read without it; restore it, or choose a version that does not need it."
-                )
-            result[number] = checked_schema(parse_schema(content, path, limits=self._storage.limits), number, path)
-        with self._lock:
-            self._known |= {number: result[number] for number in missing}
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-        return result
+        return result | dict(zip(missing, self._storage.each(self._read_once, missing), strict=True))
+
+    def _read_once(self, number: int) -> PaimonSchema:
+        return self._known.get(number, partial(self._read, number))
+
+    def _read(self, number: int) -> PaimonSchema:
+        path = self._layout.numbered("schema", number)
+        content = self._storage.read_present([path])[0]
+        if content is None:
+            raise CorruptTableError(
+                f"The table's metadata references {path}, which is missing. Files of schema {number} cannot be "
+                "read without it; restore it, or choose a version that does not need it."
+            )
+        return checked_schema(parse_schema(content, path, limits=self._storage.limits), number, path)
 
     def common_with(self, other: "Schemas") -> PaimonSchema | None:
         """Return the newest schema that another branch also has, or None. Two listings, small files.
@@ -278,5 +266,4 @@ class Schemas:
 
     def forget(self) -> None:
         """Clear the cache."""
-        with self._lock:
-            self._known.clear()
+        self._known.forget_all()
