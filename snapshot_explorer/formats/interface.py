@@ -391,7 +391,11 @@ class TableFormat(ABC):
         raise self._no_tasks()
 
     def lifetime_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        """Return the tasks whose RECORDS contain the `lifetime_files` of a version."""
+        """Return the tasks whose RECORDS contain the `lifetime_files` of a version.
+
+        Where only the tasks can tell that the version's files are not all known, the RECORDS are of the first one after
+        it whose files are, with its commit time.
+        """
         return self.state_tasks(version, prefetch)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:

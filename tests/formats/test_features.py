@@ -52,7 +52,6 @@ UNDECLARED = {
     "hudi/files/columns.py:column": "names column and file in front of a declared refusal",
     "interface.py:TableFormat.expiry": "a format without the feature",
     "interface.py:TableFormat._no_tasks": "a format without the feature",
-    "hudi/table.py:Hudi._no_tasks": "a format without the feature",
     "interface.py:TableFormat.named_files": "a format without the feature",
     "interface.py:TableVersion.maintenance_settings": "a format without the feature",
     "interface.py:TableVersion.deleted_positions": "a format without the feature",

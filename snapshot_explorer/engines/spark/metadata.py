@@ -241,14 +241,15 @@ def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
 
     Args:
         states: Records of the live files of the first version of each run of versions without gaps, with `run`, the
-            run's number, `at`, the version's time, and `until` and `until_at`, the first version of the next run and
-            its time.
+            run's number, `at`, the version's time where the records have none, and `until` and `until_at`, the first
+            version of the next run and its time.
         changes: Records of the commits behind these versions, with the same.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    begins = states.withColumns({"is_state": f.lit(True), "committed_at": f.col("at")})  # noqa: FBT003 - a value
+    at = f.coalesce("committed_at", "at")
+    begins = states.withColumns({"is_state": f.lit(True), "committed_at": at})  # noqa: FBT003 - a value
     others = changes.where(f.col("list") == "delta").withColumn("is_state", f.lit(False))  # noqa: FBT003 - a value
     # In Paimon a deletion vector changes while its file remains; without levels it is part of the file's key.
     vector = f.when(f.col("level").isNull(), f.col("deletion_vector"))

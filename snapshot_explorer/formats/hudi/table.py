@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.hudi.expiry import cleaning
 from snapshot_explorer.formats.hudi.expiry.orphans import clean_up, named_files
@@ -16,8 +16,10 @@ from snapshot_explorer.formats.hudi.frames.files import changes_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import INSPECTIONS, inspect_table
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, PROPERTIES, has_properties
+from snapshot_explorer.formats.hudi.metadata_tasks import HudiCommitsTask, HudiStateTask, read_task
 from snapshot_explorer.formats.hudi.version import HudiVersion
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.model import ChangeMode, Inspection, Listing
 from snapshot_explorer.storage import Storage
@@ -130,12 +132,25 @@ class Hudi(TableFormat):
     def inspect(self, name: str) -> pa.Table:
         return inspect_table(name, self._history.current())
 
-    def _no_tasks(self) -> UnsupportedFeatureError:
-        return UnsupportedFeatureError(
-            "engine='spark' cannot read the metadata of Hudi tables: no commit lists the files of the table, which "
-            "follow only from the metadata of all commits together. Leave out engine='spark', and pass the result to "
-            "Spark: spark.createDataFrame(frame.to_arrow())."
-        )
+    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - one task reads everything
+        return self._state_task(version, for_lifetimes=False)
+
+    def lifetime_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - as above
+        return self._state_task(version, for_lifetimes=True)
+
+    def _state_task(self, version: int, *, for_lifetimes: bool) -> StateTasks:
+        task = HudiStateTask(version=version, source=self._with([version]), for_lifetimes=for_lifetimes)
+        return StateTasks(tasks=[task], keeps_last_add=False)
+
+    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
+        if not versions:
+            return ()
+        source = self._with(versions)
+        task = HudiCommitsTask(version=versions[0], versions=tuple(versions), source=source, for_lifetimes=lifetimes)
+        return [task]
+
+    def task_reader(self) -> TaskReader:
+        return read_task
 
     def tags(self) -> dict[str, int]:
         """Return the savepoints: their name is the version that they are on."""

@@ -9,10 +9,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
-from snapshot_explorer.formats.hudi.table import Hudi
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.retention import retention_of
-from snapshot_explorer.storage import Storage
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[2] / "data"
@@ -200,13 +198,6 @@ def test_retention_says_for_which_writer_it_predicts_archival(tmp_path):
     retention = archiving(tmp_path, "hudi/v9_cow_basic", "hoodie.clean.policy=KEEP_LATEST_FILE_VERSIONS\n")
 
     assert "The procedure archive_commits assumes KEEP_LATEST_COMMITS" in " ".join(repr(retention).split())
-
-
-def test_metadata_is_not_split_for_executors_because_no_commit_lists_the_files():
-    table_format = Hudi(Storage(DATA / "hudi" / "v9_cow_basic"))
-
-    with pytest.raises(UnsupportedFeatureError, match="no commit lists the files of the table"):
-        table_format.task_reader()
 
 
 def test_the_cleaner_would_delete_change_data_with_the_slice_of_its_commit():

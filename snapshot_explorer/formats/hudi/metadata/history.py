@@ -159,19 +159,23 @@ class HudiSource:
         config: TableConfig,
         entries: Sequence[EntryFields],
         archived: ArchiveListing,
-        reader: "HudiCommitReader",
+        reader: "HudiCommitReader | None" = None,
     ) -> None:
-        """Bind to a listing. Reads nothing."""
+        """Bind to a listing. Reads nothing. Without a reader, commits that were read before are read again."""
         self.storage = storage
         self.config = config
         self.entries = entries
         self.timeline: Timeline = timeline_of(entries, config)
         self.archive_listing = archived
-        self.reader = reader
+        self.reader = HudiCommitReader(storage) if reader is None else reader
         self._lock = threading.RLock()
         self._state: FileStates | None = None
         self._listings: Mapping[str, Sequence[EntryFields]] = {}
         """Folders that were listed early."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return the listing, without what was read since."""
+        return HudiSource, (self.storage, self.config, self.entries, self.archive_listing)
 
     @property
     def identity(self) -> tuple[object, ...]:
