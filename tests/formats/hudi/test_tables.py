@@ -341,3 +341,12 @@ def test_what_needs_the_files_of_all_versions_begins_where_they_are_known():
     assert table.lifetimes().versions == tuple(reversed(known))
     assert readable == {unknown: "no"} | dict.fromkeys(known, "yes")
     assert "kept versions                  2 of 3" in repr(retention)
+
+
+def test_counts_of_removed_files_are_null_where_some_are_not_known():
+    """The cleaner deleted the slices that the two oldest known commits replaced, and no archive names them."""
+    table = open_table(DATA / "hudi" / "archive_deleted")
+
+    assert table.history().to_arrow()["added_files"].to_pylist() == [1, 1, 1, 1]
+    assert table.history().to_arrow()["removed_files"].to_pylist() == [1, 1, None, None]
+    assert table.current.manifests().to_arrow()["removed_files"].to_pylist()[:2] == [None, None]

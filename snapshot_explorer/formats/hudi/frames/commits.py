@@ -42,11 +42,11 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
     """Return the COMMITS frame, in the order of the versions. Reads the metadata of all commits.
 
     Counts of rows are null where log files are concerned: their records are changes. All counts of a commit whose file
-    is empty are null.
+    is empty are null, and those of removed files where it removed some that are not known.
     """
     state = source.state
     commits = source.commits(versions)
-    totals = dict(zip(state.versions, state.total_rows, strict=True)) if not state.lost else {}
+    totals = dict(zip(state.versions, state.total_rows, strict=True))
     instants = [source.instant(version) for version in versions]
     files = written(commits)
     of_version = np.repeat(np.arange(len(versions)), [commit.end - commit.start for commit in commits.values()])
@@ -95,8 +95,15 @@ def _counts(state: FileStates, versions: Sequence[int], is_empty: npt.NDArray[np
         "added_bytes": added.size_bytes,
         "removed_bytes": removed.size_bytes,
     }
-    unknown = from_numpy(is_empty)
-    return {name: pc.if_else(unknown, pa.scalar(None, pa.int64()), values) for name, values in counts.items()}
+    removes_lost = np.isin(versions, [lost.removed for lost in state.lost])
+    return {
+        name: pc.if_else(
+            from_numpy(is_empty | removes_lost if name.startswith("removed") else is_empty),
+            pa.scalar(None, pa.int64()),
+            values,
+        )
+        for name, values in counts.items()
+    }
 
 
 def _changes_rows(files: pa.Table) -> npt.NDArray[np.bool_]:

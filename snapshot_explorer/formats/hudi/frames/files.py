@@ -72,6 +72,7 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
     sizes = {instant.path: instant.size_bytes for instant in active}
     sizes |= source.storage.sizes([path for path, size in sizes.items() if size is None])
     added, removed = (state.counts(versions, bound).files.tolist() for bound in ("first", "removed"))
+    removes_lost = {lost.removed for lost in state.lost}
     for position, number in enumerate(versions):
         path = manifest_path(source, number)
         rows.append(
@@ -83,7 +84,7 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
                 "path": path,
                 "size_bytes": sizes.get(path),
                 "added_files": added[position],
-                "removed_files": removed[position],
+                "removed_files": None if number in removes_lost else removed[position],
             }
         )
     return pa.Table.from_pylist(rows, frames.MANIFESTS)

@@ -402,4 +402,4 @@ def _lost(written: pa.Table, files: _Files, groups: _Groups, start: int) -> list
         LostSlice(partition=stat["partition"], file_id=stat["file_id"], instant=stat["previous"], removed=removed)
         for stat, removed in zip(stats, ends[of_files[early]].tolist(), strict=True)
     ]
-    return [item for item in lost if item.removed > start]
+    return [item for item in lost if item.removed >= start]

@@ -88,7 +88,7 @@ class FileStates:
     files: pa.Table
     """STORED."""
     lost: Sequence[LostSlice]
-    """Slices from before the first known commit that are lost."""
+    """Slices from before the first known commit that are lost; the first known commit may have removed them."""
     start: int
     """The first known commit."""
     is_cut: bool
@@ -97,7 +97,7 @@ class FileStates:
 
     @cached_property
     def total_rows(self) -> Sequence[int | None]:
-        """The rows in the files of each version; None where a log file changes them."""
+        """The rows in the files of each version; None where a log file changes them, or not all files are known."""
         versions = np.array(self.versions, np.int64)
         counts = self.files.column("rows")
         known = np.zeros((2, len(versions) + 1), np.int64)
@@ -107,8 +107,16 @@ class FileStates:
             index = np.searchsorted(versions, self.files.column(bounds).to_numpy())
             np.add.at(known[0], index, sign * values)
             np.add.at(known[1], index, sign * ~is_known)
+        known[1, 0] += bool(self.lost)
+        known[1, np.searchsorted(versions, self.earliest or self.start)] -= bool(self.lost)
         rows, unknown = np.cumsum(known, axis=1)[:, :-1].tolist()
         return [None if missing else count for count, missing in zip(rows, unknown, strict=True)]
+
+    @property
+    def earliest(self) -> int | None:
+        """The first version whose files are all known; None where that is the first one."""
+        since = max((lost.removed for lost in self.lost), default=self.start)
+        return next((version for version in self.versions if version >= since > self.start), None)
 
     def changed(self, versions: Sequence[int], bound: Literal["first", "removed"]) -> tuple[Numbers, Numbers]:
         """Return the indices of the files that versions added, or removed, and for each the index of the version."""
@@ -356,8 +364,7 @@ class HudiSource:
     @property
     def earliest(self) -> int | None:
         """The first version whose files are all known; None where that is the first one, or was not looked at yet."""
-        since = max((lost.removed for lost in self._state.lost), default=None) if self._state is not None else None
-        return None if since is None else next((version for version in self.versions if version >= since), None)
+        return None if self._state is None else self._state.earliest
 
     def _read_state(self) -> FileStates:
         start = self.versions[0] if self.versions else 0
