@@ -272,6 +272,8 @@ def cut(text: str, room: int, *, middle: bool = False) -> str:
 
 
 def _head(text: str, room: int) -> str:
+    if text[: room + 1].isascii():  # one more: a mark that follows has no width
+        return text[:room]
     taken = 0
     for position, letter in enumerate(text):
         taken += _letter_width(letter)
