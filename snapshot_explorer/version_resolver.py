@@ -141,13 +141,26 @@ class VersionResolver:
         if between is not None and versions:
             first, last = sorted(self._existing(ref) for ref in _bounds(between))
             versions = tuple(version for version in versions if first <= version <= last)
-        if since is not None and versions:
-            before = self._last_at(_time("since", since) - timedelta(milliseconds=1))
-            versions = tuple(version for version in versions if before is None or version > before)
-        if until is not None and versions:
-            last_one = self._last_at(_time("until", until))
-            versions = tuple(version for version in versions if last_one is not None and version <= last_one)
-        return versions[::-1]
+        start = None if since is None else _time("since", since)
+        end = None if until is None else _time("until", until)
+        return self._committed(versions, start, end)[::-1] if versions else ()
+
+    def _committed(self, versions: Sequence[int], start: datetime | None, end: datetime | None) -> Sequence[int]:
+        """Return those of some versions that were committed from a time on, up to another; None for no bound."""
+        if not self._format.has_ordered_times and (start or end):
+            times = dict(zip(versions, self.committed_at(versions), strict=True))
+            return [
+                version
+                for version in versions
+                if (start is None or times[version] >= start) and (end is None or times[version] <= end)
+            ]
+        if start is not None:
+            before = self._last_at(start - timedelta(milliseconds=1))
+            versions = [version for version in versions if before is None or version > before]
+        if end is not None and versions:
+            last = self._last_at(end)
+            versions = [version for version in versions if last is not None and version <= last]
+        return versions
 
     def gaps(self, versions: Sequence[int]) -> tuple[Gap, ...]:
         """Return the gaps between versions, in any order; see `Listing.gaps`."""

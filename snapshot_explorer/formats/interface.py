@@ -93,6 +93,8 @@ class TableFormat(ABC):
     """The package that reads REST catalogs of the format's own protocol; None if there is no such protocol."""
     has_file_times: ClassVar[bool] = False
     """Whether commit times may be those of files, which change when a table is copied, beside recorded ones."""
+    has_ordered_times: ClassVar[bool] = True
+    """Whether versions are committed in their order. Otherwise `committed_at` reads nothing."""
     has_exact_row_counts: ClassVar[bool] = False
     """Whether metadata counts the rows of a version. Otherwise it counts those in files, before merges and deletes."""
     commits_are_in_one_file: ClassVar[bool] = False
@@ -197,7 +199,11 @@ class TableFormat(ABC):
         Raises:
             SnapshotNotFoundError: The version that was current at the time is not in this history.
         """
-        return versions
+        if self.has_ordered_times:
+            return versions
+        times = self.committed_at(versions)
+        committed = [version for version, at in zip(versions, times, strict=True) if at <= time]
+        return committed[-1:] or versions[:1]
 
     # Commits and their changes.
 

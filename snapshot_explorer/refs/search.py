@@ -59,7 +59,7 @@ def resolve(ref: Ref, history: RefHistory) -> int:
     `not_found` if it does not exist. `latest` calls `latest()`, a tag reads the tags. Any ref with steps costs one
     listing. A time costs one listing and, if each version's own file contains its time, about log2(n) small reads.
     Like Paimon, the search assumes that times ascend with versions: if the clocks of writers disagree, it may return
-    a neighboring version. The times of Delta always ascend.
+    a neighboring version. The times of Delta always ascend; of formats whose times do not, it has one candidate.
 
     Source: paimon docs, "Time travel"; SnapshotManager.earlierOrEqualTimeMills.
     """

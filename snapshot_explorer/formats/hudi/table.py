@@ -38,6 +38,7 @@ class Hudi(TableFormat):
     metadata_folders: ClassVar[frozenset[str]] = frozenset((FOLDER,))
     first_file: ClassVar[str | None] = PROPERTIES
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
+    has_ordered_times: ClassVar[bool] = False
     has_changelogs: ClassVar[bool] = True
     unsearched_values: ClassVar[str | None] = "the metadata table in .hoodie/metadata, with its column statistics"
 

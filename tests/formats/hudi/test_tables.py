@@ -343,6 +343,20 @@ def test_what_needs_the_files_of_all_versions_begins_where_they_are_known():
     assert "kept versions                  2 of 3" in repr(retention)
 
 
+def test_a_commit_that_completed_late_counts_from_then_on():
+    """A clustering, which was requested before another commit, completed after it."""
+    table = open_table(DATA / "hudi" / "v9_cow_clustered")
+    *_, clustering, beside, last = table.versions()
+
+    assert table.at("@2026-11-23T03:45:53").version == beside
+    assert table.at("@2026-11-23T03:45:56").version == beside
+    assert table.history(since="2026-11-23T03:45:53").to_arrow()["version"].to_pylist() == [last, clustering]
+    until = table.history(until="2026-11-23T03:45:53").to_arrow()["version"].to_pylist()
+    assert (until[0], clustering in until) == (beside, False)
+    with pytest.raises(SnapshotExplorerError, match="no available version was committed at or before this time"):
+        table.at("@2026-11-23T03:45:44")
+
+
 def test_counts_of_removed_files_are_null_where_some_are_not_known():
     """The cleaner deleted the slices that the two oldest known commits replaced, and no archive names them."""
     table = open_table(DATA / "hudi" / "archive_deleted")
