@@ -57,10 +57,10 @@ class Limits:
         """Return the most rows of a metadata file of this stored size."""
         return max(self.metadata_rows, size_bytes // _BYTES_PER_ROW)
 
-    def check_bytes(self, path: str, size_bytes: int, unfolded: int) -> None:
+    def check_bytes(self, path: str, size_bytes: int, decoded: int) -> None:
         """Check the decoded size of a file."""
-        if unfolded > self.most_bytes(size_bytes):
-            raise exceeded(path, size_bytes, f"unfolds to {unfolded} bytes or more", "metadata_bytes", unfolded, self)
+        if decoded > self.most_bytes(size_bytes):
+            raise exceeded(path, size_bytes, f"decodes to {decoded} bytes or more", "metadata_bytes", decoded, self)
 
     def check_rows(self, path: str, size_bytes: int, rows: int) -> None:
         """Check the number of rows of a file."""

@@ -764,7 +764,7 @@ class Table(Drawable):
         schema, or with column mapping in that of `b`; within a version in no order. If no change data was written,
         changes are derived from files: a row that was rewritten unchanged is returned as -D and +I. Iceberg: like
         Spark's changelog view, in the current schema, also for commits with delete files. A row that was rewritten
-        unchanged is no change; if rows have ids, updates are -U and +U. Hudi: the rows of the file slices that a commit
+        unchanged is left out; if rows have ids, updates are -U and +U. Hudi: the rows of the file slices that a commit
         changed, compared by record key, in the schema of `b`; where change data was written, like Hudi's change query.
 
         Args:

@@ -86,7 +86,7 @@ class VersionResolver:
 
     @property
     def listed(self) -> tuple[int, ...]:
-        """Return all versions, including those of which only the commit is left."""
+        """Return all versions, including those whose files are gone and only the commit is left."""
         return self._listing.versions
 
     def listing(self) -> Listing:

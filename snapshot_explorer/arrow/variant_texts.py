@@ -201,7 +201,7 @@ def _primitive(number: int, data: bytes, offset: int) -> str:
 
 def _decimal(unscaled: int, scale: int) -> str:
     while scale and not unscaled % 10:
-        # The scale is no part of the value: shredding may change it.
+        # The scale is not part of the value: shredding may change it.
         unscaled, scale = unscaled // 10, scale - 1
     digits = str(abs(unscaled)).rjust(scale + 1, "0")
     text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits

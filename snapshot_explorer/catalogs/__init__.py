@@ -43,7 +43,7 @@ _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 _PUBLIC = frozenset({"metastore", "token.provider", "type", "uri"})
 """Properties of a catalog whose values are not secret, apart from user and password in a URI."""
 _NOT_KEYS = frozenset({"client.region", "s3.force-virtual-addressing", "s3.path-style-access", "s3.region"})
-"""Properties of S3 that are no credentials."""
+"""Properties of S3 that are not credentials."""
 _CATALOG = "catalog must be the URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration."
 _SEPARATORS = re.compile(r"[:\s]+")
 """The separator of an id and its secret, and of `Bearer` and its token."""

@@ -130,7 +130,7 @@ class CheckResult(Drawable):
     def to_junit(self) -> str:
         """Return the result as JUnit XML: a suite for each table, a case for each rule.
 
-        A rule that fails is a failure, one that could not be evaluated an error.
+        A rule that fails is a failure; one that could not be evaluated is an error.
         """
         root = ET.Element("testsuites")
         by_table: dict[str, list[CheckLine]] = {}

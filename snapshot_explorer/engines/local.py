@@ -150,7 +150,7 @@ def _spread(
 
 
 def _first(splits: Iterable[Split], limit: int) -> list[Split]:
-    """Return the first splits: as many as have this number of rows by the metadata."""
+    """Return the first splits that have this number of rows together, by the metadata."""
     result: list[Split] = []
     rows = 0
     for split in splits:
@@ -358,7 +358,7 @@ def _matching(parts: Iterable[_Rows], schema: pa.Schema, condition: Condition | 
 
 
 def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield batches as tables, as many as possible in one: each costs time of its own."""
+    """Yield batches as tables, with as many batches as possible in each, because each table has a fixed cost."""
     alike: list[pa.RecordBatch] = []
     for batch in batches:
         if alike and not batch.schema.equals(alike[0].schema, check_metadata=True):

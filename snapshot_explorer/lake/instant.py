@@ -187,7 +187,7 @@ class LakeSnapshot:
             storage_options: Credentials and settings for all tables.
 
         Raises:
-            InvalidArgumentError: It is not such a record.
+            InvalidArgumentError: It is not a record of `Lake.at`.
             OSError: The file cannot be read.
         """
         is_text = isinstance(source, str) and source.lstrip().startswith("{")

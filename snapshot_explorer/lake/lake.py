@@ -147,7 +147,7 @@ class Lake:
         return self._overview
 
     def follow(self, *, requests_per_minute: int = 120) -> LakeFollower:
-        """Return what renews the overview table by table, with at most so many requests a minute.
+        """Return a follower, which renews the overview table by table, within a number of requests per minute.
 
         `start()` begins; `snapshot_explorer.explore(lake)` is the widget of it. Reads the overview if there is none.
 

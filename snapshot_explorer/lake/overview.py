@@ -35,7 +35,7 @@ MOST_COMMITS = 192
 _FEWEST_READ = 4
 """Fewer commits than that are not left for another round."""
 _EVIDENCE = 4
-"""A table is only late if the commits that were read span so many times its age, or are all that were to be read."""
+"""A table is only late if the commits that were read span this multiple of its age, or no more were to be read."""
 _FEWEST_APPENDS = 4
 _EXPLAINED = 50
 """The most tables whose problems are written out below the overview; the frame has all."""
@@ -145,7 +145,7 @@ def _listed(commits: pa.Table) -> list[_Commit]:
 
 
 def _is_evident(commits: Sequence[_Commit], now: datetime) -> bool:
-    """Return whether more commits would not change what is said about the rhythm."""
+    """Return whether reading more commits would leave the rhythm as it is."""
     if _rhythm(commits, now).pace != "late":
         return True
     times = _times(commits)

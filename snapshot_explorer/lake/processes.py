@@ -32,7 +32,7 @@ MIN_TABLES = 100
 _MOST_PROCESSES = 4
 """Each needs about 200 MiB."""
 _MOST_UNTURNED = 64
-"""From so many tables on, one request of each at a time keeps the storage busy."""
+"""The number of tables from which one request at a time for each keeps the storage busy."""
 _CODE = (
     "import gc, pickle, sys; gc.disable(); sys.path[:] = pickle.load(sys.stdin.buffer); from {0} import serve; serve()"
 )

@@ -17,7 +17,7 @@ class ShownColumn:
 
     name: str
     heading: str
-    """What stands above the column: the name; of a column of metadata, its words, with the zone of its times."""
+    """The text above the column: its name; for metadata, its words, with the zone of its times."""
     meaning: str | None
     """What the column means, from its field metadata."""
     is_number: bool

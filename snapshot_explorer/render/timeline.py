@@ -53,7 +53,7 @@ _MAX_BARS = 1_000
 """The maximum number of commits drawn as bars with complete tooltips. More are thin lines, drawn by WebGL, with their
 time and counts."""
 _USUAL, _OUTLIER, _ROOM = 0.95, 4, 1.5
-"""A bar is cut that is so many times as high as this share of all bars, at this much above the others."""
+"""The axis ends at `_ROOM` times the quantile `_USUAL` of the bars if a bar is higher than `_OUTLIER` times it."""
 _FEWEST_BARS, _NAMED_CUTS = 8, 6
 _DATES = 7
 """The most dates on the axis."""

@@ -83,7 +83,7 @@ class Mark:
     group: str
     """A key of `GROUPS`; others are grey."""
     text: str = ""
-    """What stands above it; empty for nothing."""
+    """The text above it; empty for none."""
     hover: str = ""
     size: float = 11
     """Its size in pixels."""

@@ -240,8 +240,8 @@ def _row_statements(
     several = "These are two commits: between them the rows are missing. Run both." if len(written) > 1 else ""
     all_rows = (
         "There is no key: the rows that match now are deleted, and those that matched then are inserted. Afterwards a "
-        "row that matches only now is gone, and one that matched only then is there twice, once as it is now: name a "
-        "key where there is one."
+        "row that matches only now is gone, and one that matched only then exists twice, once with its current values. "
+        "If the table has a key, name it."
     )
     return written, (all_rows, several) if several else (all_rows,)
 

@@ -89,7 +89,7 @@ class Repair(Drawable):
         return Drawing(title=title, parts=(*parts, known, *map(Line, self.notes), *later))
 
     def _drawn_statement(self) -> tuple[Part, ...]:
-        """Return the statement whole, as it can be copied; or where it is."""
+        """Return the whole statement, to be copied, or where to get it."""
         lines = self.statement.split("\n")
         # A break in a text or a name, where a terminal wraps the line, would be another text.
         is_broken = any(len(line) > WIDTH and _WITH_BLANK.search(line) for line in lines)

@@ -47,7 +47,7 @@ class SelectedRows:
 
 
 def selected_rows(diff: RowDiff, condition: Condition | None, key: Sequence[str]) -> SelectedRows:
-    """Return the rows of a diff from the table as it is to an earlier version of which one side matches a condition."""
+    """Return the rows of a diff from the current table to an earlier version where either side matches a condition."""
     counts = dict.fromkeys((INSERTED, DELETED, AFTER, BEFORE), 0)
     keys: list[Mapping[str, object]] = []
     total = 0

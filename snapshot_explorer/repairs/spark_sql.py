@@ -56,7 +56,7 @@ def qualified(name: str) -> tuple[str, ...]:
     """Return the parts of a table's name in an engine: `lake.shop.orders`, each part in backticks or not.
 
     Raises:
-        InvalidArgumentError: It is not such a name.
+        InvalidArgumentError: It is not a valid name.
     """
     parts, at = [], 0
     while match := _PART.match(name, at):

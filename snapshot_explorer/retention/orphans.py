@@ -81,7 +81,7 @@ class Orphans(Drawable):
             )
         orphans = rows.filter(pc.fill_null(rows["is_orphan"], fill_value=False))
         unknown = len(rows) - len(orphans)
-        rest = f" Of {counted(unknown, 'other file')} it is unknown." if unknown else ""
+        rest = f" For {counted(unknown, 'other file')}, this is unknown." if unknown else ""
         if not len(orphans):
             return f"No file{old} is orphaned.{rest}"
         total = size(pc.sum(orphans["size_bytes"]).as_py() or 0)

@@ -184,9 +184,7 @@ def _presence(table_format: TableFormat, lifetimes: FileLifetimes, listing: List
     expired = frozenset(versions).difference(table_format.listing(0).reachable) if is_flawed else ()
     if expired:
         gone = capitalized(runs_text(runs_of(sorted(expired))))
-        raise SnapshotNotFoundError(
-            f"{gone} expired while files were looked for. Try again when the table changes less."
-        )
+        raise SnapshotNotFoundError(f"{gone} expired during the verification. Try again when the table changes less.")
     return rows, presence
 
 
@@ -204,7 +202,7 @@ _STATES: tuple[_State, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SplitWithDeletes:
-    """A split of a version some of whose rows are deleted."""
+    """A split of a version, with deletes."""
 
     version: TableVersion
     split: Split

@@ -45,7 +45,7 @@ _SKIPPED = "readers skip a file until a compaction, and its rows were not counte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedFile:
-    """What is known of the matching rows in a data file."""
+    """What is known about the matching rows in a data file."""
 
     evidence: str
     """READ, METADATA (no row can match; not opened), MISSING or UNREADABLE_FILE."""
@@ -57,7 +57,7 @@ class TracedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedVersion:
-    """What is known of the matching rows of a version."""
+    """What is known about the matching rows of a version."""
 
     number: int
     committed_at: datetime | None
@@ -71,7 +71,7 @@ class TracedVersion:
 
 @dataclass(slots=True, kw_only=True)
 class TracedHistory:
-    """What is known of the matching rows of one history: a table, or a branch of it."""
+    """What is known about the matching rows of one history: a table, or a branch of it."""
 
     versions: list[TracedVersion] = field(default_factory=list)
     """Ascending."""
@@ -128,7 +128,7 @@ def _traced(source: RowSource, where: str) -> TracedHistory:
 def _traced_versions(
     source: RowSource, affected: AffectedVersions, reference: TableVersion, where: Condition, result: TracedHistory
 ) -> dict[int, TracedVersion]:
-    """Return what is known of the versions whose files are known, by number, and add what is known of their files."""
+    """Return what is known about the versions whose files are known, by number. Add what is known about files."""
     lifetimes = affected.lifetimes
     paths = lifetimes.intervals.paths(lifetimes.intervals.rows).to_pylist()
     ruled_out = frozenset(paths).difference(paths[index] for index in np.flatnonzero(may_store(affected)).tolist())
@@ -187,7 +187,7 @@ def _totals(
 
 @dataclass(slots=True)
 class _GroupRows:
-    """What is known of the matching rows in a group of files at a version."""
+    """What is known about the matching rows in a group of files at a version."""
 
     rows: int | None = 0
     stored: dict[str, int | None] = field(default_factory=dict)
@@ -207,7 +207,7 @@ class _Totals:
         self._reasons: list[tuple[int, int, str]] = []
 
     def add(self, first: int, last: int, known: _GroupRows) -> None:
-        """Add what is known of a group over a half-open range of positions."""
+        """Add what is known about a group over a half-open range of positions."""
         stored = list(known.stored.values())
         self._add(self._rows, first, last, known.rows)
         self._add(self._stored, first, last, None if None in stored else sum(count or 0 for count in stored))
@@ -221,7 +221,7 @@ class _Totals:
         sums[kind, last] -= value
 
     def versions(self, lifetimes: FileLifetimes) -> Iterator[TracedVersion]:
-        """Yield what is known of each version."""
+        """Yield what is known about each version."""
         rows, stored = (np.cumsum(sums, axis=1).tolist() for sums in (self._rows, self._stored))
         reasons = sorted(self._reasons, key=itemgetter(0))[::-1]
         active: list[tuple[int, int, str]] = []
@@ -281,7 +281,7 @@ class _Reader:
     def traced(
         self, table_format: TableFormat, number: int, groups: Mapping[str, int]
     ) -> dict[int, _GroupRows] | Exception:
-        """Return what is known of a version, by groups of files, and add what is known of its files."""
+        """Return what is known about a version, by groups of files, and add what is known about its files."""
         try:
             version = table_format.version(number)
             columns = aligned(version, self._reference, sorted(self._where.columns))
@@ -374,7 +374,7 @@ class _Reader:
         return TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=str(error))
 
     def _keep(self, path: str, file: TracedFile) -> None:
-        """Keep what is known of a file: a number rather than none, and the evidence that looked at it most."""
+        """Keep what is known about a file: a number rather than none, and the evidence that looked at it most."""
         before = self._files.get(path)
         if before is None or self._is_better(before, file):
             self._files[path] = file

@@ -1,4 +1,4 @@
-"""`Trace`: where rows of a condition still are, what that stands on, and what was not looked at. Draws itself."""
+"""`Trace`: where rows of a condition still are, the evidence for it, and what was not examined. Draws itself."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ class Trace(Drawable):
         return [*reasons[:_MOST_REASONS], *(more if len(reasons) > _MOST_REASONS else ())]
 
     def drawing(self) -> Drawing:
-        """Return the result as a drawing: the verdict, what it stands on, and what was not looked at."""
+        """Return the result as a drawing: the verdict, the evidence, and what was not examined."""
         files = self.files.to_arrow().to_pylist()
         evidence = {word: sum(row["evidence"] == word for row in files) for word in _WORDS}
         changelogs = self.changelogs.to_arrow()["rows"].to_pylist()

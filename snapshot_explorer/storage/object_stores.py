@@ -169,7 +169,7 @@ class ObjectStoreFiles(RangedFiles):
         try:
             listed = self._request(address, lambda store, key: store.list_with_delimiter(key or None))
         except FileNotFoundError as error:
-            # An empty listing is no error: it is the bucket that is missing.
+            # An empty listing is not an error; a missing bucket is.
             listing.set_exception(MissingBucketError(str(error)))
             raise MissingBucketError(str(error)) from error
         except BaseException as error:

@@ -86,7 +86,7 @@ def _check_types(options: Mapping[str, Any]) -> None:
 
 
 def check_endpoint(endpoint: object, name: str = "endpoint_url") -> None:
-    """Raise InvalidArgumentError for an endpoint that is not a URL; None is no endpoint."""
+    """Raise InvalidArgumentError for an endpoint that is neither a URL nor None."""
     if endpoint is not None and not (isinstance(endpoint, str) and _URL.fullmatch(endpoint)):
         raise _wrong(name, "must be a URL that begins with http:// or https://")
 

@@ -42,7 +42,7 @@ def endpoint(filesystem: Any) -> str:
 
 
 def shown_endpoint(address: str, region: str | None) -> str:
-    """Return an endpoint and its region for messages, without user and query; empty if it is no URL."""
+    """Return an endpoint and its region for messages, without user and query; empty if it is not a URL."""
     try:
         url = urlsplit(address)
         port = f":{url.port}" if url.port else ""

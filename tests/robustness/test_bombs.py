@@ -70,7 +70,7 @@ def test_a_checkpoint_that_unfolds_to_more_than_it_may_is_refused(table, options
     content = checkpoint(table, [*table.state(), *swollen(500, 20_000)], **options)
 
     with pytest.raises(
-        LimitError, match=r"checkpoint.parquet, of \d+ bytes, unfolds to \d+ bytes or more; the limit is 4194304"
+        LimitError, match=r"checkpoint.parquet, of \d+ bytes, decodes to \d+ bytes or more; the limit is 4194304"
     ):
         open_table(table.root, limits=Limits(metadata_bytes=4 * MiB, metadata_ratio=1)).current.files()
     assert len(content) < MiB
@@ -102,7 +102,7 @@ def test_a_parquet_manifest_that_unfolds_to_more_than_it_may_is_refused():
     out = io.BytesIO()
     pq.write_table(pa.Table.from_pylist([entry] * 100), out)
 
-    with pytest.raises(LimitError, match=r"manifest/m, of \d+ bytes, unfolds to 10\d{6} bytes or more; the limit is"):
+    with pytest.raises(LimitError, match=r"manifest/m, of \d+ bytes, decodes to 10\d{6} bytes or more; the limit is"):
         read_entries([("manifest/m", out.getvalue())], limits=STRICT)
 
 

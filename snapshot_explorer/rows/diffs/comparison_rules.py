@@ -27,9 +27,9 @@ class ComparisonRules:
     """Which values count as equal. Picklable. By default only equal ones."""
 
     absolute: Mapping[str, float | Decimal] = field(default_factory=dict)
-    """By column, the most by which two numbers may differ."""
+    """By column, the maximum difference of two numbers."""
     relative: Mapping[str, float | Decimal] = field(default_factory=dict)
-    """By column, the most by which they may differ, as a share of the one that is further from 0."""
+    """By column, the maximum difference, as a share of the number that is further from 0."""
     ignore_case: bool = False
     trim: bool = False
     """Whether blanks, tabs and line breaks around texts do not matter."""

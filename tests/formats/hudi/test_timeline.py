@@ -70,7 +70,7 @@ def test_only_completed_writes_are_versions(table):
     table.write(f".hoodie/timeline/{text(7)}_{completion(7)}.commit.temp", "")
 
     assert versions(table) == [1, 2, 3]
-    with pytest.raises(SnapshotNotFoundError, match=r"The instant 9 of .* is no version: it is a deltacommit"):
+    with pytest.raises(SnapshotNotFoundError, match=r"The instant 9 of .* is not a version: it is a deltacommit"):
         opened(table).at(9)
     with pytest.raises(SnapshotNotFoundError, match="The newest version before it is 3"):
         opened(table).at(4)

@@ -68,7 +68,7 @@ class DeltaCommitReader:
             self._early = {item: content for item, content in zip(newest, contents, strict=True) if content}
 
     def actions(self, commits: Sequence[DeltaLogFile], *, infos: bool) -> Actions:
-        """Return the actions of commits, ascending. A request each; none where they are cached and `infos` is false.
+        """Return the actions of commits, ascending. A request for each, but for cached ones where `infos` is false.
 
         Those of small commits without infos are cached: the states of these versions are often built next.
         """

@@ -12,14 +12,14 @@ _NEW = 1
 """What precedes a new object. A larger number is that of an object that was written before, counted from 2."""
 _IS_UTF_8, _IS_LONGER, _HAS_MORE = 0x80, 0x40, 0x80
 _LARGEST_SHIFT = 28
-"""Of the bits of the last byte of a number of 32 bits."""
+"""The shift of the last byte of a 32-bit number."""
 
 
 def record_keys(content: bytes) -> list[str]:
     """Return the record keys.
 
     Raises:
-        TruncatedError: The content is cut short, or of anything else than such an array.
+        TruncatedError: The content is truncated, or is not an array of keys.
         ValueError: A text is not UTF-8.
     """
     return _Reader(content).record_keys()
@@ -45,7 +45,7 @@ class _Reader:
         return keys
 
     def _begin(self, name: str) -> None:
-        """Read the class of an object, and that it is a new one."""
+        """Read the class of an object, which must be a new one of this class."""
         marker, index = self._number(), self._number()
         if index == len(self._classes):
             self._classes.append(self._new_text())

@@ -23,7 +23,7 @@ from snapshot_explorer.formats.hudi.metadata.avro_commits import STATS
 from snapshot_explorer.limits import Limits
 
 _LANES = 256
-"""The commits that are decoded together must have so many times the bytes of the largest one: fewer take longer."""
+"""Commits are decoded together if their size is this multiple of the largest one; below it, that takes longer."""
 _MAX_BYTES = 2**30
 
 

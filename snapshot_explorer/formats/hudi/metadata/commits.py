@@ -34,7 +34,7 @@ from snapshot_explorer.single_flight import cached_property
 _SCALARS = frozenset((str, int, float, bool))
 _MAX_INTEGER = 2**63
 _MANY = 1_000
-"""As many write stats are converted into columns: Python values take much more memory."""
+"""The number of write stats that are converted into columns at a time: Python values take much more memory."""
 _RECORDED = pa.schema(
     [
         ("partition", pa.string()),

@@ -192,7 +192,7 @@ def _numbers(files: pa.Table, name: str) -> Numbers:
 
 
 def _version_from(times: Numbers, versions: Numbers) -> Numbers:
-    """Return the first version at or after instants, which are no versions themselves where actions were rolled back.
+    """Return the first version at or after instants, which are not versions where actions were rolled back.
 
     Instants before the first known version stay: files from then were added before it.
     """

@@ -413,7 +413,7 @@ class HudiSource:
     def completion(self, version: int) -> int:
         """Return when a version was completed, where log files belong to slices by that time; otherwise the version.
 
-        An instant that is no version counts as completed at once.
+        An instant that is not a version counts as completed at once.
         """
         is_recorded = self.config.has_completion_times and version in self.writes
         completion = self.instant(version).completion if is_recorded else None
@@ -658,7 +658,7 @@ def not_found(source: HudiSource, version: int) -> SnapshotNotFoundError:
     pending = instants.get(version)
     problem = f"Version {version} of {root} does not exist."
     if pending is not None:
-        problem = f"The instant {version} of {root} is no version: it is a {pending.action} that is {pending.state}."
+        problem = f"The instant {version} of {root} is not a version: it is a {pending.action} that is {pending.state}."
     removed = _removed_by(source, version)
     if removed is not None:
         problem = f"Version {version} of {root} was removed by the {removed.action} at {removed.text}."

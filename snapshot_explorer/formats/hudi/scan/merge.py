@@ -346,7 +346,7 @@ def _flat(values: pa.ChunkedArray) -> pa.Array:
 
 
 def _is_default(ordering: object, java_type: str) -> bool:
-    """Return whether an ordering value stands for none."""
+    """Return whether an ordering value means that there is none."""
     return ordering is None or (java_type == "int" and ordering == 0)
 
 

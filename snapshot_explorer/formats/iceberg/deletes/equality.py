@@ -90,7 +90,7 @@ def check_columns(columns: Iterable[EqualityColumn]) -> None:
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """Return values of which two are equal if Iceberg's are.
+    """Return values that are equal exactly where Iceberg's values are.
 
     All NaN are equal; 0.0 and -0.0 differ.
 

@@ -319,7 +319,7 @@ def _whereabouts(metadata: TableMetadata, snapshot: IcebergSnapshot) -> tuple[st
         return str(snapshot.id), f"main left it at {time_of(left):%Y-%m-%d %H:%M:%S} UTC, by a rollback"
     head = metadata.current_snapshot_id
     if head is not None and not snapshot.sequence_number and snapshot.id in _ancestors(metadata, [head]):
-        return str(snapshot.id), "it was committed in format version 1, of which an upgraded table lists only the last"
+        return str(snapshot.id), "it was committed in format version 1; an upgraded table lists only the last such one"
     if "wap.id" in snapshot.summary:
         return str(snapshot.id), f"it was staged as {shortened(repr(snapshot.summary['wap.id']))} and not published"
     return str(snapshot.id), "no branch leads to it"

@@ -34,7 +34,7 @@ function unpack(sent, facts) {
   if (!sent || !sent.version) return null;
   const version = BigInt64Array.from(numbers(sent.version), BigInt), added = numbers(sent.added), removed = numbers(sent.removed);
   const first = version.length ? version[0] : 0n;
-  // Versions that are times lie too far apart for a scale of their numbers, and are no exact numbers here: they are counted.
+  // Versions that are times are too far apart for a scale of their numbers, and not exact as numbers here: they are counted.
   const isCounted = version.length > 1 && version[version.length - 1] - first > BigInt(SPARSE * version.length);
   return {
     ...sent, version, added, removed, first, isCounted,
