@@ -160,6 +160,15 @@ MERGE_ENGINES = refused(
     area="merging",
     message=_needed("the merge engine {name}", "the option merge-engine={name}"),
 )
+PARTITION_KEYS = refused(
+    "primary keys of partition columns only",
+    "the primary key has no other column",
+    area="merging",
+    message=(
+        "The rows of version {version} cannot be read: the primary key {keys} has only partition columns, and Paimon's "
+        "own engines refuse such tables too. History, schema, manifests and files are available."
+    ),
+)
 FIRST_ROW_BY_SEQUENCE = refused(
     "first-row with sequence fields",
     "the options merge-engine and sequence.field",

@@ -159,6 +159,13 @@ def test_first_rows_by_sequence_fields_are_refused():
     )
 
 
+def test_a_primary_key_of_partition_columns_only_is_refused():
+    table = schema([("day", "INT NOT NULL"), ("n", "INT")], keys=["day"], partitions=["day"])
+
+    with pytest.raises(UnsupportedFeatureError, match="the primary key 'day' has only partition columns"):
+        splits(table, [entry("a.parquet", partition=int_row(1)), entry("b.parquet", partition=int_row(1))])
+
+
 def test_functions_are_those_of_the_columns_then_the_default_then_the_last_value_that_is_not_null():
     engine = rules({**AGGREGATION, "sequence.field": "g", "fields.n.aggregate-function": "max"}).engine
 

@@ -109,6 +109,8 @@ def merge_rules(schema: PaimonSchema, options: Mapping[str, str], version: int) 
 
     Source: paimon docs, "Merge Engine"; paimon PartialUpdateMergeFunction, AggregateMergeFunction.
     """
+    if not schema.trimmed_primary_keys:  # pypaimon writes such tables, and no reader of Paimon reads them
+        raise refusal(features.PARTITION_KEYS, version=version, keys=", ".join(map(repr, schema.primary_keys)))
     fields = _sequence_fields(schema, options, version)
     return Rules(
         keys=schema.trimmed_primary_keys,
