@@ -644,14 +644,14 @@ class Table(Drawable):
             resume: An earlier result: files that it found in order at this level or a higher one are not opened again.
                 True for all earlier calls on this table, also one that was interrupted.
         """
-        histories: dict[str | None, tuple[TableFormat, FileLifetimes]] = {}
         own = None if self.bound.main_branch is None else branch_name(self)
-        for name in (own, *(branch for branch in self.branch_names() if branch != own)):
-            table = self if name is None else self.on_branch(name)
-            histories[name] = (table.bound, table.lifetimes())
-        return verify(
-            histories, name=self.name, level=level, resume=resume, opened=self._verified, now=datetime.now(UTC)
-        )
+        names = (own, *(branch for branch in self.branch_names() if branch != own))
+        tables = {name: self if name is None else self.on_branch(name) for name in names}
+        with self.bound.storage.keeping_files():
+            histories = {name: (table.bound, table.lifetimes()) for name, table in tables.items()}
+            return verify(
+                histories, name=self.name, level=level, resume=resume, opened=self._verified, now=datetime.now(UTC)
+            )
 
     def orphans(self, older_than: str | timedelta = "3d") -> Orphans:
         """Return the files below the table's folder that no version, tag or branch names. Deletes nothing.
@@ -671,7 +671,8 @@ class Table(Drawable):
             StorageError: A folder cannot be listed.
         """
         storage = self.bound.storage
-        return find_orphans(self.bound, storage, older_than=older_than, name=self.name, now=datetime.now(UTC))
+        with storage.keeping_files():
+            return find_orphans(self.bound, storage, older_than=older_than, name=self.name, now=datetime.now(UTC))
 
     def schema(self, ref: RefLike = "latest") -> TableSchema:
         """Return the schema at a ref. One listing, and one small file or the checkpoint."""
@@ -921,35 +922,11 @@ class Table(Drawable):
         Raises:
             UnsupportedFeatureError: No statement is certain to be exact; the message says why.
         """
-        now, source = self.update(), self._source()
-        then = self.at(to)
-        if where is None and key is not None:
-            raise InvalidArgumentError("key is for the rows of a condition. Add where=..., or leave key out.")
-        versions = [version for version in source.versions() if version > (then.version or 0)]
-        later = read_history(self.bound, versions[::-1], CommitFilter(maintenance=False), None)
-        notes: tuple[str, ...] = ()
-        try:
-            lost = self.retention().lost.to_arrow()["version"].to_pylist()
-            if then.version in lost:
-                notes = (f"The next clean-up by the table's own settings removes version {then.version}.",)
-        except SnapshotExplorerError as error:
-            notes = (f"Whether a clean-up removes version {then.version} is unknown: {str(error).rstrip('.')}.",)
-        return plan_repair(
-            RepairRequest(
-                path=self.path,
-                name=self.name,
-                opened=source.opened,
-                format=self.bound,
-                branch=self.branch,
-                now=now,
-                then=then,
-                where=where,
-                key=key,
-                engine_name=name,
-                later=Frame(later, title=f"Commits since version {then.version}", noun="commits"),
-                notes=notes,
-            )
+        now, then, source = self.update(), self.at(to), self._source()
+        request = RepairRequest(
+            source=source, now=now, then=then, where=where, key=key, engine_name=name, retention=self.retention
         )
+        return plan_repair(request)
 
     def bisect(
         self,

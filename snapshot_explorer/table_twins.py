@@ -346,8 +346,11 @@ def twins(
     """
     a = path if isinstance(path, Table) else open_table(path, storage_options=storage_options)
     if other is None:
-        return Twins(a, _other_tree(a))
-    return Twins(a, other if isinstance(other, Table) else open_table(other, storage_options=storage_options))
+        b = _other_tree(a)
+    else:
+        b = other if isinstance(other, Table) else open_table(other, storage_options=storage_options)
+    with a.bound.storage.keeping_files(), b.bound.storage.keeping_files():
+        return Twins(a, b)
 
 
 def _other_tree(table: Table) -> Table:

@@ -7,23 +7,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.history import CommitFilter, read_history
 from snapshot_explorer.overview import last_part
 from snapshot_explorer.repairs import statements
 from snapshot_explorer.repairs.repair import Repair
 from snapshot_explorer.repairs.selection import selected_rows
 from snapshot_explorer.repairs.spark_sql import identifier, is_key_type, key_condition, qualified, spark_condition
 from snapshot_explorer.repairs.statements import CURRENT, EARLIER, Selection, Target
+from snapshot_explorer.results import Frame
 from snapshot_explorer.rows import DiffRequest, plan_diff, row_diff
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.interface import RepairSyntax
     from snapshot_explorer.repairs.selection import SelectedRows
-    from snapshot_explorer.results import Frame
+    from snapshot_explorer.retention import Retention
+    from snapshot_explorer.rows import RowSource
     from snapshot_explorer.snapshot import Snapshot
 
 _ELSEWHERE = "Restore it in the engine that writes the table, or load the rows and write them there."
@@ -33,12 +36,7 @@ _ELSEWHERE = "Restore it in the engine that writes the table, or load the rows a
 class RepairRequest:
     """What is put back, and the table it is put back into."""
 
-    path: str
-    name: str
-    opened: str
-    """The Python call that opens the table."""
-    format: TableFormat
-    branch: str | None
+    source: RowSource
     now: Snapshot
     """The newest version."""
     then: Snapshot
@@ -47,20 +45,40 @@ class RepairRequest:
     key: Sequence[str] | str | None
     engine_name: str | None
     """The table's name in the engine; None for the default."""
-    later: Frame
-    """COMMITS after `then` that changed data."""
-    notes: tuple[str, ...]
-    """What is known about the retention of `then`."""
+    retention: Callable[[], Retention]
+    """Returns what the table's own settings would remove."""
+
+    @property
+    def path(self) -> str:
+        """The location of the table, without secrets."""
+        return self.source.path
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.source.name
+
+    @property
+    def format(self) -> TableFormat:
+        """The format, bound to the branch."""
+        return self.source.format
 
 
 def plan_repair(request: RepairRequest) -> Repair:
     """Return the statement that puts rows back; see `Table.repair`."""
+    with request.format.storage.keeping_files():
+        return _planned(request)
+
+
+def _planned(request: RepairRequest) -> Repair:
     now, then = request.now.version, request.then.version
     if now is None or then is None:
         raise InvalidArgumentError(f"{request.path} has no version yet: there is nothing to put back.")
+    if request.where is None and request.key is not None:
+        raise InvalidArgumentError("key is for the rows of a condition. Add where=..., or leave key out.")
     syntax = _syntax(request)
     _check(request, syntax)
-    diff_request = DiffRequest(key=_key_of(request), branch=request.branch, name=request.name)
+    diff_request = DiffRequest(key=_key_of(request), branch=request.source.branch, name=request.name)
     versions = request.now.resolved, request.then.resolved
     plan = plan_diff(request.path, request.format, *versions, diff_request)
     where = None if request.where is None else condition(request.where, request.then.arrow_schema)
@@ -82,7 +100,7 @@ def plan_repair(request: RepairRequest) -> Repair:
         statements=(),
         flink=None,
         rows=rows.counts,
-        later=request.later,
+        later=_later_commits(request, then),
         notes=(),
         check=_check_call(request, then, plan.key),
         call=_call(request, then),
@@ -92,8 +110,24 @@ def plan_repair(request: RepairRequest) -> Repair:
     if where is None:
         return _restored(repair, request, syntax, name, name_notes)
     statements, notes = _row_statements(request, syntax, name, where, plan.key, rows)
-    notes = (*notes, *name_notes, *_row_notes(request, rows), *request.notes)
+    notes = (*notes, *name_notes, *_row_notes(request, rows), *_retention_notes(request, then))
     return replace(repair, statements=statements, notes=notes)
+
+
+def _later_commits(request: RepairRequest, then: int) -> Frame:
+    """Return the COMMITS since a version that changed data."""
+    versions = [version for version in request.source.versions() if version > then]
+    rows = read_history(request.format, versions[::-1], CommitFilter(maintenance=False), None)
+    return Frame(rows, title=f"Commits since version {then}", noun="commits")
+
+
+def _retention_notes(request: RepairRequest, then: int) -> tuple[str, ...]:
+    """Return what is known about the retention of a version."""
+    try:
+        lost = request.retention().lost.to_arrow()["version"].to_pylist()
+    except SnapshotExplorerError as error:
+        return (f"Whether a clean-up removes version {then} is unknown: {str(error).rstrip('.')}.",)
+    return (f"The next clean-up by the table's own settings removes version {then}.",) if then in lost else ()
 
 
 def _syntax(request: RepairRequest) -> RepairSyntax:
@@ -101,9 +135,9 @@ def _syntax(request: RepairRequest) -> RepairSyntax:
     if syntax is None or (syntax.time_travel is None and request.where is not None):
         statements = "statements" if syntax is None else "statements on rows"
         raise UnsupportedFeatureError(f"No {statements} are written for {request.format.title} tables. {_ELSEWHERE}")
-    if request.branch is not None:
+    if request.source.branch is not None:
         raise UnsupportedFeatureError(
-            f"No statements are written for the branch {request.branch}, only for the main one. {_ELSEWHERE}"
+            f"No statements are written for the branch {request.source.branch}, only for the main one. {_ELSEWHERE}"
         )
     return syntax
 
@@ -161,9 +195,10 @@ def _check_key(request: RepairRequest, key: Sequence[str]) -> None:
         if snapshot.schema.is_merged and frozenset(key) == frozenset(snapshot.schema.primary_keys):
             continue
         names = ", ".join(key)
-        nulls = snapshot.count(" OR ".join(f'"{name.replace(chr(34), chr(34) * 2)}" IS NULL' for name in key))
-        if nulls or len(snapshot.duplicates(list(key))):
-            problem = "is null in rows" if nulls else "is the same in several rows"
+        rows = snapshot.to_arrow(columns=list(key))
+        has_nulls = any(column.null_count for column in rows.columns)
+        if has_nulls or len(rows.group_by(list(key)).aggregate([])) < len(rows):
+            problem = "is null in rows" if has_nulls else "is the same in several rows"
             raise InvalidArgumentError(
                 f"The key {names} {problem} of version {snapshot.version}, so that rows cannot be put back by it. "
                 "Choose another key, or key=[] to replace all rows that match."
@@ -193,7 +228,7 @@ def _restored(
         else statements.restoring(template, parts, version=repair.to, identifier_text=commit_id)
         for template, parts in zip((request.format.restore_command, syntax.flink_restore_command), names, strict=True)
     )
-    notes = (syntax.restore_note, *name_notes, _same_version(repair.version), *request.notes)
+    notes = (syntax.restore_note, *name_notes, _same_version(repair.version), *_retention_notes(request, repair.to))
     return replace(repair, statements=() if restored is None else (restored,), flink=flink, notes=notes)
 
 
@@ -275,7 +310,7 @@ def _check_call(request: RepairRequest, then: int, key: Sequence[str]) -> str:
     """Return the diff that is empty after the repair."""
     where = "" if request.where is None else f", where={request.where!r}"
     key_argument = "" if request.key is None else f", key={list(key)!r}"
-    return f'{request.opened}.diff_rows({then}, "latest"{key_argument}{where}).is_empty'
+    return f'{request.source.opened}.diff_rows({then}, "latest"{key_argument}{where}).is_empty'
 
 
 def _call(request: RepairRequest, then: int) -> str:
@@ -284,4 +319,4 @@ def _call(request: RepairRequest, then: int) -> str:
     arguments += [] if request.where is None else [f"where={request.where!r}"]
     arguments += [] if key is None else [f"key={list(key)!r}"]
     arguments += [] if request.engine_name is None else [f"name={request.engine_name!r}"]
-    return f"{request.opened}.repair({', '.join(arguments)})"
+    return f"{request.source.opened}.repair({', '.join(arguments)})"

@@ -300,7 +300,7 @@ def file_state(storage: Storage, file: _DataFile, *, is_whole: bool) -> _State:
     if file_format is None:
         return None, "only parquet and ORC files are opened"
     try:
-        with storage.open(file.path) as source:
+        with storage.open(file.path, size_bytes=file.size_bytes) as source:  # a size that was compared before
             rows = _rows_in(source, file_format, is_whole=is_whole)
     except MissingFileError:
         return "missing", "it was removed while files were verified"

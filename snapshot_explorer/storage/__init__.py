@@ -76,6 +76,8 @@ _TOGETHER = 8
 """The most functions beside the caller's that `Storage.together` runs at the same time; each makes many requests."""
 _MAX_KEPT_BYTES = 2**16
 """The size of the largest files that `Storage.reading_once` keeps."""
+_KEPT_FILES_BYTES = 2**27
+"""The most bytes of files that `Storage.keeping_files` keeps in all."""
 _MAX_ENTRIES_PER_FILE = 16
 """Entries of a folder that are listed per file to check."""
 
@@ -159,7 +161,7 @@ class Storage:
         self._path_below = ""
         self._file_names = FileNames()
         self._ahead: dict[str, Future[bytes | None]] = {}
-        self._once: SingleFlight | None = None
+        self._once: _KeptReads | None = None
         self._turns: threading.Lock | None = None
         self._listed: dict[str, list[Entry]] | None = None
         check_wrapper(self._location, self._options)
@@ -287,21 +289,33 @@ class Storage:
             turns: What the calling thread has acquired to compute something, where many others read other tables:
                 requests are then made one after another in this thread, and leave the turn to others meanwhile.
         """
-        self._once, self._turns = SingleFlight(), turns
+        self._once, self._turns = _KeptReads(self._once), turns
         try:
             yield
         finally:
             self._once, self._turns = None, None
 
+    @contextmanager
+    def keeping_files(self) -> Iterator[None]:
+        """Read each file that exists once for a block, up to 128 MiB of them; folders are listed again.
+
+        For a question that several passes over the same metadata answer. It holds for all threads that use this
+        storage: what was listed since then is read when it is needed.
+        """
+        self._once = _KeptFiles()
+        try:
+            yield
+        finally:
+            self._once = None
+
     def _kept(self, key: str, make: Callable[[], A]) -> A:
-        """Return what `make` returns; within `reading_once` what it returned first, unless that is large."""
+        """Return what `make` returns; within `reading_once` and `keeping_files` what it returned first, if kept.
+
+        Args:
+            key: The path of a file, or of a folder with slashes at its end.
+        """
         once = self._once
-        if once is None:
-            return make()
-        value = once.get(key, make)
-        if isinstance(value, bytes) and len(value) > _MAX_KEPT_BYTES:
-            once.forget(key)
-        return value
+        return make() if once is None else once.read(key, make)
 
     def _kept_present(self, path: str) -> bytes | None:
         return self._kept(path, partial(self._read_present_now, path))
@@ -666,6 +680,53 @@ class Storage:
         if pool is None or len(items) < 2:  # noqa: PLR2004 - one request needs no thread
             return [operation(item) for item in items]
         return _concurrently(pool, self._connection().files.workers, operation, items)
+
+
+class _KeptReads(SingleFlight):
+    """What was read within a block; large files are read again."""
+
+    def __init__(self, outer: "_KeptReads | None" = None) -> None:
+        """Start without reads, but those of an outer block."""
+        super().__init__()
+        self._outer = outer
+
+    def read(self, key: str, make: Callable[[], A]) -> A:
+        """Return what was read first."""
+        value = self.get(key, make if self._outer is None else partial(self._outer.read, key, make))
+        if isinstance(value, bytes) and len(value) > _MAX_KEPT_BYTES:
+            self.forget(key)
+        return value
+
+
+class _KeptFiles(_KeptReads):
+    """The files that were read within a block, without those that do not exist, and without listings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bytes_left = _KEPT_FILES_BYTES
+        self._weighing = threading.Lock()
+
+    def read(self, key: str, make: Callable[[], A]) -> A:
+        """Return what was read first."""
+        if key.endswith("/"):
+            return make()
+        is_kept = True
+
+        def weigh() -> A:
+            nonlocal is_kept
+            value = make()
+            if isinstance(value, bytes):
+                with self._weighing:
+                    is_kept = len(value) <= self._bytes_left
+                    self._bytes_left -= len(value) if is_kept else 0
+            else:
+                is_kept = False
+            return value
+
+        value = self.get(key, weigh)
+        if not is_kept:
+            self.forget(key)
+        return value
 
 
 def _files(location: Location, options: Mapping[str, Any]) -> Files:

@@ -431,7 +431,7 @@ def test_a_storage_has_no_way_to_write():
 
     listing, reading = (
         {"exists", "exists_many", "folders", "list", "list_many", "missing", "names_many", "sizes", "together"},
-        {"open", "read", "read_each", "read_many", "read_present", "reading_ahead", "reading_once"},
+        {"open", "read", "read_each", "read_many", "read_present", "reading_ahead", "reading_once", "keeping_files"},
     )
     assert public == {
         *listing,
@@ -478,6 +478,22 @@ def test_in_a_block_that_reads_once_nothing_changes(turns):
     assert (storage.read("a"), storage.read("gone")) == (b"2", b"3")
     assert turns is None or not turns.acquire(blocking=False)  # it was given up for each request, and taken again
     files.rm("/once", recursive=True)
+
+
+def test_in_a_block_that_keeps_files_new_ones_are_seen():
+    storage = Storage("memory://kept")
+    files = fsspec.filesystem("memory")
+    files.pipe({"/kept/a": b"1", "/kept/large": bytes(100_000)})
+
+    with storage.keeping_files():
+        before = [*storage.read_many(["a", "large"]), storage.read_present(["new"])[0], len(storage.list(""))]
+        files.pipe({"/kept/a": b"2", "/kept/new": b"3", "/kept/large": b"4"})
+        within = storage.read("a"), storage.read("new"), len(storage.list("")), storage.read("large")
+
+    assert before == [b"1", bytes(100_000), None, 2]
+    assert within == (b"1", b"3", 3, bytes(100_000))
+    assert (storage.read("a"), storage.read("large")) == (b"2", b"4")
+    files.rm("/kept", recursive=True)
 
 
 def test_files_of_another_machine_are_read_at_once_in_the_order_requested():

@@ -1,10 +1,11 @@
 """What questions cost on an object store, counted in requests."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import open_table, samples
+from snapshot_explorer import open_table, samples, twins
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.formats import detect
@@ -12,6 +13,7 @@ from snapshot_explorer.storage import Storage
 from tests.support import filesystems
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.hudi.table_builder import HudiTable, records
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.scenarios import SCENARIOS, played
 
@@ -448,3 +450,45 @@ def test_a_format_is_detected_in_a_listing_and_a_request(counted, memory_root):
 
         assert cost == most
         assert table_format is not None
+
+
+def written_in(filesystem, root, name, commits):
+    """Write a table with a data file for each commit; return its URL."""
+    table = {"delta": DeltaTable, "paimon": PaimonTable, "iceberg": IcebergTable, "hudi": HudiTable}[name]
+    location = {"location": f"counted://{root}"} if name == "iceberg" else {}
+    written = table(filesystem, root, **location)
+    for number in range(commits):
+        add_rows = getattr(written, {"delta": "append", "hudi": "insert"}.get(name, "commit"))
+        add_rows([(number, "a"), (number + 1_000, "b")])
+    if name == "delta":
+        written.checkpoint()
+    return f"counted://{root}"
+
+
+QUESTIONS = {
+    "trace": lambda table: table.trace("id = 5"),
+    "orphans": lambda table: table.orphans("0d"),
+    "verify existence": lambda table: table.verify(),
+    "verify footers": lambda table: table.verify("footers"),
+    "verify bytes": lambda table: table.verify("bytes"),
+    "twins": lambda table: twins(table, open_table(table.path)),
+    "repair": lambda table: table.repair(to="latest~1", where="id > 5", key="id"),
+}
+READS = {"twins": (2, 0), "verify footers": (1, 1), "verify bytes": (1, 1), "trace": (1, 1), "repair": (1, 2)}
+"""How often a metadata file and a data file are read: once for each of two tables; for the key of two versions."""
+
+
+@pytest.mark.parametrize("name", ["delta", "paimon", "iceberg", "hudi"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_about_all_versions_reads_the_files_of_each_commit_once(counted, memory_root, name, question):
+    if (name, question) == ("hudi", "repair"):
+        pytest.skip("no statements on rows are written for Hudi")
+    filesystem, root = memory_root
+    table = open_table(written_in(filesystem, root, name, commits=12))
+
+    asked(counted, lambda: QUESTIONS[question](table))
+
+    read = Counter(request.path for request in counted.requests if filesystem.isfile(f"/{request.path}"))
+    most = dict(zip((False, True), READS.get(question, (1, 0)), strict=True))
+    again = {path: count for path, count in read.items() if count > most[path.endswith(".parquet")]}
+    assert len(again) <= 3, again  # hints, and what they name

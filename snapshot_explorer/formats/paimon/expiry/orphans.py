@@ -5,6 +5,7 @@ Source: paimon docs, "Manage Snapshots", "Remove Orphan Files"; paimon OrphanFil
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -64,6 +65,23 @@ def named_files(storage: Storage, histories: Mapping[str, PaimonHistory], listed
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _NamedFile:
+    """A file in the folder of manifests."""
+
+    name: str
+    size_bytes: int | None
+    snapshot: PaimonSnapshot
+    """The snapshot, tag or changelog that names it."""
+    is_kept: bool
+    """Whether it exists as long as that."""
+
+    @property
+    def path(self) -> str:
+        """Its path below the table's folder."""
+        return manifest_path(self.name, self.snapshot.path)
+
+
 class _Names:
     """The names of files, and what could not be read."""
 
@@ -89,19 +107,32 @@ class _Names:
         if read[-1:] != list(stored.snapshots[-1:]):
             self.unread.append(f"Snapshot {stored.snapshots[-1]} of branch {branch} was listed, but does not exist.")
         self.unread += gaps_note(gaps, f"files that only they name in branch {branch} are unknown")
-        for snapshot in {item.path: item for item in (*present.values(), *stored.tags.values())}.values():
-            self._add_snapshot(snapshot)
+        named = {item.path: item for item in (*present.values(), *stored.tags.values())}
+        snapshots = list(named.values())
+        for begin in range(0, len(snapshots), _AT_ONCE):
+            self._add_snapshots(snapshots[begin : begin + _AT_ONCE])
 
-    def _add_snapshot(self, snapshot: PaimonSnapshot) -> None:
-        manifests: dict[str, pa.Table] = {}
-        for kind in ("base", "delta", "changelog"):
-            named = list_of(snapshot, kind)
-            if named is not None and self._is_new(named[0]):
-                manifests |= self._manifests_in(*named, snapshot, is_kept=kind in KEPT_LISTS[snapshot.file_kind])
-        self.names.update(filter(None, (snapshot.statistics,)))
-        self._add_manifests({name: manifests[name] for name in sorted(manifests) if self._is_new(name)}, snapshot)
-        if snapshot.index_manifest is not None and self._is_new(snapshot.index_manifest):
-            self._add_index(snapshot.index_manifest, snapshot)
+    def _add_snapshots(self, snapshots: Sequence[PaimonSnapshot]) -> None:
+        lists = [
+            _NamedFile(*named, snapshot, kind in KEPT_LISTS[snapshot.file_kind])
+            for snapshot in snapshots
+            for kind in ("base", "delta", "changelog")
+            if (named := list_of(snapshot, kind)) is not None and self._is_new(named[0])
+        ]
+        manifests: dict[str, tuple[pa.Table, PaimonSnapshot]] = {}
+        for file, content in self._read(lists):
+            rows = self._manifests_in(file, content)
+            manifests |= {name: (row, file.snapshot) for name, row in rows.items() if self._is_new(name)}
+        self.names.update(snapshot.statistics for snapshot in snapshots if snapshot.statistics is not None)
+        self._add_manifests(manifests)
+        indexes = [
+            # Expiry deletes those of changelogs.
+            _NamedFile(snapshot.index_manifest, None, snapshot, snapshot.file_kind != "changelog")
+            for snapshot in snapshots
+            if snapshot.index_manifest is not None and self._is_new(snapshot.index_manifest)
+        ]
+        for file, content in self._read(indexes):
+            self._add_index(file, content)
 
     def _is_new(self, name: str) -> bool:
         is_new = name not in self._seen
@@ -109,64 +140,69 @@ class _Names:
         self.names.add(name)
         return is_new
 
-    def _manifests_in(
-        self, name: str, size_bytes: int | None, snapshot: PaimonSnapshot, *, is_kept: bool
-    ) -> dict[str, pa.Table]:
+    def _manifests_in(self, file: "_NamedFile", content: bytes | None) -> dict[str, pa.Table]:
         """Return the names of the manifests in a list, each with its row of the list."""
-        content = self._read([name], snapshot)[0]
         if content is None:
-            if is_kept:
-                self.unread.append(f"{MANIFESTS}/{name}, which {snapshot.path} names, does not exist.")
+            if file.is_kept:
+                self.unread.append(f"{MANIFESTS}/{file.name}, which {file.snapshot.path} names, does not exist.")
             return {}
         try:
-            check_size(manifest_path(name, snapshot.path), len(content), size_bytes, by=METADATA)
-            rows = read_lists([(name, content)], limits=self._storage.limits)[0]
+            check_size(file.path, len(content), file.size_bytes, by=METADATA)
+            rows = read_lists([(file.name, content)], limits=self._storage.limits)[0]
         except SnapshotExplorerError as error:
-            self._lacks(f"{MANIFESTS}/{name} could not be read", error)
+            self._lacks(f"{MANIFESTS}/{file.name} could not be read", error)
             return {}
         return {manifest: rows.slice(index, 1) for index, manifest in enumerate(rows.column("name").to_pylist())}
 
-    def _add_manifests(self, manifests: Mapping[str, pa.Table], snapshot: PaimonSnapshot) -> None:
-        names = list(manifests)
-        for begin in range(0, len(names), _AT_ONCE):
-            batch = names[begin : begin + _AT_ONCE]
-            for name, content in zip(batch, self._read(batch, snapshot), strict=True):
-                # Expiry deletes the manifests of changelogs and of deltas that only expired snapshots need.
-                if content is None:
-                    if snapshot.file_kind == "snapshot":
-                        self.unread.append(f"The manifest {MANIFESTS}/{name}, which {snapshot.path} needs, is missing.")
-                    continue
-                file = (manifest_path(name, snapshot.path), content)
-                try:
-                    entries, _ = checked_entries(
-                        manifests[name], [file], ("extra_files", "external_path"), limits=self._storage.limits
+    def _add_manifests(self, manifests: Mapping[str, tuple[pa.Table, PaimonSnapshot]]) -> None:
+        # Expiry deletes the manifests of changelogs and of deltas that only expired snapshots need.
+        files = [
+            _NamedFile(name, None, snapshot, snapshot.file_kind == "snapshot")
+            for name, (_, snapshot) in sorted(manifests.items())
+        ]
+        for file, content in self._read(files):
+            if content is None:
+                if file.is_kept:
+                    self.unread.append(
+                        f"The manifest {MANIFESTS}/{file.name}, which {file.snapshot.path} needs, is missing."
                     )
-                except SnapshotExplorerError as error:
-                    self._lacks(f"The manifest {MANIFESTS}/{name} could not be read", error)
-                    continue
-                self.is_external |= entries.column("external_path").null_count < len(entries)
-                self.names.update(entries.column("file_name").to_pylist())
-                self.names.update(pc.list_flatten(entries.column("extra_files")).to_pylist())
+                continue
+            try:
+                entries, _ = checked_entries(
+                    manifests[file.name][0],
+                    [(file.path, content)],
+                    ("extra_files", "external_path"),
+                    limits=self._storage.limits,
+                )
+            except SnapshotExplorerError as error:
+                self._lacks(f"The manifest {MANIFESTS}/{file.name} could not be read", error)
+                continue
+            self.is_external |= entries.column("external_path").null_count < len(entries)
+            self.names.update(entries.column("file_name").to_pylist())
+            self.names.update(pc.list_flatten(entries.column("extra_files")).to_pylist())
 
-    def _add_index(self, name: str, snapshot: PaimonSnapshot) -> None:
-        content = self._read([name], snapshot)[0]
+    def _add_index(self, file: "_NamedFile", content: bytes | None) -> None:
         if content is None:
-            if snapshot.file_kind != "changelog":
-                self.unread.append(f"The index manifest {MANIFESTS}/{name} of {snapshot.path} is missing.")
+            if file.is_kept:
+                self.unread.append(f"The index manifest {MANIFESTS}/{file.name} of {file.snapshot.path} is missing.")
             return
         try:
-            rows = read_indexes([(name, content)], limits=self._storage.limits)[0]
+            rows = read_indexes([(file.name, content)], limits=self._storage.limits)[0]
         except SnapshotExplorerError as error:
-            self._lacks(f"The index manifest {MANIFESTS}/{name} could not be read", error)
+            self._lacks(f"The index manifest {MANIFESTS}/{file.name} could not be read", error)
             return
         self.names.update(rows.column("file_name").to_pylist())
 
-    def _read(self, names: Sequence[str], snapshot: PaimonSnapshot) -> Sequence[bytes | None]:
-        try:
-            return self._storage.read_present([manifest_path(name, snapshot.path) for name in names])
-        except SnapshotExplorerError as error:
-            self._lacks("A manifest could not be read", error)
-            return [b""] * len(names)
+    def _read(self, files: Sequence["_NamedFile"]) -> Iterator[tuple["_NamedFile", bytes | None]]:
+        """Yield files with their content; None for one that does not exist."""
+        for begin in range(0, len(files), _AT_ONCE):
+            batch = files[begin : begin + _AT_ONCE]
+            try:
+                contents = self._storage.read_present([file.path for file in batch])
+            except SnapshotExplorerError as error:
+                self._lacks("A manifest could not be read", error)
+                contents = [b""] * len(batch)
+            yield from zip(batch, contents, strict=True)
 
     def _lacks(self, problem: str, error: SnapshotExplorerError) -> None:
         self.unread.append(f"{problem}: {str(error).rstrip('.')}.")
