@@ -140,7 +140,7 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
             "yanchor": "top",
             # Plotly moves the first line up by half of each further one.
             "pad": {"t": 14 + 9 * title.count("<br>")},
-            "font": {"size": 14},
+            "font": {"size": 16},
         },
         "font": {"color": INK, "size": 12},
         "paper_bgcolor": "rgba(0,0,0,0)",

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_RANGES = 6
+_MOST_AT_ONCE = 100
+"""The most versions without a range slider."""
 """The most columns whose range has a separate panel."""
 _SMALLEST_RATE = 0.05
 """The smallest end of the axis of null rates."""
@@ -64,7 +66,7 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
                     name=plain(label),
                     colour=_COLOURS[index % len(_COLOURS)],
                     dash=_DASHES[index // len(_COLOURS) % len(_DASHES)],
-                )
+                ).update(showlegend=len(lines) > 1)  # the axis of a panel names its only line
             )
             figure.add_traces(_marks(anomalies, key, versions, x, y, f"y{suffix}", is_first=is_unnamed))
             is_unnamed = is_unnamed and figure.data[-1].name != "jump"
@@ -76,7 +78,8 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
             height=120 + 150 * len(panels),
             hovermode="closest",
             legend={"font": {"size": 11}, "tracegroupgap": 0},
-            xaxis=version_axis(counted) | {"anchor": f"y{len(panels)}" if len(panels) > 1 else "y"},
+            xaxis=version_axis(counted, has_slider=len(versions) > _MOST_AT_ONCE)
+            | {"anchor": f"y{len(panels)}" if len(panels) > 1 else "y"},
             **axes,
         )
     )

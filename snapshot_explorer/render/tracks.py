@@ -27,6 +27,8 @@ _TICKS = 20
 _TIMED_PLACES = 1_000
 """Places of an axis of time."""
 _LONGEST_LABEL = 40
+_CHARACTERS = 100
+"""Characters that fit beside each other over all versions."""
 _STRONG = ("live", "live, missing", "removed, missing")
 _WIDTH, _THIN = 9, 3
 """The width of a line, and that of a branch."""
@@ -166,8 +168,21 @@ class Tracks:
         marked = sorted({mark.place for track in self.tracks for mark in track.marks if isinstance(mark.place, int)})
         if 0 < len(marked) <= _TICKS:
             return marked
-        even = np.linspace(0, max(0, len(self.versions) - 1), min(_TICKS, len(self.versions)))
-        return [*dict.fromkeys(even.astype(int).tolist())]
+        return [*range(0, len(self.versions), -(-len(self.versions) // _TICKS) or 1)]
+
+
+def low_texts(track: Track, count: int) -> frozenset[int]:
+    """Return the indices of the marks whose text stands below the line: above it, it would cover the one before."""
+    low, end = set(), float("-inf")
+    for index, mark in enumerate(track.marks):
+        if mark.text and isinstance(mark.place, int):
+            width = len(mark.text) * count / _CHARACTERS
+            begin = mark.place if 2 * mark.place < count else mark.place - width
+            if begin < end:
+                low.add(index)
+            else:
+                end = begin + width
+    return frozenset(low)
 
 
 class TracksPicture(Picture):
@@ -207,12 +222,14 @@ def tracks_content(tracks: Tracks) -> dict[str, Any]:
                         mark.group,
                         mark.text,
                         mark.hover,
+                        index in low,
                         *([] if mark.opens is None else [str(mark.opens)]),
                     ]
-                    for mark in track.marks
+                    for index, mark in enumerate(track.marks)
                 ],
             }
             for track in tracks.tracks
+            for low in [low_texts(track, count)]
         ],
     }
 
@@ -349,18 +366,19 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
     ]
 
 
-def _text_position(mark: Mark, count: int) -> str:
+def _text_position(mark: Mark, count: int, *, is_low: bool) -> str:
     """Return where the text of a mark stands: inside of the figure, and beside the end of a line."""
     is_begin = isinstance(mark.place, int) and 2 * mark.place < count
-    if mark.group == "deleted":
-        return "middle right" if is_begin else "top left"
-    return "top right" if is_begin else "top left"
+    if mark.group == "deleted" and is_begin:
+        return "middle right"
+    return f"{'bottom' if is_low else 'top'} {'right' if is_begin else 'left'}"
 
 
 def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
     import plotly.graph_objects as go
 
     marks = [(index, mark) for index, track in enumerate(tracks) for mark in track.marks if mark.group == group]
+    low = {id(track.marks[index]) for track in tracks for index in low_texts(track, count)}
     if not marks:
         return []
     style, is_ring = style_of(group), group == "first"
@@ -370,7 +388,7 @@ def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
             y=[index for index, _ in marks],
             mode="markers+text" if any(mark.text for _, mark in marks) else "markers",
             text=[plain(mark.text, _LONGEST_LABEL) for _, mark in marks],
-            textposition=[_text_position(mark, count) for _, mark in marks],
+            textposition=[_text_position(mark, count, is_low=id(mark) in low) for _, mark in marks],
             textfont={"color": style.colour if is_ring else INK, "size": 11},
             hovertext=["<br>".join(map(plain, mark.hover.split("\n"))) for _, mark in marks],
             hoverinfo="text",

@@ -152,7 +152,17 @@ def test_figures_and_pages_get_the_same_tracks_as_text():
     content, figure = tracks_content(found), tracks_figure(found).to_json()
 
     assert content["ticks"] == [[1, str(2**62 + 1)]]
-    assert content["tracks"][0]["marks"] == [[1, "updated", EVIL, EVIL]]
+    assert content["tracks"][0]["marks"] == [[1, "updated", EVIL, EVIL, False]]
     assert content["note"] == "1 of 61 rows"
     assert EVIL not in figure
     assert "&lt;b&gt;&#36;x&#36;" in figure
+
+
+def test_a_text_that_would_cover_the_one_before_stands_below_the_line():
+    marks = tuple(
+        Mark(place=place, group="updated", text=text) for place, text in ((0, "a long text"), (1, "x"), (9, "y"))
+    )
+    tracks = Tracks(title="", versions=tuple(range(10)), tracks=(Track(label="", marks=marks),), total=1, noun="rows")
+
+    assert [mark[4] for mark in tracks_content(tracks)["tracks"][0]["marks"]] == [False, True, False]
+    assert tracks_figure(tracks).data[0].textposition == ("top right", "bottom right", "top left")
