@@ -595,7 +595,9 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _draw_commits(self, log: Log) -> None:
         state = self.state
         shown = self._shown = state.shown
-        facts = replace(self._facts.facts(log), notes=missing_notes(log.gaps(shown)))
+        clock_note = self.table.bound.clock_note
+        notes = (*missing_notes(log.gaps(shown)), *([clock_note] if clock_note else []))
+        facts = replace(self._facts.facts(log), notes=notes)
         title = f"{len(shown):,} of {len(state.versions):,} versions"
         known = with_totals(shown, facts.totals)
         self._picture = timeline(
@@ -659,6 +661,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "problem": visible(self.problem),
             "note": visible(state.note),
             "isKnown": log is not None,
+            "isZoneKnown": log is None or self.table.bound.clock_note is None,
             "repairVersion": "" if state.repair_version is None else str(state.repair_version),
             "markers": ["" if version is None else str(version) for version in (state.a, state.b)],
             "ends": [str(version) for version in (*state.versions[:1], *state.versions[-1:])],

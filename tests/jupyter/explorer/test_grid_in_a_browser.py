@@ -13,17 +13,23 @@ from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, css, grid]) => {
-  const {Rows} = await import('data:text/javascript;base64,' + module);
+  const {Grid, draw, html} = await import('data:text/javascript;base64,' + module);
   const here = document.getElementById('here'), root = document.createElement('div');
   const style = document.createElement('style');
   style.textContent = css;
   here.append(style, root);
-  const rows = new Rows(async (content) => {
-    const answer = JSON.parse(await window.kernel(JSON.stringify(content)));
-    if (answer.page) rows.receive(answer.page);
-    if (answer.grid) rows.take(answer.grid);
-  }, root);
-  rows.take(JSON.parse(grid));
+  let listener;
+  const show = (grid) => draw(html`<${Grid} app=${app} place="rows" grid=${grid} />`, root);
+  const app = {
+    id: 'sx',
+    listen: (name, heard) => { listener = heard; },
+    send: async ({grid}) => {
+      const answer = JSON.parse(await window.kernel(JSON.stringify(grid)));
+      if (answer.page) listener({grid: 'rows', ...answer.page});
+      if (answer.grid) show(answer.grid);
+    },
+  };
+  show(JSON.parse(grid));
 }"""
 
 pytestmark = [
@@ -50,7 +56,7 @@ def grid(chromium):
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.expose_function("kernel", kernel)
     page.set_content("<div id=here></div>")
-    module = f"{script()}\nexport {{ Rows }};"
+    module = f"{script()}\nexport {{ Grid, draw, html }};"
     page.evaluate(OPEN, [base64.b64encode(module.encode()).decode(), text_of("page.css"), json.dumps(view.content)])
     yield page, opened
     assert problems == []

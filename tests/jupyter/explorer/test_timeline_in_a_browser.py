@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.frames import COMMITS
-from snapshot_explorer.jupyter.explorer.page.scripts import text_of
+from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
 from snapshot_explorer.render.timeline_columns import TableFacts, packed, timeline_columns
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
@@ -45,17 +45,19 @@ COLOUR = """(colour) => {
 }"""
 RECORD = """() => {
   const kept = window.drawn = {texts: [], marks: 0, end: 0}, {prototype} = CanvasRenderingContext2D;
-  const keep = {fillText: (text) => kept.texts.push(text), arc: (x, y, radius) => { kept.marks += radius === 4; },
-    lineTo: (x) => { kept.end = Math.max(kept.end, x); }};
+  const keep = {fillText: (text) => kept.texts.push(text), lineTo: (x) => { kept.end = Math.max(kept.end, x); }};
   for (const [name, take] of Object.entries(keep)) {
     const draw = prototype[name];
     prototype[name] = function (...given) { take(...given); return draw.apply(this, given); };
   }
+  window.Path2D = class extends Path2D {
+    constructor(path) { super(path); kept.marks += path.includes('a4,4 0 1'); }
+  };
 }"""
 """Keeps the texts, the marks of what is not known and the right end of lines that are drawn."""
 GREEN, BROWN, BLUE = ([0, 158, 115], [184, 80, 0], [0, 114, 178])
 CANVAS = ".sx-timeline > canvas"
-MODULE = base64.b64encode(text_of("timeline.js").encode()).decode()
+MODULE = base64.b64encode(f"{script()}\nexport {{ Timeline, numbers }};".encode()).decode()
 
 pytestmark = [
     pytest.mark.browser,

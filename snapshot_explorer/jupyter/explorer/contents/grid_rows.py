@@ -30,7 +30,7 @@ PAGE = 60
 """The maximum number of rows of a page."""
 MOST_ROWS = 1_000_000
 """The maximum number of rows that a page can scroll through."""
-_WIDEST = 80
+_WIDEST, _WIDEST_PATH = 80, 40
 _LONGEST = 1_000
 """Characters of a value whose cell shows less of it."""
 _LARGEST_VALUES, _LARGEST_TEXT = 2_000_000, 100_000
@@ -186,7 +186,7 @@ def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> 
         texts = []
         for row, item in enumerate(shown.cells):
             whole = _ZERO_FRACTION.sub("", item.text) if pa.types.is_timestamp(rows.schema.types[column]) else item.text
-            text = whole if item.whole else cut(whole, _WIDEST, middle=shown.is_path)
+            text = whole if item.whole else cut(whole, _WIDEST_PATH if shown.is_path else _WIDEST, middle=shown.is_path)
             exact = item.exact or (item.text if text != whole else None)
             texts.append(text)
             if exact:

@@ -1,8 +1,8 @@
 // The explorer's page: draws the traits of one model, and sends what a user does. Every text is set as text.
 
-import { Button, Heat, Tracks, draw, html, save, savePng, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./pictures.js";
+import { Button, Copy, Heat, Tracks, draw, html, save, savePng, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./pictures.js";
 import { Timeline, local, short } from "./timeline.js";
-import { Rows } from "./grid.js";
+import { Grid } from "./grid.js";
 
 const TRAITS = ["page", "view", "listed", "strip", "busy", "zone"];
 const HIGH = 46, LISTED = 60;  // pixels of a commit in the list, commits of a page of it
@@ -31,20 +31,6 @@ function ago(time) {
   return name ? `${number(count)} ${name}${count > 1 ? "s" : ""} ago` : "just now";
 }
 
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {  // pages without https have no clipboard
-    const box = document.createElement("textarea");
-    box.value = text;
-    box.style.cssText = "position:fixed;opacity:0";
-    document.body.append(box);
-    box.select();
-    document.execCommand("copy");
-    box.remove();
-  }
-}
-
 /** Insert text as a cell below the one in front; JupyterLab and Notebook do where they expose their application. */
 async function insert(text) {
   const { commands, shell } = window.jupyterapp;
@@ -53,16 +39,6 @@ async function insert(text) {
 }
 
 // Controls
-
-function Copy({ text, label = "Copy", title, icon }) {
-  const [isDone, setDone] = useState(false);
-  const act = async () => {
-    await copy(text);
-    setDone(true);
-    setTimeout(setDone, 1200, false);
-  };
-  return html`<${Button} label=${isDone ? "Copied" : label} name=${!isDone && title.startsWith(label) ? title : undefined} title=${title} act=${act} icon=${icon && (isDone ? "done" : icon)} />`;
-}
 
 /** A field whose text counts once it is left, or with Enter, or while it is typed; what the kernel refuses becomes what it was. */
 function Field({ app, label, value, put, hint = "", css = "", list, number: isNumber, isHidden, isLive }) {
@@ -90,32 +66,32 @@ const Text = ({ app, name, label = capital(word(name)), ...more }) => html`<${Fi
   value=${app.state[name]} put=${(text) => app.set({ [name]: text })} ...${more} />`;
 
 const Names = ({ app, name, ...more }) => html`<${Field} app=${app} label=${capital(word(name))} value=${app.state[name].join(",")}
-  put=${(text) => app.set({ [name]: text.split(",").map((one) => one.trim()).filter(Boolean) })} ...${more} />`;
+  put=${(text) => app.set({ [name]: text.split(",").map((column) => column.trim()).filter(Boolean) })} ...${more} />`;
 
 /** Which columns are shown: a list to search and to tick. */
 function Columns({ app }) {
   const [isOpen, setOpen] = useState(false), [text, setText] = useState(""), columns = app.view.columns ?? [];
   const shown = columns.flatMap(([, , isShown], at) => isShown ? [at] : []);
-  const toggle = (at) => app.send({ columns: shown.includes(at) ? shown.filter((one) => one !== at) : [...shown, at].sort((one, other) => one - other) });
-  const found = columns.map((column, at) => [...column, at]).filter(([name]) => name.toLowerCase().includes(text.toLowerCase())).slice(0, 200);
+  const toggle = (at) => app.send({ columns: shown.includes(at) ? shown.filter((column) => column !== at) : [...shown, at].sort((a, b) => a - b) });
+  const matching = columns.map((column, at) => [...column, at]).filter(([name]) => name.toLowerCase().includes(text.toLowerCase())).slice(0, 200);
   return html`<button type="button" class="sx-btn" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Columns ${number(shown.length)} of ${number(columns.length)}</button>
     ${isOpen && html`<div class="sx-menu" role="group" aria-label="Columns"><div class="sx-row"><input type="search" aria-label="Find a column" placeholder="Find a column"
       value=${text} onInput=${(event) => setText(event.target.value)} /><${Button} label="All columns" title="Show all columns" act=${() => app.send({ columns: [] })} /></div>
-      <div class="sx-ticks">${found.map(([name, type, isShown, at]) => html`<label class="sx-check" key=${at}><input type="checkbox" checked=${isShown} onChange=${() => toggle(at)} />${name}
+      <div class="sx-ticks">${matching.map(([name, type, isShown, at]) => html`<label class="sx-check" key=${at}><input type="checkbox" checked=${isShown} onChange=${() => toggle(at)} />${name}
         <span class="sx-faint">${type}</span></label>`)}</div></div>`}`;
 }
 
 const Check = ({ app, name, label, title }) => html`<label class="sx-check" title=${title}><input type="checkbox"
   checked=${app.state[name]} onChange=${(event) => app.set({ [name]: event.target.checked })} />${label}</label>`;
 
-const Select = ({ app, name, label = capital(word(name)), options = app.page.choices[name].map((one) => [one, word(one)]) }) =>
+const Select = ({ app, name, label = capital(word(name)), options = app.page.choices[name].map((choice) => [choice, word(choice)]) }) =>
   html`<label class="sx-field"><span>${label}</span><select aria-label=${label} value=${app.state[name] ?? ""}
     onChange=${(event) => app.set({ [name]: event.target.value || null })}>
     ${options.map(([value, text]) => html`<option value=${value} selected=${value === (app.state[name] ?? "")}>${text}</option>`)}</select></label>`;
 
 const Segments = ({ app, name, label }) => html`<div class="sx-seg" role="group" aria-label=${label}>
-  ${app.page.choices[name].map((one) => html`<button type="button" aria-pressed=${String(app.state[name] === one)}
-    onClick=${() => app.set({ [name]: one })}>${word(one)}</button>`)}</div>`;
+  ${app.page.choices[name].map((choice) => html`<button type="button" aria-pressed=${String(app.state[name] === choice)}
+    onClick=${() => app.set({ [name]: choice })}>${word(choice)}</button>`)}</div>`;
 
 // The head, the chart and the toolbar
 
@@ -141,7 +117,7 @@ function Chart({ app }) {
 
 /** The whole history, with a brush over the part that the chart shows: drag it, its ends, or anew; arrow keys move it. */
 function Strip({ app }) {
-  const { strip, zone } = app, [drag, setDrag] = useState(null), box = useRef();
+  const { strip, zone, page } = app, [drag, setDrag] = useState(null), box = useRef();
   if (!strip.bins || strip.count < 2) return null;
   const last = strip.count - 1, [low, high] = drag?.now ?? strip.window;
   const send = (now) => String(now) !== String(strip.window) && app.send({ window: now });
@@ -163,7 +139,7 @@ function Strip({ app }) {
     if (!drag) return;
     const to = at(event), [low, high] = strip.window;
     const now = { new: [drag.from, to], low: [to, high], high: [low, to], all: moved(to - drag.from) }[drag.way];
-    setDrag({ ...drag, now: now.sort((one, other) => one - other) });
+    setDrag({ ...drag, now: now.sort((a, b) => a - b) });
   };
   const release = () => {
     if (drag) send(drag.now);
@@ -177,7 +153,7 @@ function Strip({ app }) {
     send(now);
     event.preventDefault();
   };
-  const percent = (one) => `${(100 * one) / (last + 1)}%`, day = (time) => time === null ? "" : local(time, zone).slice(0, 16);
+  const percent = (place) => `${(100 * place) / (last + 1)}%`, day = (time) => time === null ? "" : local(time, zone).slice(0, 16);
   return html`<div class="sx-strip"><div class="sx-brushed" ref=${box} onPointerDown=${press} onPointerMove=${move} onPointerUp=${release}
       onPointerCancel=${() => setDrag(null)} onDblClick=${() => send([0, last])} title="Drag to choose the versions that are shown; double-click for all">
     <svg viewBox="0 0 ${strip.bins.length} 20" preserveAspectRatio="none" aria-hidden="true">
@@ -186,7 +162,7 @@ function Strip({ app }) {
       aria-valuenow=${high} aria-valuetext=${`${high - low + 1} of ${strip.count} versions`} onKeyDown=${key} style=${{ left: percent(low), width: percent(high - low + 1) }}></div></div>
     <div class="sx-ends sx-faint"><span>${day(strip.times[1] === undefined ? null : strip.times[0])}</span>
       <span>${high - low + 1 < strip.count ? `${number(high - low + 1)} of ${number(strip.count)} versions` : ""}</span>
-      <span>${day(strip.times.at(-1) ?? null)} ${zone || "local time"}</span></div></div>`;
+      <span>${day(strip.times.at(-1) ?? null)} ${page.isZoneKnown ? zone || "local time" : "by the writers' clocks"}</span></div></div>`;
 }
 
 /** A marker: its version, which any ref replaces, and buttons that move it. */
@@ -216,7 +192,7 @@ function Bar({ app }) {
     <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
     <${Button} label="Save PNG" icon="save" title="Save the chart as a picture"
       act=${(event) => savePng(event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas"), page.name)} /></span>
-    ${isOpen && html`<div class="sx-filters"><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((one) => [one, one])]} />
+    ${isOpen && html`<div class="sx-filters"><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((kind) => [kind, kind])]} />
       <${Text} app=${app} name="operation" hint="MERGE" /><${Text} app=${app} name="user" hint="part of the name" />
       <${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />
       <${Text} app=${app} name="zone" label="Time zone" hint="UTC, local, Europe/Berlin" />
@@ -298,14 +274,14 @@ function Commit({ app, row, at }) {
 // What a view contains
 
 const Shares = ({ shares }) => html`<div class="sx-stack" aria-hidden="true">${shares.map(([name, count]) => html`<i class=${`sx-${name}`} style=${{ flexGrow: count }}></i>`)}</div>`;
-const files = (shares) => `Files: ${shares.map(([name, count]) => `${number(count)} ${name}`).join(", ")}`;
+const files = (shares) => `Files: ${shares.filter(([, count]) => count).map(([name, count]) => `${number(count)} ${name}`).join(", ")}`;
 
 const rate = (part) => `${part && part < 0.01 ? "<1" : Math.round(100 * part)} %`;
 
 /** Which files A and B share, and how the values of columns moved from A to B, the one that moved most first. */
 function Summary({ shares, tiles }) {
   const [isAll, setAll] = useState(false), shown = isAll ? tiles : tiles.slice(0, 4);
-  const one = ({ name, bars: counts, rows, nulls, moved, about }) => {
+  const tile = ({ name, bars: counts, rows, nulls, moved, about }) => {
     const bars = counts.map(([a, b]) => [a / Math.max(1, rows[0]), b / Math.max(1, rows[1])]), most = Math.max(...bars.flat()), wide = Math.max(bars.length, 1), known = nulls.filter((part) => part !== null);
     const bar = (count, x, side) => count > 0 && html`<rect class=${`sx-of-${side}`} x=${x} width="0.42" y=${20 - 19 * count / most} height=${19 * count / most} />`;
     return html`<div class="sx-tile ${moved > 0.05 ? "sx-moved" : ""}" key=${name} title=${[`${name}: ${about}`, ...counts.filter(([, , text]) => text).map(([a, b, text]) => `${text}: ${number(a)} \u2192 ${number(b)} rows`)].join("\n")}>
@@ -316,16 +292,16 @@ function Summary({ shares, tiles }) {
   return html`${hasFiles && html`<${Shares} shares=${shares} />`}<div class="sx-faint sx-row">${hasFiles && html`<span>${files(shares)}</span>`}
       ${tiles.length > 0 && html`<span class="sx-gap"></span><span>Changed rows in <i class="sx-key sx-of-a"></i> A and <i class="sx-key sx-of-b"></i> B</span>`}
       ${tiles.length > 4 && html`<button type="button" class="sx-btn" aria-expanded=${String(isAll)} onClick=${() => setAll(!isAll)}>${isAll ? "Fewer columns" : `All ${tiles.length} columns`}</button>`}</div>
-    ${tiles.length > 0 && html`<div class="sx-tiles">${shown.map(one)}</div>`}`;
+    ${tiles.length > 0 && html`<div class="sx-tiles">${shown.map(tile)}</div>`}`;
 }
 
 const Busy = ({ text, cancel }) => html`<span class="sx-busy" role="status"><i></i>${text} <${Button} label="Cancel" title="Stop reading; keep the current view" act=${cancel} /></span>`;
 
 /** Facts that follow each other are one grey line. */
-const joined = (parts) => parts.reduce((found, part) => {
-  const last = found.at(-1);
-  if (part.faint && last?.faint) return [...found.slice(0, -1), { ...last, line: `${last.line} ${part.line}` }];
-  return [...found, part];
+const joined = (parts) => parts.reduce((lines, part) => {
+  const last = lines.at(-1);
+  if (part.faint && last?.faint) return [...lines.slice(0, -1), { ...last, line: `${last.line} ${part.line}` }];
+  return [...lines, part];
 }, []);
 
 function Part({ part, app }) {
@@ -340,7 +316,7 @@ function Part({ part, app }) {
 const Table = ({ columns, marked, note }) => html`${columns.length > 0 && html`<div class="sx-box" tabIndex="0" role="group" aria-label="Table"><table class="sx-table">
   <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "sx-n" : ""} title=${column.meaning}>${column.heading}</th>`)}</tr></thead>
   <tbody>${(columns[0]?.cells ?? []).map((_, row) => html`<tr>${columns.map((column, at) => html`<td title=${column.exact[row]}
-    class=${[column.number && "sx-n", column.prose && "sx-prose", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
+    class=${[column.number && "sx-n", column.prose && column.cells[row] !== "-" && "sx-prose", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
     >${column.colours?.[column.cells[row]] && html`<i class="sx-kind" style=${{ background: column.colours[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>`}
   ${note && html`<p class="sx-faint">${note}</p>`}`;
 
@@ -352,17 +328,6 @@ const Lanes = ({ app, heads, lanes }) => html`<div class="sx-box"><table class="
     ${item.opens ? html`<button type="button" class="sx-link" title=${item.exact} aria-expanded=${String(app.view.manifest === item.opens)}
       onClick=${() => app.send({ open: app.view.manifest === item.opens ? "" : item.opens })}>${item.name}</button>` : html`<span title=${item.exact}>${item.name}</span>`}
     <span class="sx-faint">${item.about}</span></div>`}</td>`)}</tr>`)}`)}</tbody></table></div>`;
-
-function Grid({ app, place, grid }) {
-  const root = useRef(), rows = useRef();
-  useLayoutEffect(() => {
-    rows.current = new Rows((message) => app.send({ grid: { place, ...message } }), root.current);
-    const forget = app.listen("grid", (message) => message.grid === place && rows.current.receive(message));
-    return () => { forget(); rows.current.end(); };
-  }, [place]);
-  useLayoutEffect(() => rows.current.take(grid), [grid, place]);
-  return html`<div ref=${root}></div>`;
-}
 
 /** What a commit did, in a sentence, its facts in columns, and what its writer stored. */
 function CommitView({ app, view }) {
@@ -412,7 +377,7 @@ function Content({ app, view, place, children }) {
 const Outcome = ({ app, place, view }) => html`<div class="sx-outcome"><${Content} app=${app} view=${view} place=${place} /><${Source} app=${app} view=${view} place=${place} /></div>`;
 
 const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="rows_where" label="Rows where" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
-    <datalist id=${`${app.id}-rows`}>${app.view.conditions.map((one) => html`<option value=${one}></option>`)}</datalist>
+    <datalist id=${`${app.id}-rows`}>${app.view.conditions.map((condition) => html`<option value=${condition}></option>`)}</datalist>
     <${Button} label="Blame rows" title="Show every version that changed such rows" act=${() => app.act("blame")} />
     <${Button} label="Trace" title="Show which versions and data files still have such rows" act=${() => app.act("trace")} />
     ${app.page.repairVersion && html`<${Button} label=${`Plan repair to ${app.page.repairVersion}`} title=${`Write the statement that puts such rows back as they were at version ${app.page.repairVersion}; without a condition all rows. It is not run.`}
@@ -442,7 +407,7 @@ const TABS = {
     ${app.state.file_view === "lifetimes" && html`<${Check} app=${app} name="missing" label="Look for files" title="List the folders, to mark the files that are missing" />`}</div>
     ${app.state.file_view === "list" && html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Select} app=${app} name="file_order" />
     <${Check} app=${app} name="descending" label="Largest first" title="Sort downwards" /><${Check} app=${app} name="statistics" label="Values" title="Show what the metadata says of the files' values" /></div>`}`],
-  health: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="health" label="Show" />
+  health: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="health" label="Show" /></div><div class="sx-row">
     ${app.state.health === "retention" && html`<${Text} app=${app} name="keep" hint="7d" css="sx-short" /><${Text} app=${app} name="keep_last" number css="sx-short" />`}
     ${app.state.health === "verify" && html`<${Segments} app=${app} name="level" label="Verify" /><${Button} label="Verify files" title="Check the files of all versions; changes nothing" act=${() => app.act("read files")} />`}
     ${app.state.health === "duplicates" && html`<${Names} app=${app} name="key" hint="primary key, or a,b" /><${Button} label="Find duplicates" title="Read the key of all rows of B" act=${() => app.act("read files")} />`}

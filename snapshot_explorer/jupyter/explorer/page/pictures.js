@@ -46,6 +46,30 @@ export const Button = ({ label, title, act, icon, css = icon ? "sx-icon" : "sx-b
   html`<button type="button" class=${css} title=${title} aria-label=${name} onClick=${act} disabled=${disabled}>${icon
     ? html`<svg width="14" height="14" viewBox="0 0 16 16" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.5"><path d=${ICONS[icon]} /></svg>` : label}</button>`;
 
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {  // pages without https have no clipboard
+    const box = document.createElement("textarea");
+    box.value = text;
+    box.style.cssText = "position:fixed;opacity:0";
+    document.body.append(box);
+    box.select();
+    document.execCommand("copy");
+    box.remove();
+  }
+}
+
+export function Copy({ text, label = "Copy", title, icon }) {
+  const [isDone, setDone] = useState(false);
+  const act = async () => {
+    await copy(text);
+    setDone(true);
+    setTimeout(setDone, 1200, false);
+  };
+  return html`<${Button} label=${isDone ? "Copied" : label} name=${!isDone && title.startsWith(label) ? title : undefined} title=${title} act=${act} icon=${icon && (isDone ? "done" : icon)} />`;
+}
+
 const ring = (x, y, size) => `M${x - size},${y}a${size},${size} 0 1,0 ${2 * size},0a${size},${size} 0 1,0 ${-2 * size},0`;
 const SHAPES = {
   "circle": (x, y) => ring(x, y, 5),
@@ -57,7 +81,20 @@ const SHAPES = {
   "triangle-down": (x, y) => `M${x},${y + 6}l6,-11h-12z`,
   "cross": (x, y) => `M${x - 2},${y - 6}h4v4h4v4h-4v4h-4v-4h-4v-4h4z`,
   "hexagon": (x, y) => `M${x - 6},${y}l3,-5h6l3,5l-3,5h-6z`,
+  "ring": (x, y) => ring(x, y, 10),
+  "fork": (x, y) => `M${x},${y - 5}v5l-5,5m5,-5l5,5`,
+  "unknown": (x, y) => `${ring(x, y, 4)}M${x - 2.8},${y - 2.8}l5.6,5.6m0,-5.6l-5.6,5.6`,
 };
+
+/** Return a mark of a picture as a path. */
+export const shapeOf = (name, x, y) => (SHAPES[name] ?? SHAPES.circle)(x, y);
+
+const isOpen = (shape) => shape.endsWith("-open") || shape === "x";
+
+/** What a mark of a picture means. */
+export const Key = ({ path, colour, isLine, dash, children }) => html`<span><svg width="14" height="14" aria-hidden="true"><path d=${path} fill=${isLine ? "none" : colour} stroke=${colour}
+  stroke-width=${isLine ? 2 : 0} stroke-dasharray=${dash} /></svg> ${children}</span>`;
+
 const LABEL = 24;  // characters of the label of a track
 
 const cutLabel = (label, most = LABEL) => label.length > most ? `${label.slice(0, most - 1)}\u2026` : label;
@@ -93,12 +130,11 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
   const box = useRef(), width = useWidth(box), left = leftOf(tracks.map(({ label }) => label));
   const high = tracks.length > 12 ? 16 : 32, top = tracks.length > 12 ? 12 : 20;
   const at = (place) => left + ((place + 0.5) / count) * (width - left - 14), y = (row) => top + row * high, bottom = y(tracks.length - 1) + 22;
-  const mark = ([place, group, text, hover, opens], row) => {
-    const [colour, shape] = groups[group], isOpen = shape.endsWith("-open") || shape === "x", isEnd = 2 * place > count;
-    const path = group === "first" ? (x, y) => ring(x, y, 10) : SHAPES[shape] ?? SHAPES.circle;
+  const mark = ([place, group, text, hover, isLow, opens], row) => {
+    const [colour, shape] = groups[group], isLine = isOpen(shape), isEnd = 2 * place > count;
     return html`<g class=${opens ? "sx-opens" : ""} onClick=${opens && (() => app.send({ click: opens }))}><title>${hover}</title>
-      <path d=${path(at(place), y(row))} fill=${isOpen ? "none" : colour} stroke=${colour} stroke-width=${isOpen ? 2.5 : 0} />
-      ${text && high > 20 && html`<text x=${at(place) + (isEnd ? 4 : -4)} y=${y(row) - 11} text-anchor=${isEnd ? "end" : "start"}>${text}</text>`}</g>`;
+      <path d=${shapeOf(group === "first" ? "ring" : shape, at(place), y(row))} fill=${isLine ? "none" : colour} stroke=${colour} stroke-width=${isLine ? 2.5 : 0} />
+      ${text && high > 20 && html`<text x=${at(place) + (isEnd ? 4 : -4)} y=${y(row) + (isLow ? 19 : -11)} text-anchor=${isEnd ? "end" : "start"}>${text}</text>`}</g>`;
   };
   const link = ([begin, from, end, to]) => {
     const x = at(begin), bend = at(end) - x;
@@ -111,9 +147,8 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
       ${spans.map(([first, last, group, hover]) => html`<line class=${group === "branch" ? "sx-thin" : /live|missing/.test(group) ? "sx-strong" : ""} x1=${at(first - (group === "branch" ? 0 : 0.3))} x2=${at(last + (group === "branch" ? 0 : 0.3))} y1=${y(row)} y2=${y(row)}
         stroke=${groups[group][0]}><title>${hover || group}</title></line>`)}
       ${marks.map((one) => mark(one, row))}</g>`)}<${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} width=${width} /></svg>
-    <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first" && group !== "branch").map(([group, [colour, shape]]) => html`<span><svg width="14" height="14" aria-hidden="true">
-      <path d=${(SHAPES[shape] ?? SHAPES.circle)(7, 7)} fill=${shape === "x" || shape.endsWith("-open") ? "none" : colour} stroke=${colour}
-        stroke-width=${shape === "x" || shape.endsWith("-open") ? 2.5 : 0} /></svg> ${group}</span>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
+    <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first" && group !== "branch").map(([group, [colour, shape]]) => html`<${Key}
+      path=${shapeOf(shape, 7, 7)} colour=${colour} isLine=${isOpen(shape)}>${group}</${Key}>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
 }
 
 /** A map of numbers: a row for each label, a column for each version or run of versions; nothing is drawn for 0. */

@@ -1,7 +1,9 @@
 // Draws the timeline of an explorer from the traits `commits`, `facts` and `page`, and reports which commit is clicked.
 // Everything that is seen is drawn from traits, at any time, at any width: no message can be missed.
 
-const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#C46A9C";
+import { Key, draw, html, shapeOf } from "./pictures.js";
+
+const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#C46A9C", JUMP = "#D55E00";
 // White letters stand out from both colours by 4.5 to 1.
 const MARKERS = [["A", "#B85000", [7, 5]], ["B", "#0072B2", []]];
 const HEIGHT = 252, LEFT = 62, RIGHT = 16, TOP = 20, BOTTOM = 34;
@@ -98,15 +100,12 @@ function tile(shape, colour, lines = "rgba(255,255,255,0.75)") {
   const ink = canvas.getContext("2d");
   ink.fillStyle = colour;
   ink.fillRect(0, 0, TILE, TILE);
-  ink.strokeStyle = ink.fillStyle = lines;
-  ink.lineWidth = 1.5;
-  const line = (...ends) => { ink.beginPath(); ink.moveTo(ends[0], ends[1]); ink.lineTo(ends[2], ends[3]); ink.stroke(); };
-  const half = TILE / 2;
-  if ("/x".includes(shape)) for (const by of [-TILE, 0, TILE]) line(by - 1, TILE + 1, by + TILE + 1, -1);
-  if ("\\x".includes(shape)) for (const by of [-TILE, 0, TILE]) line(by - 1, -1, by + TILE + 1, TILE + 1);
-  if ("-+".includes(shape)) line(0, half, TILE, half);
-  if ("|+".includes(shape)) line(half, 0, half, TILE);
-  if (shape === ".") { ink.beginPath(); ink.arc(half, half, 1.4, 0, 7); ink.fill(); }
+  const half = TILE / 2, slant = [-TILE, 0, TILE];
+  if ("/x".includes(shape)) for (const by of slant) trace(ink, `M${by - 1},${TILE + 1}L${by + TILE + 1},-1`, lines, 1.5);
+  if ("\\x".includes(shape)) for (const by of slant) trace(ink, `M${by - 1},-1L${by + TILE + 1},${TILE + 1}`, lines, 1.5);
+  if ("-+".includes(shape)) trace(ink, `M0,${half}h${TILE}`, lines, 1.5);
+  if ("|+".includes(shape)) trace(ink, `M${half},0v${TILE}`, lines, 1.5);
+  if (shape === ".") trace(ink, `M${half - 1},${half - 1}h2v2h-2z`, lines);
   return canvas;
 }
 
@@ -125,15 +124,8 @@ export class Timeline {
     this.drag = null;
     root.classList.add("sx-timeline");
     this.root = root;
-    this.legend = element("div", "sx-legend");
-    this.canvas = element("canvas");
-    this.tooltip = element("div", "sx-tooltip");
-    this.tooltip.hidden = true;
-    this.tooltip.setAttribute("role", "status");
-    Object.assign(this.canvas, { tabIndex: 0 });
-    this.canvas.setAttribute("role", "application");
-    this.canvas.setAttribute("aria-roledescription", "timeline");
-    root.append(this.canvas, this.legend, this.tooltip);
+    draw(html`<canvas tabIndex="0" role="application" aria-roledescription="timeline"></canvas><div class="sx-legend"></div><div class="sx-tooltip" role="status" hidden></div>`, root);
+    [this.canvas, this.legend, this.tooltip] = root.children;
     this.ink = this.canvas.getContext("2d");
     this.take();
     this.heard = { "change:commits": () => this.take(), "change:facts": () => this.take(), "change:zone": () => this.draw(),
@@ -152,6 +144,8 @@ export class Timeline {
     this.sizes.disconnect();
     this.themes.disconnect();
     for (const [name, listener] of Object.entries(this.heard)) this.model.off(name, listener);
+    draw(null, this.legend);
+    draw(null, this.root);
   }
 
   /** The versions of A and B, as text. */
@@ -191,53 +185,27 @@ export class Timeline {
   /** List what is drawn; a kind can be hidden. */
   list() {
     this.faint = getComputedStyle(this.root).color || "#767676";
-    this.legend.replaceChildren();
-    const { data } = this;
-    if (!data?.count) return;
-    data.kinds.forEach((kind, at) => {
-      const button = element("button");
-      button.type = "button";
-      button.title = "Hide or show these commits";
-      button.setAttribute("aria-pressed", String(!this.hidden.has(kind.name)));
-      button.append(swatch((ink, ratio) => {
-        ink.fillStyle = filling(ink, kind, ratio);
-        ink.fillRect(0, 0, 12, 12);
-      }), `${kind.sign} ${kind.name}`.trim());
-      button.addEventListener("click", () => {
-        this.hidden.delete(kind.name) || this.hidden.add(kind.name);
-        button.setAttribute("aria-pressed", String(!this.hidden.has(kind.name)));
-        this.draw();
-      });
-      this.legend.append(button);
-    });
-    const note = (draw, text) => {
-      const item = element("span");
-      item.append(swatch(draw), text);
-      this.legend.append(item);
+    const { data, faint, stacks, cuts = 0 } = this, shade = (shape) => ({ background: shape ? `url(${tile(shape, SHADE, faint).toDataURL()})` : SHADE });
+    const toggle = (name) => {
+      this.hidden.delete(name) || this.hidden.add(name);
+      this.draw();
+      this.list();
     };
-    if (data.unknown.includes(1)) note((ink) => unknown(ink, 6, 6, this.faint), `? ${data.measure} not known`);
-    note((ink) => stroke(ink, this.faint, 2, [], 0, 6, 12, 6), data.line);
-    if (data.jumps.size) note((ink) => jump(ink, 6, 6), "anomalies");
-    if (data.schema.includes(1)) note((ink) => stroke(ink, PURPLE, 1.5, [2, 2], 6, 0, 6, 12), "schema changed");
-    READABLE.forEach((text, at) => at && data.readable.includes(at) && note((ink) => {
-      ink.fillStyle = at === 2 ? ink.createPattern(tile("/", SHADE, this.faint), "repeat") : SHADE;
-      ink.fillRect(0, 0, 12, 12);
-    }, text));
-    for (const flags of data.flags) note((ink) => flag(ink, flags, 4, 6), flags.noun);
-    for (const text of data.notes ?? []) {
-      const item = element("span");
-      item.textContent = text;
-      this.legend.append(item);
-    }
-    this.bins = element("span");
-    this.cuts = element("button");
-    Object.assign(this.cuts, { type: "button", hidden: true, title: "Draw the highest bars in full, or cut them so that the others are seen" });
-    this.cuts.style.textDecoration = "underline";
-    this.cuts.addEventListener("click", () => {
+    const fold = () => {
       this.isFull = !this.isFull;
       this.draw();
-    });
-    this.legend.append(this.bins, this.cuts);
+    };
+    draw(data?.count ? html`${data.kinds.map(({ name, sign, colour, pattern }) => html`<button type="button" title="Hide or show these commits" aria-pressed=${String(!this.hidden.has(name))}
+        onClick=${() => toggle(name)}><i style=${{ background: pattern ? `url(${tile(pattern, colour).toDataURL()})` : colour }}></i>${`${sign} ${name}`.trim()}</button>`)}
+      ${data.unknown.includes(1) && html`<${Key} path=${shapeOf("unknown", 7, 7)} colour=${faint} isLine>? ${data.measure} not known</${Key}>`}
+      <${Key} path="M0,7h14" colour=${faint} isLine>${data.line}</${Key}>
+      ${data.jumps.size > 0 && html`<${Key} path=${shapeOf("diamond", 7, 7)} colour=${JUMP}>anomalies</${Key}>`}
+      ${data.schema.includes(1) && html`<${Key} path="M7,0v14" colour=${PURPLE} isLine dash="2 2">schema changed</${Key}>`}
+      ${READABLE.map((text, i) => i > 0 && data.readable.includes(i) && html`<span><i style=${shade(i === 2 && "/")}></i>${text}</span>`)}
+      ${data.flags.map(({ noun, colour }) => html`<${Key} path=${flagOf(noun, 7, 7)} colour=${colour} isLine=${noun !== "tags"}>${noun}</${Key}>`)}
+      ${(data.notes ?? []).map((text) => html`<span class="sx-note">${text}</span>`)}${stacks?.name && html`<span>a bar is ${stacks.name}</span>`}
+      ${(cuts > 0 || this.isFull) && html`<button type="button" class="sx-cuts" title="Draw the highest bars in full, or cut them so that the others are seen"
+        onClick=${fold}>${this.isFull ? "Cut the highest bars" : `${cuts} cut: draw in full`}</button>`}` : null, this.legend);
   }
 
   /** Draw everything, as wide as the place is; nothing while there is no place. */
@@ -270,13 +238,13 @@ export class Timeline {
     this.shades(plot);
     this.bars(plot);
     this.line(plot);
-    for (const x of this.apart(plot, (i) => data.schema[i], 3)) stroke(ink, PURPLE, 1.5, [2, 3], x, TOP, x, bottom);
+    for (const x of this.apart(plot, (i) => data.schema[i], 3)) trace(ink, `M${x},${TOP}V${bottom}`, PURPLE, 1.5, [2, 3]);
     const room = this.stacks.name ? 4 * MARK : MARK;  // nearly every bar of many commits has one that is not known
-    for (const x of this.apart(plot, (i) => data.unknown[i], room)) unknown(ink, x, this.bar(0), this.faint);
-    for (const x of this.apart(plot, (i) => data.jumps.has(i), MARK)) jump(ink, x, share(BARS) - 1);
+    for (const x of this.apart(plot, (i) => data.unknown[i], room)) trace(ink, shapeOf("unknown", x, this.bar(0)), this.faint, 1.5);
+    for (const x of this.apart(plot, (i) => data.jumps.has(i), MARK)) trace(ink, shapeOf("diamond", x, share(BARS) - 1), JUMP);
     this.flags(plot);
     this.markers(plot);
-    if (this.cursor !== null) stroke(ink, this.faint, 1, [], at(data.x[this.cursor]), TOP, at(data.x[this.cursor]), bottom);
+    if (this.cursor !== null) trace(ink, `M${at(data.x[this.cursor])},${TOP}V${bottom}`, this.faint, 1);
     if (this.drag?.moved) {
       ink.fillStyle = "rgba(0,114,178,0.2)";
       ink.fillRect(Math.min(this.drag.from, this.drag.to), TOP, Math.abs(this.drag.to - this.drag.from), height);
@@ -364,7 +332,7 @@ export class Timeline {
       [this.height, min, peak, 3, data.line, LINE / 2]]) {
       const marked = ticks(first, last, about, 1);
       for (const tick of marked) {
-        stroke(ink, tick ? GRID : this.faint, 1, [], left, scale(tick), right, scale(tick));
+        trace(ink, `M${left},${scale(tick)}H${right}`, tick ? GRID : this.faint, 1);
         ink.fillText(short(tick, marked[1] - marked[0] || Infinity), left - 6, scale(tick));
       }
       ink.save();
@@ -382,7 +350,7 @@ export class Timeline {
     for (const tick of ticks(low + first, high + first, (right - left) / Math.max(90, longest), 1)) {
       const x = tick - first;
       if (x < data.x[0] || x > data.x[data.count - 1]) continue;
-      stroke(ink, GRID, 1, [], at(x), bottom, at(x), bottom + 4);
+      trace(ink, `M${at(x)},${bottom}v4`, GRID, 1);
       const version = String(data.isCounted ? data.version[Math.round(x)] : data.first + BigInt(Math.round(x)));
       ink.fillText(version, Math.min(at(x), right + RIGHT - ink.measureText(version).width / 2), bottom + 12);
       const time = clock(data.time[nearest(data.x, x)], span, this.model.get("zone"));
@@ -415,9 +383,11 @@ export class Timeline {
         if (height > most) this.cut(x, width, right, this.bar(sign * most), sign, (cut += 1) <= NAMED_CUTS && height);
       });
     }
-    this.bins.textContent = name ? `a bar is ${name}` : "";
-    this.cuts.hidden = !cut && !this.isFull;
-    this.cuts.textContent = this.isFull ? "Cut the highest bars" : `${cut} cut: draw in full`;
+    if (this.listed !== `${name} ${cut} ${this.isFull}`) {
+      this.listed = `${name} ${cut} ${this.isFull}`;
+      this.cuts = cut;
+      this.list();
+    }
   }
 
   filling(kind, ratio) {
@@ -430,13 +400,9 @@ export class Timeline {
   /** Mark a bar that is higher than it is drawn, with its height on the side that has room for it. */
   cut(x, width, right, y, sign, height) {
     const { ink } = this, middle = x + width / 2;
-    ink.fillStyle = this.faint;
-    ink.beginPath();
-    ink.moveTo(middle - 4, y + sign * 2);
-    ink.lineTo(middle + 4, y + sign * 2);
-    ink.lineTo(middle, y - sign * 5);
-    ink.fill();
+    trace(ink, `M${middle - 4},${y + sign * 2}h8L${middle},${y - sign * 5}z`, this.faint);
     if (!height) return;
+    ink.fillStyle = this.faint;
     const text = short(height), isLeft = x + width + 4 + ink.measureText(text).width > right;
     ink.textAlign = isLeft ? "right" : "left";
     ink.textBaseline = "middle";
@@ -487,7 +453,7 @@ export class Timeline {
     for (const flags of data.flags)
       flags.at.forEach((index, i) => {
         const x = at(data.x[index]), y = share(BARS + flags.y[i] * (1 - BARS));
-        flag(ink, flags, x, y);
+        trace(ink, flagOf(flags.noun, x, y), flags.colour, flags.noun === "tags" ? 0 : 2);
         ink.fillStyle = this.faint;
         if (flags.labels) ink.fillText(flags.labels[i], x + 8, y);
       });
@@ -501,7 +467,7 @@ export class Timeline {
       const side = version < data.version[0] ? -1 : version > data.version[data.count - 1] ? 1 : 0;
       if (index < 0 && !side) return;
       const x = index >= 0 ? at(data.x[index]) : side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
-      if (index >= 0) stroke(ink, colour, 1.5, dash, x, TOP - 4, x, bottom);
+      if (index >= 0) trace(ink, `M${x},${TOP - 4}V${bottom}`, colour, 1.5, dash);
       this.letter(letter, colour, x);
       ink.fillStyle = colour;
       if (index < 0) ink.fillText(side < 0 ? "\u2190" : "\u2192", x + side * 15, 9.5);
@@ -510,10 +476,7 @@ export class Timeline {
 
   letter(letter, colour, x) {
     const { ink } = this;
-    ink.fillStyle = colour;
-    ink.beginPath();
-    if (ink.roundRect) ink.roundRect(x - 9, 1, 18, 16, 4); else ink.rect(x - 9, 1, 18, 16);
-    ink.fill();
+    trace(ink, `M${x - 5},1h10a4,4 0 0,1 4,4v8a4,4 0 0,1 -4,4h-10a4,4 0 0,1 -4,-4v-8a4,4 0 0,1 4,-4z`, colour);
     ink.fillStyle = "#fff";
     ink.textAlign = "center";
     ink.textBaseline = "middle";
@@ -548,7 +511,7 @@ export class Timeline {
   commit(i) {
     const { data } = this;
     const kind = data.kinds[data.kind[i]], thousands = (number) => number.toLocaleString("en-US");
-    const time = Number.isNaN(data.time[i]) ? "" : ` ${local(data.time[i], "UTC")} UTC`;
+    const time = Number.isNaN(data.time[i]) ? "" : ` ${local(data.time[i], "UTC")}${this.model.get("page")?.isZoneKnown ? " UTC" : ""}`;
     const counts = data.unknown[i] ? " not known" : ` +${thousands(data.added[i])} -${thousands(data.removed[i])}`;
     const [operation, user] = [data.operations, data.users].map(({ words, at }) => words[at[i]]);
     return [`version ${data.version[i]}${time}`, [kind.sign, kind.name, operation, user && `by ${user}`].filter(Boolean).join(" "),
@@ -627,78 +590,18 @@ export class Timeline {
   }
 }
 
-export function element(name, style = "", text = "") {
-  const made = document.createElement(name);
-  if (style) made.className = style;
-  if (text) made.textContent = text;
-  return made;
-}
-
-/** Return a small picture for the list of what is drawn. */
-function swatch(draw) {
-  const made = element("canvas"), ratio = window.devicePixelRatio || 1;
-  made.width = made.height = Math.round(12 * ratio);
-  Object.assign(made.style, { width: "12px", height: "12px", display: "inline-block", verticalAlign: "-1px" });
-  const ink = made.getContext("2d");
-  ink.scale(ratio, ratio);
-  draw(ink, ratio);
-  return made;
-}
-
-function stroke(ink, colour, width, dash, x0, y0, x1, y1) {
-  ink.strokeStyle = colour;
+/** Draw a path: filled, or its outline in a width. */
+function trace(ink, path, colour, width = 0, dash = []) {
+  ink.save();
+  ink.fillStyle = ink.strokeStyle = colour;
   ink.lineWidth = width;
   ink.setLineDash(dash);
-  ink.beginPath();
-  ink.moveTo(x0, y0);
-  ink.lineTo(x1, y1);
-  ink.stroke();
-  ink.setLineDash([]);
+  ink[width ? "stroke" : "fill"](new Path2D(path));
+  ink.restore();
 }
 
-/** Draw a circle with a cross in it: what a commit did is not known. */
-function unknown(ink, x, y, colour) {
-  ink.strokeStyle = colour;
-  ink.lineWidth = 1.5;
-  ink.beginPath();
-  ink.arc(x, y, 4, 0, 7);
-  for (const [dx, dy] of [[2.8, 2.8], [2.8, -2.8]]) {
-    ink.moveTo(x - dx, y - dy);
-    ink.lineTo(x + dx, y + dy);
-  }
-  ink.stroke();
-}
-
-/** Draw a tag as a triangle, the beginning of a branch as a fork. */
-function flag(ink, { noun, colour }, x, y) {
-  ink.fillStyle = ink.strokeStyle = colour;
-  ink.lineWidth = 2;
-  ink.beginPath();
-  if (noun === "tags") {
-    ink.moveTo(x - 3, y - 5);
-    ink.lineTo(x + 5, y);
-    ink.lineTo(x - 3, y + 5);
-    ink.fill();
-  } else {
-    ink.moveTo(x, y - 5);
-    ink.lineTo(x, y);
-    ink.lineTo(x - 5, y + 5);
-    ink.moveTo(x, y);
-    ink.lineTo(x + 5, y + 5);
-    ink.stroke();
-  }
-}
-
-/** Draw a diamond: a number jumps. */
-function jump(ink, x, y) {
-  ink.fillStyle = "#D55E00";
-  ink.beginPath();
-  ink.moveTo(x, y - 5);
-  ink.lineTo(x + 4, y);
-  ink.lineTo(x, y + 5);
-  ink.lineTo(x - 4, y);
-  ink.fill();
-}
+/** Return the mark of a tag, or of the beginning of a branch. */
+const flagOf = (noun, x, y) => shapeOf(noun === "tags" ? "triangle-right" : "fork", x, y);
 
 /** Return a time in a zone as YYYY-MM-DD HH:MM:SS; UTC where the page does not know the zone. */
 export function local(time, zone) {
