@@ -28,6 +28,11 @@ _QUERY_STARTS = ("select", "with", "from", "values", "explain")
 _SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
 _TAKE_CONDITIONS = ("bisect", "blame", "trace")
 """Commands whose condition needs no quotes."""
+_BEFORE_CONDITIONS = {
+    **dict.fromkeys(("-t", "--table", "-o", "--out", "--good", "--bad", "--key"), 2),
+    **dict.fromkeys(("--all", "--debug"), 1),
+}
+"""Options that may stand before such a condition, and the number of their words."""
 _FLAGS = ("--yes", "--debug", "--help")
 _FLAGS_WITH_VALUE = ("--at", "--engine", "--lake", "--out")
 """Options that may follow a query without quotes. Shorter ones could be a part of it: `a -y` is an expression."""
@@ -183,8 +188,8 @@ def _with_condition(
 ) -> tuple[LineToken, ...]:
     """Return the words of a command with its condition as one word: `amount < 0`, `"order id" = 3`, or the cell."""
     begin = 2 if len(words) > 1 and is_table(words[1].text) else 1
-    while begin < len(words) and not words[begin].quote and words[begin].text in ("-t", "--table", "-o", "--out"):
-        begin += 2
+    while begin < len(words) and not words[begin].quote and words[begin].text in _BEFORE_CONDITIONS:
+        begin += _BEFORE_CONDITIONS[words[begin].text]
     end = next((at for at in range(begin, len(words)) if _is_option(words[at])), len(words))
     if end - begin > 2 and words[end - 2].text == "as" and words[end - 1].text.isidentifier():  # noqa: PLR2004 - as NAME
         end -= 2

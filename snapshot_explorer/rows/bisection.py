@@ -396,7 +396,7 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluatio
         if len(values) < len(versions):
             notes.append(
                 "Earlier versions were not evaluated. If the condition held at one of them, search up to it: "
-                "bad=VERSION, or evaluate all: every=True."
+                "bad=VERSION (--bad VERSION), or evaluate all: every=True (--all)."
             )
         return notes
     if first == good:

@@ -71,6 +71,7 @@ def test_what_expiring_would_free_takes_a_command_and_the_strictest_rule_another
     ("line", "where"),
     [
         ("bisect amount < 0 --bad 8", "amount < 0"),
+        ("bisect --bad 8 amount < 0", "amount < 0"),
         ("bisect amount > -1 --bad=8", "amount > -1"),
         ("bisect orders amount < {limit} --bad 8", "amount < 0"),
         ("bisect wrong --bad 8", "amount < 0"),

@@ -281,7 +281,7 @@ def test_a_condition_that_no_longer_holds_is_said_in_one_sentence(table):
 
     assert found.version is None
     assert repr(found).startswith(f"max(id) < 3 does not hold at version {table.model.versions[-1]} of {table.name}\n")
-    assert found.notes[0].endswith("search up to it: bad=VERSION, or evaluate all: every=True.")
+    assert found.notes[0].endswith("search up to it: bad=VERSION (--bad VERSION), or evaluate all: every=True (--all).")
     assert repr(table.bisect("rows > 99")).startswith(f"rows > 99 holds at no version of {table.name}\n")
 
 
