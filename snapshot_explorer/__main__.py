@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m snapshot_explorer",
         description=f"Show what a {formats.titles('or')} table is and what its newest commits did, "
         "or which tables are below a folder. Only reads.",
-        epilog="python -m snapshot_explorer COMMAND PATH ... runs a command of %%snapshot: "
+        epilog="python -m snapshot_explorer COMMAND PATH ... runs a command of %snapshot: "
         f"{', '.join(terminal.names())}. COMMAND --help has its options and examples; --json prints JSON. The exit "
         "status is 0, 1 where a check fails, and 2 where something cannot be read.",
     )

@@ -198,6 +198,13 @@ def test_storage_options_come_from_a_file_whose_content_is_in_no_message(capsys,
     assert printed(capsys, "log", orders, "--options", file, "-n", 1)[0] == 0
 
 
+def test_help_names_the_commands(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+
+    assert "runs a command of %snapshot: status, tables" in " ".join(capsys.readouterr().out.split())
+
+
 def test_help_is_about_the_terminal(capsys):
     status, shown, _ = printed(capsys, "log", "--help")
 
