@@ -42,7 +42,7 @@ from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
-from snapshot_explorer.refs import MAIN, Ref, RefLike, parse_range, parse_ref, resolve
+from snapshot_explorer.refs import MAIN, Ref, RefLike, parse_range, parse_ref
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.render.action_timeline import action_timeline
 from snapshot_explorer.render.commit_bars import BARS, commit_bars
@@ -238,7 +238,7 @@ class Table(Drawable):
     def at_each(self, *refs: Ref) -> Sequence[Snapshot]:
         """Return the snapshots at refs of this history. At most one listing for all; see `at`."""
         resolver = VersionResolver(self)
-        return [self._at_version(resolve(ref, resolver)) for ref in refs]
+        return [self._at_version(resolver.resolve(ref)) for ref in refs]
 
     def _at_version(self, version: int) -> Snapshot:
         if version == self.current.version:

@@ -187,14 +187,24 @@ class VersionResolver:
         """Return the versions before the first and of the last change, and the mode: `diff` for `auto` and two tags."""
         if mode not in get_args(ChangeMode):
             raise InvalidArgumentError(f"{mode!r} is not a mode. Modes: {', '.join(get_args(ChangeMode))}.")
-        first, last = (parse_ref(ref, tags=self.tags) for ref in (a, b))
+        first, last = (self._numbered(parse_ref(ref, tags=self.tags)) for ref in (a, b))
         if mode == "auto" and isinstance(first, Tag) and isinstance(last, Tag):
             mode = "diff"
         start, end = resolve_range(first, last, self, whole=mode != "diff")
         return start, end, mode
 
+    def resolve(self, ref: Ref) -> int:
+        """Return the version of a ref; a number without steps is returned unchecked."""
+        return resolve(self._numbered(ref) if isinstance(ref, Version) and ref.back else ref, self)
+
+    def _numbered(self, ref: Ref) -> Ref:
+        """Return a ref by the number of its version, where it has another number that names one."""
+        if not isinstance(ref, Version) or ref.number in self.listed:
+            return ref
+        return replace(ref, number=self._format.version_named(ref.number))
+
     def _existing(self, ref: Ref) -> int:
-        version = resolve(ref, self)
+        version = resolve(self._numbered(ref), self)
         if version not in self.listed:
             self._format.version(version)
         return version

@@ -205,6 +205,10 @@ class TableFormat(ABC):
         committed = [version for version, at in zip(versions, times, strict=True) if at <= time]
         return committed[-1:] or versions[:1]
 
+    def version_named(self, number: int) -> int:
+        """Return the version that a number names, maybe as a snapshot's id, or the number itself. Reads nothing."""
+        return number
+
     # Commits and their changes.
 
     @abstractmethod

@@ -168,6 +168,10 @@ class Iceberg(TableFormat):
             raise self._not_found(history, number)
         return IcebergVersion(source, history.snapshots[version], version)
 
+    def version_named(self, number: int) -> int:
+        version = self._current()[1].version_of(number)
+        return number if version is None else version
+
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return the commit time of each version, aware, UTC. Reads nothing if the metadata file has been read.
 

@@ -31,6 +31,19 @@ def test_a_version_is_a_sequence_number_and_a_snapshot_id_is_accepted_too(table)
     assert found.at(first).commit.identifier == str(first)
 
 
+def test_snapshot_ids_are_accepted_in_ranges_and_with_steps_in_whatever_order_they_are(table):
+    table.ids = iter((900, 50, 700))
+    for number in (1, 2, 3):
+        table.commit([(number, "a")])
+
+    found = opened(table)
+
+    assert found.row_changes(900, "50")["id"].to_pylist() == [2]
+    assert found.row_changes("900", "latest")["id"].to_pylist() == [2, 3]
+    assert found.history(between="900..50").to_arrow()["version"].to_pylist() == [2, 1]
+    assert found.at("50~1").version == 1
+
+
 def test_commits_of_another_branch_take_numbers(table):
     table.commit([(1, "a")])
     table.metadata["refs"]["dev"] = dict(table.metadata["refs"]["main"])
