@@ -259,7 +259,7 @@ def test_the_last_snapshot_before_an_upgrade_is_version_0(memory_root):
     assert ids(found.at(0)) == [1, 2]
     assert ids(found.current) == [1, 2, 3]
     assert ids(opened(table, branch=str(first)).at(1)) == [1]
-    with pytest.raises(SnapshotNotFoundError, match=f"in format version 1, of which .* Open it with branch='{first}'"):
+    with pytest.raises(SnapshotNotFoundError, match=f"version 1; an upgraded .* Open it with branch='{first}'"):
         found.at(first)
 
 
