@@ -4,6 +4,7 @@ import base64
 import random
 import struct
 import zlib
+from operator import itemgetter
 
 import pyarrow as pa
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.formats.hudi.files.columns import conform
+from snapshot_explorer.formats.hudi.metadata import log_format
 from snapshot_explorer.formats.hudi.metadata.types import HudiType
-from tests.support.hudi.table_builder import HudiTable, block, deletes, records, text
+from tests.support.hudi.table_builder import COLUMNS, SCHEMA, HudiTable, block, deletes, records, text
 
 PROPERTIES = {"hoodie.table.type": "MERGE_ON_READ"}
 
@@ -44,6 +46,27 @@ SERIALIZED = zlib.decompress(
     )
 )
 """These keys in half as many partitions, as SerializationUtils of Hudi 0.9 serialized an array of HoodieKey."""
+
+
+@pytest.mark.parametrize("header", [{}, {log_format.IS_PARTIAL: "true"}])
+def test_a_null_struct_whose_fields_are_required_is_read_and_compared(table, header):
+    point = {"type": "record", "name": "point", "fields": [{"name": name, "type": "int"} for name in ("x", "y")]}
+    columns = [*COLUMNS, {"name": "point", "type": ["null", point], "default": None}]
+    table.schema = SCHEMA | {"fields": columns}
+    value = {"x": 1, "y": 2}
+    table.log("data-1", [records(2, [(2, "b", value), (4, "d", None)], columns=columns, header=header)])
+
+    opened = open_table(f"memory://{table.root}")
+    points = opened.current.to_arrow()
+    required = pa.struct([pa.field(name, pa.int32(), nullable=False) for name in ("x", "y")])
+    assert points.schema.field("point").type == required
+    assert sorted(zip(points["id"].to_pylist(), points["point"].to_pylist(), strict=True), key=itemgetter(0)) == [
+        (1, None),
+        (2, value),
+        (3, None),
+        (4, None),
+    ]
+    assert opened.row_changes(1, 2)["rowkind"].to_pylist() == ["-U", "+U", "+I"]
 
 
 def deleted(content):

@@ -147,15 +147,17 @@ def block(number, content, *, type_=3, header=()):
     return b"#HUDI#" + struct.pack(">q", length) + body + struct.pack(">q", length + 6)
 
 
-def records(number, rows, **more):
+def records(number, rows, *, columns=COLUMNS, header=(), **more):
     """Return a block of records."""
+    logged = LOGGED | {"fields": [*LOGGED["fields"][: len(META)], *columns]}
     content = struct.pack(">ii", 3, len(rows))
-    for identifier, name in rows:
+    for row in rows:
         sink = io.BytesIO()
-        record = dict.fromkeys(META, text(number)) | {"_hoodie_record_key": str(identifier)}
-        fastavro.schemaless_writer(sink, fastavro.parse_schema(LOGGED), record | {"id": identifier, "name": name})
+        record = dict.fromkeys(META, text(number)) | {"_hoodie_record_key": str(row[0])}
+        record |= {column["name"]: value for column, value in zip(columns, row, strict=True)}
+        fastavro.schemaless_writer(sink, fastavro.parse_schema(logged), record)
         content += struct.pack(">i", len(sink.getvalue())) + sink.getvalue()
-    return block(number, content, **more)
+    return block(number, content, header={2: json.dumps(logged)} | dict(header), **more)
 
 
 def deletes(number, keys, *, version=3, ordering=("IntWrapper", {"value": 0})):

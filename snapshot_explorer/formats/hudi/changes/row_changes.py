@@ -277,7 +277,7 @@ def _rows(storage: Storage, changed: ChangedSlices, splits: Sequence[Split]) -> 
     fields = {field.name: field for field in (*changed.fields, *changed.keys.columns)}
     schema = pa.schema([arrow_field(field) for field in fields.values()])
     batches = (batch for split in splits for batch in read(storage, split, list(fields)))
-    return pa.concat_tables([schema.empty_table(), *(pa.Table.from_batches([batch]).cast(schema) for batch in batches)])
+    return pa.concat_tables([schema.empty_table(), *(pa.Table.from_batches([batch]) for batch in batches)])
 
 
 def _changes(

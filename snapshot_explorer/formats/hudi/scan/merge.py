@@ -123,7 +123,7 @@ class SliceMerge:
         records = [item for item in items if isinstance(item, LogRecords)]
         self._by_column = self.rules.fill is not None or any(item.is_partial for item in records)
         schema = pa.schema([pa.field(part.name, arrow_type(part.type)) for part in self.fields])
-        tables = [pa.Table.from_batches([item.batch]).cast(schema) for item in records]
+        tables = [pa.Table.from_arrays(item.batch.columns, schema=schema) for item in records]
         self._rows = pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
         self._fillable = [self._fillable_values(part, self._rows.column(part.name)) for part in self.fields]
         starts = iter(np.cumsum([0, *(item.batch.num_rows for item in records)]).tolist())
@@ -335,7 +335,7 @@ class SliceMerge:
         for name in self.names:
             values = _flat(self._rows.column(name))
             if base is not None:
-                values = pa.concat_arrays([values, base.column(name).cast(values.type)])
+                values = pa.concat_arrays([values, base.column(name)])
             chosen = sources[:, columns[name]]
             arrays.append(values.take(pa.array(chosen, mask=chosen < 0)))
         return pa.RecordBatch.from_arrays(arrays, names=list(self.names))
