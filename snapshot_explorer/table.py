@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import partial, wraps
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from snapshot_explorer import frames
 from snapshot_explorer.branch_graph import branch_graph
@@ -144,6 +144,20 @@ _INTERNAL = frozenset(
     )
 )
 """What only this package uses: completion does not offer it."""
+
+
+Call = TypeVar("Call", bound="Callable[..., Any]")
+
+
+def _reads_metadata_once(call: Call) -> Call:
+    """Decorate a method of `Table` that asks several questions about versions: manifests and commits are read once."""
+
+    @wraps(call)
+    def reading(table: Table, *args: Any, **kwargs: Any) -> Any:
+        with table.bound.storage.keeping_immutable():
+            return call(table, *args, **kwargs)
+
+    return cast("Call", reading)
 
 
 class Table(Drawable):
@@ -375,6 +389,7 @@ class Table(Drawable):
     ) -> FileLifetimes: ...
     @overload
     def lifetimes(self, *, engine: Literal["spark"], spark: SparkSession | None = None) -> DataFrame: ...
+    @_reads_metadata_once
     def lifetimes(
         self, *, cache_dir: str | PathLike[str] | None = None, engine: str = "local", spark: SparkSession | None = None
     ) -> FileLifetimes | DataFrame:
@@ -431,6 +446,7 @@ class Table(Drawable):
             return metadata.changes(source.format, versions, spark, notes=notes)
         return Frame(source.format.changes(versions), title=f"Changes of {self.name}", noun="changes", notes=notes)
 
+    @_reads_metadata_once
     def compare(self, a: RefLike, b: RefLike = "latest") -> Comparison:
         """Return the differences from version `a` to version `b`: manifests, files, schema, properties, partitions.
 
@@ -449,6 +465,7 @@ class Table(Drawable):
             parted=sides.parted(first, last),
         )
 
+    @_reads_metadata_once
     def health(self, ref: RefLike = "latest") -> Health:
         """Return the health of a version: file sizes, small files, skew, deletes, sorted runs, manifests.
 
@@ -604,6 +621,7 @@ class Table(Drawable):
         source, versions = self._versions_of(between)
         return health_history(source.format, source.lifetimes(), versions, name=self.name)
 
+    @_reads_metadata_once
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
         """Return the versions and files that a retention rule would remove, and what keeps the others. Deletes nothing.
 
@@ -622,6 +640,7 @@ class Table(Drawable):
         """
         return retention_of(self.bound, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
 
+    @_reads_metadata_once
     def readability(self) -> Frame:
         """Return READABILITY, newest first: whether each version can be loaded, why not, and which files are missing.
 
@@ -633,6 +652,7 @@ class Table(Drawable):
         lifetimes, listing = self.lifetimes(), self.bound.listing(0)
         return read_readability(self._readability, self.bound, lifetimes, listing, name=self.name)
 
+    @_reads_metadata_once
     def verify(self, level: Level = "existence", *, resume: Verification | bool | None = None) -> Verification:
         """Return whether the data files of all versions of all branches are there, and are what the metadata records.
 
@@ -647,12 +667,12 @@ class Table(Drawable):
         own = None if self.bound.main_branch is None else branch_name(self)
         names = (own, *(branch for branch in self.branch_names() if branch != own))
         tables = {name: self if name is None else self.on_branch(name) for name in names}
-        with self.bound.storage.keeping_files():
-            histories = {name: (table.bound, table.lifetimes()) for name, table in tables.items()}
-            return verify(
-                histories, name=self.name, level=level, resume=resume, opened=self._verified, now=datetime.now(UTC)
-            )
+        histories = {name: (table.bound, table.lifetimes()) for name, table in tables.items()}
+        return verify(
+            histories, name=self.name, level=level, resume=resume, opened=self._verified, now=datetime.now(UTC)
+        )
 
+    @_reads_metadata_once
     def orphans(self, older_than: str | timedelta = "3d") -> Orphans:
         """Return the files below the table's folder that no version, tag or branch names. Deletes nothing.
 
@@ -671,8 +691,7 @@ class Table(Drawable):
             StorageError: A folder cannot be listed.
         """
         storage = self.bound.storage
-        with storage.keeping_files():
-            return find_orphans(self.bound, storage, older_than=older_than, name=self.name, now=datetime.now(UTC))
+        return find_orphans(self.bound, storage, older_than=older_than, name=self.name, now=datetime.now(UTC))
 
     def schema(self, ref: RefLike = "latest") -> TableSchema:
         """Return the schema at a ref. One listing, and one small file or the checkpoint."""
@@ -746,6 +765,7 @@ class Table(Drawable):
         drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
         return Frame(rows, title=title, drawn=drawn)
 
+    @_reads_metadata_once
     def row_changes(
         self,
         a: RefLike,
@@ -835,6 +855,7 @@ class Table(Drawable):
         condition = f"{counts[0]} > count(distinct {counts[1]})"
         return DoubledKeys(tuple(key), self.bisect(condition, first, every=True).changes)
 
+    @_reads_metadata_once
     def blame(
         self,
         where: str | None = None,
@@ -869,6 +890,7 @@ class Table(Drawable):
         with _naming_renamed_columns(source, versions):
             return blame(source, request, versions)
 
+    @_reads_metadata_once
     def trace(self, where: str) -> Trace:
         """Return where rows of a condition still are: in versions, data files, changelogs and statistics.
 
@@ -894,6 +916,7 @@ class Table(Drawable):
 
         return trace(self._source(), where, own_branch=own, branches=others, retention=retention)
 
+    @_reads_metadata_once
     def repair(
         self,
         to: RefLike,
@@ -928,6 +951,7 @@ class Table(Drawable):
         )
         return plan_repair(request)
 
+    @_reads_metadata_once
     def bisect(
         self,
         condition: str | Callable[[Snapshot], object],
@@ -979,6 +1003,7 @@ class Table(Drawable):
         with _naming_renamed_columns(source, [item for item in bounds[1:] if item is not None]):
             return bisect(source, condition, *bounds, announce=announce, single_pass=single_pass, every=every)
 
+    @_reads_metadata_once
     def profile_over(
         self,
         columns: str | Sequence[str] | None = None,
@@ -1035,6 +1060,7 @@ class Table(Drawable):
         preview: Literal[True],
         memory_limit: int | None = None,
     ) -> RowDiffPlan: ...
+    @_reads_metadata_once
     def diff_rows(  # noqa: PLR0913 - what is compared, how, and where
         self,
         a: RefLike,
@@ -1086,6 +1112,7 @@ class Table(Drawable):
         plan = self.diff_plan(a, b, key, columns, where)
         return plan if preview else row_diff_by(engine, plan, memory_limit=memory_limit)
 
+    @_reads_metadata_once
     def diff_plan(
         self,
         a: RefLike,
@@ -1112,6 +1139,7 @@ class Table(Drawable):
         with naming_renamed_columns(sides.b.bound, lambda: last):
             return plan_diff(self.path, sides.b.bound, first, last, request, parted=parted)
 
+    @_reads_metadata_once
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
         """Return the result of a query over versions of the table. Its name is that of its folder, or `this`.
 

@@ -349,7 +349,7 @@ def twins(
         b = _other_tree(a)
     else:
         b = other if isinstance(other, Table) else open_table(other, storage_options=storage_options)
-    with a.bound.storage.keeping_files(), b.bound.storage.keeping_files():
+    with a.bound.storage.keeping_immutable(), b.bound.storage.keeping_immutable():
         return Twins(a, b)
 
 

@@ -253,7 +253,8 @@ class Comparison(Drawable):
     def drawing(self) -> Drawing:
         """Return the drawing: the verdict, and the parts with differences."""
         parts: list[Part] = []
-        self._read_together()
+        with self._a.storage.keeping_immutable():
+            self._read_together()
         for name in self._shown or _DRAWN:
             parts += [item for item in self._section(name) if not isinstance(item, Line) or item not in parts]
         return Drawing(title=self._title(self._name), parts=tuple(parts))

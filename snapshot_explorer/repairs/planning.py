@@ -66,11 +66,6 @@ class RepairRequest:
 
 def plan_repair(request: RepairRequest) -> Repair:
     """Return the statement that puts rows back; see `Table.repair`."""
-    with request.format.storage.keeping_files():
-        return _planned(request)
-
-
-def _planned(request: RepairRequest) -> Repair:
     now, then = request.now.version, request.then.version
     if now is None or then is None:
         raise InvalidArgumentError(f"{request.path} has no version yet: there is nothing to put back.")

@@ -393,17 +393,6 @@ def trace(
         branches: The other branches, and versions that no branch leads to, by name.
         retention: Returns what the table's own settings would remove at a time, if nothing is committed before.
     """
-    with source.format.storage.keeping_files():
-        return _trace(source, where, own_branch, branches, retention)
-
-
-def _trace(
-    source: RowSource,
-    where: str,
-    own_branch: str | None,
-    branches: Mapping[str, Callable[[], RowSource]],
-    retention: Callable[[datetime], Retention],
-) -> Trace:
     examined_at = datetime.now(UTC)
     sources = {own_branch: source}
     histories = {own_branch: trace_history(source, where)}

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -76,8 +76,8 @@ _TOGETHER = 8
 """The most functions beside the caller's that `Storage.together` runs at the same time; each makes many requests."""
 _MAX_KEPT_BYTES = 2**16
 """The size of the largest files that `Storage.reading_once` keeps."""
-_KEPT_FILES_BYTES = 2**27
-"""The most bytes of files that `Storage.keeping_files` keeps in all."""
+_IMMUTABLE_BYTES = 64 * 2**20
+"""The most bytes of files that `Storage.keeping_immutable` keeps in all."""
 _MAX_ENTRIES_PER_FILE = 16
 """Entries of a folder that are listed per file to check."""
 
@@ -161,7 +161,10 @@ class Storage:
         self._path_below = ""
         self._file_names = FileNames()
         self._ahead: dict[str, Future[bytes | None]] = {}
-        self._once: _KeptReads | None = None
+        self._once: SingleFlight | None = None
+        self._immutable: _ImmutableFiles | None = None
+        self._keepers = 0
+        self._keepers_lock = threading.Lock()
         self._turns: threading.Lock | None = None
         self._listed: dict[str, list[Entry]] | None = None
         check_wrapper(self._location, self._options)
@@ -199,6 +202,9 @@ class Storage:
             _file_names=FileNames(),
             _ahead={},
             _once=None,
+            _immutable=None,
+            _keepers=0,
+            _keepers_lock=threading.Lock(),
             _turns=None,
         )
         return result
@@ -235,8 +241,15 @@ class Storage:
                 note,
             )
 
-    def read(self, path: str) -> bytes:
-        """Return a file's bytes, in one request."""
+    def read(self, path: str, *, immutable: bool = False) -> bytes:
+        """Return a file's bytes, in one request.
+
+        Args:
+            path: The file.
+            immutable: Whether no writer replaces it; see `keeping_immutable`.
+        """
+        if immutable and (kept := self._immutable) is not None:
+            return kept.read(path, partial(self.read, path))
         if path in self._ahead or self._once is not None:
             if (known := self._read_present(path)) is None:
                 raise self._missing_file(path)
@@ -246,21 +259,55 @@ class Storage:
         log.debug("read %s (%d bytes)", path, len(content))
         return content
 
-    def read_many(self, paths: Sequence[str]) -> builtins.list[bytes]:
+    def read_many(self, paths: Sequence[str], *, immutable: bool = False) -> builtins.list[bytes]:
         """Return the files' bytes in the given order, read concurrently, one request each."""
-        return self.each(self.read, paths)
+        return self.each(partial(self.read, immutable=immutable), paths)
 
-    def read_each(self, paths: Sequence[str]) -> Iterator[bytes]:
+    def read_each(self, paths: Sequence[str], *, immutable: bool = False) -> Iterator[bytes]:
         """Yield the files' bytes in the given order, one request each.
 
         Where threads bring no speed, each file is read when the iterator reaches it, so that it is processed while in
         the CPU cache. Otherwise all are read concurrently, like `read_many`.
         """
-        return map(self.read, paths) if self._pool is None else iter(self.read_many(paths))
+        return map(self.read, paths) if self._pool is None else iter(self.read_many(paths, immutable=immutable))
 
-    def read_present(self, paths: Sequence[str]) -> builtins.list[bytes | None]:
+    def read_present(self, paths: Sequence[str], *, immutable: bool = False) -> builtins.list[bytes | None]:
         """Return the files' bytes like `read_many`, with None for a file that does not exist."""
-        return self.each(self._read_present, paths)
+        if self._immutable is None or not immutable:
+            return self.each(self._read_present, paths)
+
+        def read(path: str) -> bytes | None:
+            with suppress(MissingFileError):
+                return self.read(path, immutable=True)
+            return None
+
+        return self.each(read, paths)
+
+    @contextmanager
+    def keeping_immutable(self) -> Iterator[None]:
+        """Request each file that no writer replaces once for a block, up to 64 MiB. Does nothing on the local disk.
+
+        A call asks several questions that read the same manifests. Blocks may be nested, and overlap in threads; what
+        is kept is dropped at the end of the last one. Missing files and listings are not kept.
+        """
+        if self.is_local:
+            yield
+            return
+        with self._keepers_lock:
+            self._keepers += 1
+            self._immutable = self._immutable or _ImmutableFiles()
+        try:
+            yield
+        finally:
+            with self._keepers_lock:
+                self._keepers -= 1
+                if not self._keepers:
+                    self._immutable = None
+
+    def forget_immutable(self) -> None:
+        """Drop the files that are kept, because the table was replaced by another one."""
+        if (kept := self._immutable) is not None:
+            kept.forget_all()
 
     @contextmanager
     def reading_ahead(self, paths: Sequence[str]) -> Iterator[None]:
@@ -289,33 +336,21 @@ class Storage:
             turns: What the calling thread has acquired to compute something, where many others read other tables:
                 requests are then made one after another in this thread, and leave the turn to others meanwhile.
         """
-        self._once, self._turns = _KeptReads(self._once), turns
+        self._once, self._turns = SingleFlight(), turns
         try:
             yield
         finally:
             self._once, self._turns = None, None
 
-    @contextmanager
-    def keeping_files(self) -> Iterator[None]:
-        """Read each file that exists once for a block, up to 128 MiB of them; folders are listed again.
-
-        For a question that several passes over the same metadata answer. It holds for all threads that use this
-        storage: what was listed since then is read when it is needed.
-        """
-        self._once = _KeptFiles()
-        try:
-            yield
-        finally:
-            self._once = None
-
     def _kept(self, key: str, make: Callable[[], A]) -> A:
-        """Return what `make` returns; within `reading_once` and `keeping_files` what it returned first, if kept.
-
-        Args:
-            key: The path of a file, or of a folder with slashes at its end.
-        """
+        """Return what `make` returns; within `reading_once` what it returned first, unless that is large."""
         once = self._once
-        return make() if once is None else once.read(key, make)
+        if once is None:
+            return make()
+        value = once.get(key, make)
+        if isinstance(value, bytes) and len(value) > _MAX_KEPT_BYTES:
+            once.forget(key)
+        return value
 
     def _kept_present(self, path: str) -> bytes | None:
         return self._kept(path, partial(self._read_present_now, path))
@@ -682,51 +717,30 @@ class Storage:
         return _concurrently(pool, self._connection().files.workers, operation, items)
 
 
-class _KeptReads(SingleFlight):
-    """What was read within a block; large files are read again."""
-
-    def __init__(self, outer: "_KeptReads | None" = None) -> None:
-        """Start without reads, but those of an outer block."""
-        super().__init__()
-        self._outer = outer
-
-    def read(self, key: str, make: Callable[[], A]) -> A:
-        """Return what was read first."""
-        value = self.get(key, make if self._outer is None else partial(self._outer.read, key, make))
-        if isinstance(value, bytes) and len(value) > _MAX_KEPT_BYTES:
-            self.forget(key)
-        return value
-
-
-class _KeptFiles(_KeptReads):
-    """The files that were read within a block, without those that do not exist, and without listings."""
+class _ImmutableFiles(SingleFlight):
+    """The files that were read within a block, as far as they fit."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._bytes_left = _KEPT_FILES_BYTES
+        self._bytes_left = _IMMUTABLE_BYTES
         self._weighing = threading.Lock()
 
-    def read(self, key: str, make: Callable[[], A]) -> A:
-        """Return what was read first."""
-        if key.endswith("/"):
-            return make()
-        is_kept = True
+    def read(self, path: str, read: Callable[[], bytes]) -> bytes:
+        """Return the content of a file, which one thread reads."""
+        fits = True
 
-        def weigh() -> A:
-            nonlocal is_kept
-            value = make()
-            if isinstance(value, bytes):
-                with self._weighing:
-                    is_kept = len(value) <= self._bytes_left
-                    self._bytes_left -= len(value) if is_kept else 0
-            else:
-                is_kept = False
-            return value
+        def read_and_weigh() -> bytes:
+            nonlocal fits
+            content = read()
+            with self._weighing:
+                fits = len(content) <= self._bytes_left
+                self._bytes_left -= len(content) if fits else 0
+            return content
 
-        value = self.get(key, weigh)
-        if not is_kept:
-            self.forget(key)
-        return value
+        content = self.get(path, read_and_weigh)
+        if not fits:
+            self.forget(path)
+        return content
 
 
 def _files(location: Location, options: Mapping[str, Any]) -> Files:

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -431,7 +432,16 @@ def test_a_storage_has_no_way_to_write():
 
     listing, reading = (
         {"exists", "exists_many", "folders", "list", "list_many", "missing", "names_many", "sizes", "together"},
-        {"open", "read", "read_each", "read_many", "read_present", "reading_ahead", "reading_once", "keeping_files"},
+        {
+            "keeping_immutable",
+            "open",
+            "read",
+            "read_each",
+            "read_many",
+            "read_present",
+            "reading_ahead",
+            "reading_once",
+        },
     )
     assert public == {
         *listing,
@@ -444,6 +454,8 @@ def test_a_storage_has_no_way_to_write():
         "resolve_external",
         "address",
         "below",
+        "each",
+        "forget_immutable",
         "is_same_store",
     }
 
@@ -480,20 +492,24 @@ def test_in_a_block_that_reads_once_nothing_changes(turns):
     files.rm("/once", recursive=True)
 
 
-def test_in_a_block_that_keeps_files_new_ones_are_seen():
-    storage = Storage("memory://kept")
-    files = fsspec.filesystem("memory")
-    files.pipe({"/kept/a": b"1", "/kept/large": bytes(100_000)})
+def test_in_a_block_that_keeps_immutable_files_each_is_requested_once_and_missing_ones_again(counted, memory_root):
+    files, root = memory_root
+    storage = Storage(f"counted://{root}")
+    files.pipe({f"{root}/a": b"1", f"{root}/large": bytes(100_000)})
+    with storage.keeping_immutable():
+        with storage.keeping_immutable():
+            assert storage.read_present(["a", "gone"], immutable=True) == [b"1", None]
+        files.pipe({f"{root}/a": b"2", f"{root}/gone": b"3"})
+        assert storage.read_many(["a", "gone", "large", "large"], immutable=True)[:2] == [b"1", b"3"]
+        assert storage.read("a") == b"2"
+        storage.forget_immutable()
+        assert storage.read_many(["a"], immutable=True) == [b"2"]
+    with storage.keeping_immutable():
+        files.pipe({f"{root}/a": b"4"})
+        assert storage.read_many(["a"], immutable=True) == [b"4"]
 
-    with storage.keeping_files():
-        before = [*storage.read_many(["a", "large"]), storage.read_present(["new"])[0], len(storage.list(""))]
-        files.pipe({"/kept/a": b"2", "/kept/new": b"3", "/kept/large": b"4"})
-        within = storage.read("a"), storage.read("new"), len(storage.list("")), storage.read("large")
-
-    assert before == [b"1", bytes(100_000), None, 2]
-    assert within == (b"1", b"3", 3, bytes(100_000))
-    assert (storage.read("a"), storage.read("large")) == (b"2", b"4")
-    files.rm("/kept", recursive=True)
+    names = Counter(request.path.rpartition("/")[2] for request in counted.requests)
+    assert (names["a"], names["gone"], names["large"]) == (4, 2, 1)
 
 
 def test_files_of_another_machine_are_read_at_once_in_the_order_requested():

@@ -218,6 +218,10 @@ class Views:
             self._shown.pop(place, None)
             view.fail(sentence)
 
-        job = Job(run=lambda: view_of(self._context.cache, request), done=done, failed=failed, shown=view.busy)
+        def run() -> ViewResult:
+            with self._context.cache.table.bound.storage.keeping_immutable():
+                return view_of(self._context.cache, request)
+
+        job = Job(run=run, done=done, failed=failed, shown=view.busy)
         self._context.work.start(place, job)
         view.busy("Reading ...")

@@ -114,7 +114,7 @@ def actions_of(storage: Storage, path: str, size_bytes: int | None) -> Iterator[
 
 def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
     """Yield the file actions of a commit, or of a checkpoint in JSON, as one item."""
-    content = storage.read(path)
+    content = storage.read(path, immutable=True)
     parser = Parser(infos=False, limits=storage.limits)
     parser.feed(None, path, content)
     actions = parser.actions()

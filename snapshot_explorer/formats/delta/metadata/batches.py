@@ -57,6 +57,7 @@ class DeltaCommitReader:
         with self._lock:
             self._kept.clear()
             self._early = {}
+        self._storage.forget_immutable()
 
     def read_early(self, commits: Sequence[DeltaLogFile]) -> None:
         """Read the newest of some commits, ascending, before they are needed, and cache their bytes for one use."""
@@ -64,7 +65,7 @@ class DeltaCommitReader:
         certain = [item for item in reversed(commits) if item.size_bytes is not None and item.modified is not None]
         newest = first_batch(certain, BYTES_AT_ONCE)[0]
         with suppress(SnapshotExplorerError):  # raised where they are needed
-            contents = self._storage.read_present([item.path for item in newest])
+            contents = self._storage.read_present([item.path for item in newest], immutable=True)
             self._early = {item: content for item, content in zip(newest, contents, strict=True) if content}
 
     def actions(self, commits: Sequence[DeltaLogFile], *, infos: bool) -> Actions:
@@ -116,7 +117,7 @@ class DeltaCommitReader:
         while left:
             batch, left = first_batch(left, BYTES_AT_ONCE)
             early = {item: content for item in batch if (content := self._early.pop(item, None)) is not None}
-            rest = self._storage.read_each([item.path for item in batch if item not in early])
+            rest = self._storage.read_each([item.path for item in batch if item not in early], immutable=True)
             for commit in batch:
                 content = early[commit] if commit in early else next(rest)
                 yield commit.version, commit.path, content

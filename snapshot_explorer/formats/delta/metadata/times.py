@@ -244,7 +244,7 @@ class Times:
         result: dict[int, Mapping[str, Any]] = {}
         for start in range(0, len(paths), _AT_ONCE):
             page = paths[start : start + _AT_ONCE]
-            contents = self._storage.read_many(page)
+            contents = self._storage.read_many(page, immutable=True)
             for version, path, content in zip(versions[start:], page, contents, strict=False):
                 info = _commit_info(content, path, self._storage.limits)
                 if info is not None:

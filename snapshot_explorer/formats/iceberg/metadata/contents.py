@@ -103,7 +103,7 @@ def _contents(source: Source, first: pa.Table, second: pa.Table) -> tuple[list[b
     """Return the contents of manifests, of those of both tables read concurrently."""
     locations = [location for manifests in (first, second) for location in manifests.column("location").to_pylist()]
     try:
-        contents = source.storage.read_many(locations)
+        contents = source.storage.read_many(locations, immutable=True)
     except MissingFileError as error:
         raise _missing(source, error) from error
     return contents[: len(first)], contents[len(first) :]

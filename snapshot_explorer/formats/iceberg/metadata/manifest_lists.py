@@ -89,7 +89,7 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     listed = [snapshot for snapshot in snapshots if snapshot.manifest_list is not None]
     paths = [item.manifest_list for item in listed if item.manifest_list is not None]
     addresses = locations.many(array(paths, pa.string())).to_pylist()
-    contents = storage.read_many(addresses)
+    contents = storage.read_many(addresses, immutable=True)
     decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, storage.limits)
     counts = np.zeros(len(paths), np.int64)
     for part in decoded:

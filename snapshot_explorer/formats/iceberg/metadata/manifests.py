@@ -95,7 +95,7 @@ def read_manifests(
     tuples = PartitionTuples() if partitions is None else partitions
     paths = manifests.column("path").to_pylist()
     if contents is None:
-        contents = storage.read_many(manifests.column("location").to_pylist())
+        contents = storage.read_many(manifests.column("location").to_pylist(), immutable=True)
     file = _FILE | (_STATISTICS if statistics else {})
     entry_type = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
     decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, storage.limits)

@@ -98,9 +98,8 @@ class _MetadataFiles:
         """Return for versions which manifest of their lists is missing or resized, or which list cannot be read."""
         problems: dict[int, str] = {}
         files: list[tuple[int, str, bytes]] = []
-        for (version, path), content in zip(
-            lists, self._storage.read_present([path for _, path in lists]), strict=True
-        ):
+        contents = self._storage.read_present([path for _, path in lists], immutable=True)
+        for (version, path), content in zip(lists, contents, strict=True):
             if content is None:
                 problems[version] = f"{path} does not exist"
             else:

@@ -88,7 +88,7 @@ def entries_of(
             f"Version {snapshot.id} has no manifest {path!r}. It has {len(lists.manifests):,} manifests: "
             "see the column path of manifests()."
         )
-    content = guarded(storage, snapshot, lambda: storage.read(path))
+    content = guarded(storage, snapshot, lambda: storage.read(path, immutable=True))
     entries, _ = checked_entries(listed.slice(0, 1), [(path, content)], None, limits=storage.limits)
     partitions = partitions_of(entries.column("partition"), schema)
     folders = folders_of(partitions, entries.column("bucket"), schema, options)

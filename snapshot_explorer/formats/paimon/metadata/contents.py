@@ -257,7 +257,7 @@ def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] |
     Args:
         kept: For each file whether it should exist; by default all should.
     """
-    contents = list(storage.read_present(paths))
+    contents = storage.read_present(paths, immutable=True)
     again = [index for index, item in enumerate(contents) if item is None and (kept is None or kept[index])]
     for index, content in zip(again, storage.read_present([paths[index] for index in again]), strict=True):
         contents[index] = content
@@ -383,7 +383,7 @@ def _check_total(snapshot: PaimonSnapshot, alive: pa.Table) -> None:
 
 
 def _read(storage: Storage, snapshot: PaimonSnapshot, paths: Sequence[str]) -> list[bytes]:
-    return guarded(storage, snapshot, lambda: storage.read_many(paths))
+    return guarded(storage, snapshot, lambda: storage.read_many(paths, immutable=True))
 
 
 def guarded(storage: Storage, snapshot: PaimonSnapshot, read: Callable[[], T]) -> T:

@@ -308,7 +308,7 @@ def _lists_of(storage: Storage, snapshot: PaimonSnapshot) -> ManifestLists | Sna
 def _recorded_bounds(
     storage: Storage, schemas: Schemas, path: str, size_bytes: int | None, schema: PaimonSchema
 ) -> Sequence[Bounds]:
-    content = storage.read(path)
+    content = storage.read(path, immutable=True)
     check_size(path, len(content), size_bytes, by=METADATA)
     entries, _ = read_entries([(path, content)], limits=storage.limits)
     names = {field.id: field.name for field in schema.fields}
