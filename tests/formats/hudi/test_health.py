@@ -1,12 +1,13 @@
 """The health of Hudi tables: log files per slice, pending services, unfinished writes, cleaning."""
 
+import json
 from pathlib import Path
 
 import fsspec
 import pytest
 
 from snapshot_explorer import open_table
-from tests.support.hudi.table_builder import HudiTable, block
+from tests.support.hudi.table_builder import HudiTable, block, completion, text
 
 DATA = Path(__file__).parents[2] / "data" / "hudi"
 
@@ -102,6 +103,25 @@ def test_the_size_of_freed_files_is_unknown_where_one_is_not_recorded(orders):
     assert (result.freed_files, result.freed_bytes) == (1, None)
     assert "1 file, at least 0 B: the size of 1 file is unknown" in repr(result)
     assert "hoodie.clean.commits.retained  1 commit, as requested" in repr(result)
+
+
+def test_the_cleaner_does_nothing_until_a_commit_follows_the_last_clean(orders):
+    table = orders()
+    for number in range(3):
+        table.insert([(number, "a")], replaced=[f"data-{number}"] if number else [])
+    clean = {"lastCompletedCommitTimestamp": text(3), "earliestCommitToRetain": text(1)}
+    table.write(f".hoodie/timeline/{text(4)}_{completion(4)}.clean", json.dumps(clean))
+    idle = "no commit was completed since the last clean"
+
+    result = opened(table).retention(keep_last=1)
+    assert (result.freed_files, result.lost.num_rows) == (0, 0)
+    assert idle in repr(result)
+
+    table.number += 1
+    table.insert([(3, "a")])
+    result = opened(table).retention(keep_last=1)
+    assert result.freed_files == 2
+    assert idle not in repr(result)
 
 
 def test_a_write_that_did_not_complete_is_named():

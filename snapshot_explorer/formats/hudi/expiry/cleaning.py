@@ -47,6 +47,7 @@ _NUMBERS = {
 }
 """For each policy the property with its number, Hudi's default, what it counts, and the argument of the command."""
 _HOUR = timedelta(hours=1)
+_IDLE = "Nothing would be deleted now: no commit was completed since the last clean, and Hudi cleans only after one."
 _BY_SLICES = (
     "Archival is predicted for a writer with the cleaning policy KEEP_LATEST_FILE_VERSIONS. The procedure "
     "archive_commits assumes KEEP_LATEST_COMMITS, and may move fewer commits."
@@ -99,7 +100,8 @@ def expiry(
     earliest = source.earliest or 0
     versions = [version for version in source.versions if newest is not None and earliest <= version <= newest]
     policies = _policies(source, rule)
-    slices = list(_unneeded(source, policies, rule, versions)) if versions else []
+    is_idle = _is_idle(source)
+    slices = list(_unneeded(source, policies, rule, versions)) if versions and not is_idle else []
     saved = [files for files in slices if any(file.is_live_at(version) for file in files for version in savepoints)]
     ended, held = (_among(lifetimes, members) for members in (slices, saved))
     freed = ended & ~held & ~gone
@@ -117,6 +119,7 @@ def expiry(
         notes=(
             "Base files, log files and change data of commits are counted, not files of writers that failed.",
             *([] if source.config.has_utc_times else ["Ages are computed as if the writer's clock were in UTC."]),
+            *([_IDLE] if is_idle else []),
             moved.note,
             *([_BY_SLICES] if moved.versions and _own_policy(source) == _FILE_VERSIONS else []),
         ),
@@ -154,6 +157,17 @@ def _own_policy(source: HudiSource) -> str:
         except (MissingFileError, CorruptTableError):  # the plan of an old clean may be missing or empty
             text = ""
     return text if text in _NUMBERS else _COMMITS
+
+
+def _is_idle(source: HudiSource) -> bool:
+    """Return whether no commit was completed since the last clean. The cleaner does nothing then, by any policy.
+
+    Source: hudi CleanPlanActionExecutor.needsCleaning; that a writer waits for more than one commit is not recorded.
+    """
+    cleans = [instant for instant in source.timeline.of_action("clean") if instant.state == "completed"]
+    record = source.record(cleans[-1]) if cleans else {}
+    last = str(record.get("lastCompletedCommitTimestamp") or "")
+    return bool(record) and all(instant.text <= last for instant in source.timeline.writes.values())
 
 
 def _old_name(option: str) -> str:
