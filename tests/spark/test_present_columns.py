@@ -4,6 +4,7 @@ from contextlib import redirect_stdout
 from decimal import Decimal
 from io import StringIO
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -11,6 +12,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.engines.spark import native
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol
+from tests.support.iceberg.table_builder import SCHEMA, IcebergTable
 from tests.support.spark_frames import arrow_table
 
 
@@ -76,3 +78,16 @@ def test_nested_values_of_which_something_is_never_null_are_not_asked_of_sparks_
         read[number] = len(groups), len(rest)
 
     assert read == {0: (0, 1), 1: (0, 1), 2: (1, 0)}
+
+
+def test_a_column_with_another_name_in_the_file_is_found_by_its_id(spark, tmp_path):
+    table = IcebergTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path), location=str(tmp_path))
+    names = ("id", "1st name")  # Iceberg's writers store _1st_x20name
+    fields = [dict(field, name=name) for field, name in zip(SCHEMA["fields"], names, strict=True)]
+    table.metadata["schemas"] = [dict(SCHEMA, fields=fields)]
+    table.commit([(1, "a"), (2, None)])
+    table.write_metadata()
+
+    frame = open_table(str(tmp_path)).current.to_spark(spark)
+
+    assert canonical_rows(arrow_table(frame)) == [[1, "a"], [2, None]]

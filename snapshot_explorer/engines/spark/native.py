@@ -322,13 +322,24 @@ def _source(
     if stored is None:
         return _Source(dtype=column.type)
     if stored not in file_footer.columns and stored.lower() not in file_footer.folded:
-        return None if stored in file.present else _Source(dtype=column.type)
+        is_uncertain = stored in file.present or _may_have_id(file, file_footer, stored)
+        return None if is_uncertain else _Source(dtype=column.type)
     dtype = file_footer.columns.get(stored)
     if file.ids is not None and file_footer.ids.get(stored) != file.ids[stored]:
         return None
     if dtype is None or not _keeps(dtype, column.type) or _has_unsafe_filter_type(dtype):
         return None
     return _Source(name=stored, dtype=dtype)
+
+
+def _may_have_id(file: NativeFile, file_footer: Footer, stored: str) -> bool:
+    """Return whether a file may store a column under another name.
+
+    Iceberg's writers replace characters that a name in Avro cannot have: the column `1st` is `_1st` in the file.
+
+    Source: iceberg TypeToMessageType, AvroSchemaUtil.
+    """
+    return file.ids is not None and (not file_footer.ids or file.ids[stored] in file_footer.ids.values())
 
 
 def _has_unsafe_filter_type(dtype: pa.DataType) -> bool:
