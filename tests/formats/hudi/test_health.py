@@ -124,6 +124,39 @@ def test_the_cleaner_does_nothing_until_a_commit_follows_the_last_clean(orders):
     assert idle not in repr(result)
 
 
+def test_the_folder_of_a_dropped_partition_is_deleted_with_all_it_contains(orders):
+    table = orders(hoodie_clean_policy="KEEP_LATEST_FILE_VERSIONS")
+    table.number = 1
+    name, content = table.base([(1, "a")], 1, "data-1")
+    table.write(f"x/{name}", content)
+    table.commit([table.stat("data-1", f"x/{name}", content, [None])], partition="x")
+    table.write(f".hoodie/timeline/{text(1)}_{completion(1)}.savepoint", "{}")
+    table.number = 2
+    table.commit([], ["data-1"], "DELETE_PARTITION", "replacecommit", partition="x")
+    saved, left = f"x/{name}", f"x/.data-1_{text(9)}.log.1_0-0-0.cdc"
+    table.write(left, b"1")
+
+    def freed():
+        result = opened(table).retention(keep_last=1)
+        return {row["path"]: row["what"] for row in result.freed.to_dict()}, result
+
+    # Hudi deletes folders only where it deletes another file, too.
+    assert freed()[0] == {}
+
+    table.insert([(2, "b")])
+    table.insert([(3, "c")], replaced=["data-3"])
+    replaced = f"data-3_0-0-0_{text(3)}.parquet"
+    files, result = freed()
+    assert files == {replaced: "data", saved: "data", left: "untracked"}
+    assert 1 in result.lost.to_arrow()["version"].to_pylist()
+    assert "here 'x', with the files that savepoints need" in " ".join(repr(result).split())
+
+    table.write(f"x/data-9_0-0-0_{text(9)}.parquet", b"left by a writer that failed")
+    files, result = freed()
+    assert files == {replaced: "data"}
+    assert 1 not in result.lost.to_arrow()["version"].to_pylist()
+
+
 def test_a_write_that_did_not_complete_is_named():
     health = open_table(DATA / "v9_mor_failed_write").health()
 

@@ -131,7 +131,7 @@ class HudiTable:
             "extraMetadata": {"schema": json.dumps(self.schema or SCHEMA)},
         }
         if replaced:
-            metadata["partitionToReplaceFileIds"] = {"": list(replaced)}
+            metadata["partitionToReplaceFileIds"] = {partition: list(replaced)}
         name = f"{text(self.number)}_{completion(self.number)}.{action}"
         self.write(f".hoodie/timeline/{name}", json.dumps(metadata))
 

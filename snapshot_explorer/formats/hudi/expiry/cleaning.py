@@ -5,7 +5,7 @@ CleanerUtils.getEarliestCommitToRetain.
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
@@ -32,11 +32,13 @@ from snapshot_explorer.formats.expiry import (
 from snapshot_explorer.formats.hudi.expiry.archival import archival
 from snapshot_explorer.formats.hudi.files.change_files import change_files_of
 from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, records
+from snapshot_explorer.formats.hudi.metadata.file_names import file_group
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
 from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, moment
 from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 from snapshot_explorer.formats.settings import SettingsReader, parse_count
 from snapshot_explorer.render.cells import counted
+from snapshot_explorer.storage import Entry
 
 _COMMITS, _HOURS, _FILE_VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"
 _POLICY = "hoodie.clean.policy"
@@ -89,7 +91,7 @@ def expiry(
     """Return what the cleaner would delete with a rule.
 
     Of each file group it keeps the slices from the earliest version to keep on and the one before, or the newest
-    slices. A slice with a file that a savepoint needs is kept as a whole.
+    slices. A slice with a file that a savepoint needs is kept as a whole, unless its partition's folder is deleted.
 
     Args:
         lifetimes: LIFETIMES of the table.
@@ -103,21 +105,27 @@ def expiry(
     is_idle = _is_idle(source)
     slices = list(_unneeded(source, policies, rule, versions)) if versions and not is_idle else []
     saved = [files for files in slices if any(file.is_live_at(version) for file in files for version in savepoints)]
-    ended, held = (_among(lifetimes, members) for members in (slices, saved))
-    freed = ended & ~held & ~gone
+    ended = _among(lifetimes, slices)
+    dropped = _dropped(source, slices) if (ended & ~_among(lifetimes, saved) & ~gone).any() else {}
+    unsaved = {files[0].partition for files in saved} & dropped.keys()
+    saved = [files for files in saved if files[0].partition not in dropped]
+    freed = ended & ~_among(lifetimes, saved) & ~gone
     kept = {_by_slice(files[0]) for files in saved}
     cleaned = [files for files in slices if _by_slice(files[0]) not in kept]
+    tracked = pa.concat_tables([freed_frame(lifetimes, freed), _change_data(source, cleaned)])
     moved = archival(source, _kept_by_own_policy(source, versions), savepoints)
+    others = ", except in folders that would be deleted" if dropped else ""
     root = source.storage.root.rstrip("/").rpartition("/")[2].replace("'", "''")
     command = f"CALL run_clean(table => '{root}', {policies[-1].arguments})"
     return Expiry(
         versions=_versions(source, versions, lifetimes, gone=gone, freed=freed, archived=moved.versions),
-        freed=pa.concat_tables([freed_frame(lifetimes, freed), _change_data(source, cleaned)]),
-        holders=_holders(lifetimes, newest, savepoints, ended=ended, gone=gone),
+        freed=pa.concat_tables([tracked, _untracked(source, dropped, tracked)]),
+        holders=_holders(lifetimes, newest, savepoints, ended=ended, gone=gone | freed),
         rules=(*(policy.rule for policy in policies), moved.rule),
         commands=(("Spark SQL", command),) if versions else (),
         notes=(
-            "Base files, log files and change data of commits are counted, not files of writers that failed.",
+            f"Base files, log files and change data of commits are counted, not files of writers that failed{others}.",
+            *([_unsaved(unsaved)] if unsaved else []),
             *([] if source.config.has_utc_times else ["Ages are computed as if the writer's clock were in UTC."]),
             *([_IDLE] if is_idle else []),
             moved.note,
@@ -243,6 +251,57 @@ def _kept_by_own_policy(source: HudiSource, versions: Sequence[int]) -> int | No
         return None
     own = RetentionRule(keep=None, keep_last=None, now=moment(source.instant(versions[-1]).text))
     return _earliest(source, _policies(source, own), own, versions)
+
+
+def _dropped(source: HudiSource, slices: Sequence[Sequence[StoredFile]]) -> dict[str, list[Entry]]:
+    """Return the partitions whose folders the cleaner deletes with everything in them, and what these contain.
+
+    These are the partitions of which it needs no file slice, unless a writer that failed left a file group there.
+
+    Source: hudi CleanPlanner.hasPendingFiles, CleanActionExecutor.clean.
+    """
+    state = source.state.files
+    current = state.filter(pc.equal(state.column("removed"), NEVER)).column("partition").unique().to_pylist()
+    candidates = {files[0].partition for files in slices}.difference(current, [""])
+    if not candidates:
+        return {}
+    every = {_by_slice(file) for file in records(state) if file.partition in candidates}
+    needed = every - {_by_slice(files[0]) for files in slices}
+    partitions = sorted(candidates - {partition for partition, _, _ in needed})
+    groups = {(partition, file_id) for partition, file_id, _ in every}
+    return {
+        partition: entries
+        for partition, entries in zip(partitions, source.storage.list_many(partitions), strict=True)
+        if entries and all((partition, group) in groups for entry in entries if (group := file_group(entry.name)))
+    }
+
+
+def _unsaved(partitions: Collection[str]) -> str:
+    names = ", ".join(repr(name) for name in sorted(partitions)[:3])
+    return (
+        f"The cleaner deletes the folders of partitions without current files, here {names}"
+        f"{' and others' if len(partitions) > 3 else ''}, with the files that savepoints need."  # noqa: PLR2004 - names
+    )
+
+
+def _untracked(source: HudiSource, dropped: Mapping[str, Sequence[Entry]], tracked: pa.Table) -> pa.Table:
+    """Return the FREED frame of the other data files in folders that would be deleted."""
+    known = set(tracked.column("path").to_pylist())
+    files = {
+        f"{partition}/{entry.name}": (partition, entry.size_bytes)
+        for partition, entries in dropped.items()
+        for entry in entries
+        if file_group(entry.name) and f"{partition}/{entry.name}" not in known
+    }
+    partitions, sizes = map(list, zip(*files.values(), strict=True)) if files else ([], [])
+    columns = {
+        "path": pa.array(files, pa.string()),
+        "partition": partition_column(source.config, pa.array(partitions, pa.string())),
+        "size_bytes": pa.array(sizes, pa.int64()),
+        "removed_version": pa.nulls(len(files), pa.int64()),
+        "what": pa.repeat("untracked", len(files)),
+    }
+    return frames.table_of(frames.FREED, columns)
 
 
 def _change_data(source: HudiSource, cleaned: Sequence[Sequence[StoredFile]]) -> pa.Table:

@@ -34,3 +34,9 @@ def log_name(name: str) -> LogName | None:
     if matched is None or matched[5]:
         return None
     return LogName(matched[2], int(matched[3]), matched[4] or "", matched[1])
+
+
+def file_group(name: str) -> str | None:
+    """Return the file group in the name of a base file, a log file or a file of change data; None for other names."""
+    matched = _BASE.fullmatch(name) or _LOG.fullmatch(name)
+    return None if matched is None else matched[1]
