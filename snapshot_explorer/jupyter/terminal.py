@@ -32,6 +32,7 @@ from snapshot_explorer.opening import open_table
 from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, text
 from snapshot_explorer.results import Frame
 from snapshot_explorer.retention import Verification
+from snapshot_explorer.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.visible import visible
 
 _NOT_HERE = ("close", "explore", "open", "timeline", "use")
@@ -281,7 +282,21 @@ def _json(result: object) -> str:
     """
     if isinstance(result, CheckResult):
         return result.to_json()
+    if isinstance(result, RowDiffPlan):
+        result = _row_diff_facts(result)
+    elif isinstance(result, RowDiff):
+        rows = _frame(result.to_arrow())
+        result = {**_row_diff_facts(result.plan), "counts": result.counts, "rows": rows}
     return orjson.dumps(_json_value(_frame(result) or result), default=str, option=orjson.OPT_INDENT_2).decode()
+
+
+def _row_diff_facts(plan: RowDiffPlan) -> dict[str, object]:
+    """Return what a row diff compares and reads."""
+    measures = ("label", "files", "rows", "size_bytes")
+    sides = {key: {name: getattr(side, name) for name in measures} for key, side in (("a", plan.a), ("b", plan.b))}
+    compared = ("key", "columns", "columns_only_a", "columns_only_b", "conversions", "where")
+    names = (*compared, "gaps", "shared_files", "proof", "call")
+    return sides | {name: getattr(plan, name) for name in names}
 
 
 def _json_value(value: object) -> object:

@@ -170,6 +170,18 @@ def test_an_answer_is_printed_with_its_facts(capsys, orders):
     assert answer["condition"] == "count(*) > 10"
 
 
+def test_changed_rows_are_printed_as_json_also_without_a_key(capsys):
+    path = samples.path("invoices")
+    status, shown, _ = printed(capsys, "diff", path, "1..latest", "--rows", "--json")
+
+    difference, expected = json.loads(shown), open_table(path).diff_rows(1, "latest")
+    assert (status, difference["key"], difference["counts"]) == (0, [], expected.counts)
+    assert [row["rowkind"] for row in difference["rows"]] == expected.to_arrow()["rowkind"].to_pylist() != []
+
+    _, shown, _ = printed(capsys, "diff", path, "1..latest", "--rows", "--preview", "--json")
+    assert json.loads(shown) == {name: difference[name] for name in difference if name not in ("counts", "rows")}
+
+
 def test_mistakes_are_one_line_that_can_be_typed_in_a_terminal(capsys, orders):
     for words, said in (
         (["blame", orders], f"python -m snapshot_explorer blame {orders} needs CONDITION"),
