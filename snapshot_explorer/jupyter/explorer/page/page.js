@@ -81,8 +81,16 @@ function Columns({ app }) {
         <span class="sx-faint">${type}</span></label>`)}</div></div>`}`;
 }
 
-const Check = ({ app, name, label, title }) => html`<label class="sx-check" title=${title}><input type="checkbox"
-  checked=${app.state[name]} onChange=${(event) => app.set({ [name]: event.target.checked })} />${label}</label>`;
+const Check = ({ app, name, label, title }) => {
+  // A message that Python sent before the click must not undo it.
+  const stored = app.state[name], [checked, setChecked] = useState(stored);
+  useEffect(() => setChecked(stored), [stored]);
+  const change = (event) => {
+    setChecked(event.target.checked);
+    app.set({ [name]: event.target.checked });
+  };
+  return html`<label class="sx-check" title=${title}><input type="checkbox" checked=${checked} onChange=${change} />${label}</label>`;
+};
 
 const Select = ({ app, name, label = capital(word(name)), options = app.page.choices[name].map((choice) => [choice, word(choice)]) }) =>
   html`<label class="sx-field"><span>${label}</span><select aria-label=${label} value=${app.state[name] ?? ""}
