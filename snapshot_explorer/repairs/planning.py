@@ -17,6 +17,7 @@ from snapshot_explorer.repairs.spark_sql import identifier, is_key_type, key_con
 from snapshot_explorer.repairs.statements import CURRENT, EARLIER, Selection, Target
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows import DiffRequest, plan_diff, row_diff
+from snapshot_explorer.rows.duplicates import row_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -192,7 +193,7 @@ def _check_key(request: RepairRequest, key: Sequence[str]) -> None:
         names = ", ".join(key)
         rows = snapshot.to_arrow(columns=list(key))
         has_nulls = any(column.null_count for column in rows.columns)
-        if has_nulls or len(rows.group_by(list(key)).aggregate([])) < len(rows):
+        if has_nulls or len(row_counts(rows)) < len(rows):
             problem = "is null in rows" if has_nulls else "is the same in several rows"
             raise InvalidArgumentError(
                 f"The key {names} {problem} of version {snapshot.version}, so that rows cannot be put back by it. "

@@ -30,11 +30,8 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
             f"key={others[:1]!r}."
         )
     rows = local.to_arrow(version, version.plan(scan.condition).splits, scan)
-    # Names that the aggregation cannot take for others.
-    columns = [f"c{index}" for index in range(len(chosen))]
-    grouped = rows.rename_columns(columns).group_by(columns, use_threads=False).aggregate([([], "count_all")])
-    several = grouped.filter(pc.greater(grouped["count_all"], 1))
-    several = several.sort_by([("count_all", "descending")]).select(["count_all", *columns])
+    counts = row_counts(rows)
+    several = counts.filter(pc.greater(counts["count_all"], 1)).sort_by([("count_all", "descending")])
     count = "rows" if "rows" not in chosen else "rows_"
     fields = [pa.field(count, pa.int64(), metadata={"unit": "rows", "meaning": "how many rows have this key"})]
     repeated = pa.table(several.columns, schema=pa.schema([*fields, *scan.columns]))
@@ -46,3 +43,11 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
         name = quoted(chosen[0])
         notes.append(f"The first version with such rows: %snapshot bisect 'count({name}) > count(distinct {name})'")
     return Frame(repeated, title=title, noun="repeated keys", notes=tuple(notes))
+
+
+def row_counts(rows: pa.Table) -> pa.Table:
+    """Return how many there are of each distinct row, in `count_all`, and the rows, renamed. Nulls are equal."""
+    # Names that the aggregation cannot take for others, such as a path that begins with a dot.
+    columns = [f"c{index}" for index in range(rows.num_columns)]
+    counts = rows.rename_columns(columns).group_by(columns, use_threads=False).aggregate([([], "count_all")])
+    return counts.select(["count_all", *columns])

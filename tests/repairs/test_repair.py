@@ -106,11 +106,12 @@ def test_planning_changes_nothing(orders):
     assert sorted(orders.bound.storage.list("_delta_log"), key=lambda entry: entry.name) == before
 
 
-def test_a_key_that_does_not_identify_rows_is_refused(tmp_path):
-    table = grown(tmp_path, [(1, "a", 1.0), (1, "b", 2.0)], [(2, "a", 1.0)])
+@pytest.mark.parametrize("key", ["id", ".id"])
+def test_a_key_that_does_not_identify_rows_is_refused(tmp_path, key):
+    table = grown(tmp_path, [(1, "a", 1.0), (1, "b", 2.0)], [(2, "a", 1.0)], fields=[(key, "long"), *FIELDS[1:]])
 
     with pytest.raises(InvalidArgumentError, match="the same in several rows"):
-        table.repair(1, "amount > 0", key="id")
+        table.repair(1, "amount > 0", key=key)
 
 
 def test_a_key_of_floats_and_one_with_nulls_are_refused(tmp_path):

@@ -256,7 +256,8 @@ def _kept_by_own_policy(source: HudiSource, versions: Sequence[int]) -> int | No
 def _dropped(source: HudiSource, slices: Sequence[Sequence[StoredFile]]) -> dict[str, list[Entry]]:
     """Return the partitions whose folders the cleaner deletes with everything in them, and what these contain.
 
-    These are the partitions of which it needs no file slice, unless a writer that failed left a file group there.
+    It deletes the folder of a partition if it keeps no file slice there. A file group that a failed writer left in the
+    folder prevents this.
 
     Source: hudi CleanPlanner.hasPendingFiles, CleanActionExecutor.clean.
     """

@@ -346,7 +346,7 @@ def _flat(values: pa.ChunkedArray) -> pa.Array:
 
 
 def _is_default(ordering: object, java_type: str) -> bool:
-    """Return whether an ordering value means that there is none."""
+    """Return whether an ordering value is null or Java's Integer 0, which Hudi treats alike."""
     return ordering is None or (java_type == "int" and ordering == 0)
 
 
