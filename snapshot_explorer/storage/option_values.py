@@ -5,9 +5,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.storage import azure
 
 _PROTOCOLS = frozenset({"s3", "gs", "gcs", "abfs", "az", "http", "https"})
 _URL = re.compile(r"https?://[^\s/?#]\S*", re.IGNORECASE)
@@ -47,6 +49,11 @@ _OTHER_TYPES = frozenset({"external_account", "external_account_authorized_user"
 """The types of credentials that google.auth reads from the environment, and gcsfs not from an option."""
 _KEY_FILE = re.compile(r"(/|~|\.{1,2}/|[A-Za-z]:[\\/])|.*\.json$", re.DOTALL)
 """A text that is the path of a key, not a token."""
+_PEM = re.compile(r"\s*-----BEGIN[^\\]+-----END[^\\]+")
+_AZURE_NUMBERS: Mapping[str, Any] = MappingProxyType(
+    {"timeout": int, "max_concurrency": int, "connection_timeout": int | float, "read_timeout": int | float}
+)
+"""The options of adlfs that its client refuses otherwise, in the midst of a call."""
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
@@ -66,8 +73,8 @@ def check_values(protocol: str, options: Mapping[str, Any]) -> None:
         _check_s3(options, client)
     elif protocol in ("gs", "gcs"):
         _check_google(options.get("token"))
-    elif "account_key" in options:
-        _check_account_key(options["account_key"])
+    elif protocol in azure.PROTOCOLS:
+        _check_azure(options)
 
 
 def _check_types(options: Mapping[str, Any]) -> None:
@@ -128,8 +135,9 @@ def _check_google(token: object) -> None:
             kind = "a service account's key" if parts is _SERVICE_ACCOUNT else "a user's credentials"
             lacks = f"lacks {', '.join(lacking)} of {kind}"
             raise _wrong("token", f"{lacks}. Pass the path of the key's file, or all of its contents")
-        if parts is _SERVICE_ACCOUNT and not str(token["private_key"]).lstrip().startswith("-----BEGIN"):
-            raise _wrong("token", "has a private_key that is not one in PEM, which begins with -----BEGIN")
+        if parts is _SERVICE_ACCOUNT and not _PEM.fullmatch(str(token["private_key"])):
+            problem = "has a private_key that is not one in PEM: lines from -----BEGIN to -----END"
+            raise _wrong("token", f"{problem}, whose breaks are not the two letters \\n")
     elif token is not None:
         raise _wrong("token", f"must be a path, a token or a dict, got {type(token).__name__}")
 
@@ -152,6 +160,9 @@ def _key_of(token: str) -> Mapping[str, Any] | None:
     return key
 
 
-def _check_account_key(key: object) -> None:
-    if not _BASE64.fullmatch(str(key)):
+def _check_azure(options: Mapping[str, Any]) -> None:
+    if not _BASE64.fullmatch(str(options.get("account_key") or "")):
         raise _wrong("account_key", "is not a key in base64: it was cut or mistyped")
+    for name, kind in _AZURE_NUMBERS.items():
+        if not isinstance(options.get(name), kind | None):
+            raise _wrong(name, f"must be a number such as 30, got {type(options[name]).__name__}")

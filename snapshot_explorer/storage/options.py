@@ -277,7 +277,7 @@ def _own_names(protocol: str) -> frozenset[str]:
 
 def _unknown(protocol: str, name: object, known: set[str]) -> InvalidArgumentError:
     """Return the error for an unknown option, without its value."""
-    near = nearest(str(name), known)
+    near = nearest(str(name), known - _FILE_SYSTEMS)
     advice = f"Did you mean {near}?" if near else f"Known are {', '.join(_COMMON[protocol])}, and more."
     return InvalidArgumentError(f"{protocol}:// has no storage option {shortened(str(name))}. {advice}")
 

@@ -110,6 +110,7 @@ def test_names_of_object_store_work_for_google(options, passed):
         ("acess_key_id", r"Did you mean access_key_id\?"),
         ("AWS_SECRET_ACCES_KEY", r"Did you mean aws_secret_access_key\?"),
         ("endpoint_uri", r"Did you mean endpoint_url\?"),
+        ("max_retries", "Known are key"),  # not max_paths, which all file systems have
         ("colour", "Known are key, secret, token, profile, endpoint_url, anon, and more."),
     ],
 )
@@ -161,6 +162,12 @@ WRONG = [
     ("gs", {"token": {"refresh_token": SECRET}}, "token lacks client_id, client_secret of a user's credentials."),
     ("gs", {"token": PEM | {"client_email": ""}}, "token lacks client_email of a service account's key."),
     ("gs", {"token": PEM}, "token has a private_key that is not one in PEM"),
+    ("gs", {"token": PEM | {"private_key": f"-----BEGIN KEY-----\n{SECRET}"}}, "that is not one in PEM"),
+    (
+        "gs",
+        {"token": PEM | {"private_key": f"-----BEGIN KEY-----\\n{SECRET}\\n-----END KEY-----\\n"}},
+        "whose breaks are not the two letters \\n.",
+    ),
     ("gs", {"token": {"type": "external_account", "secret": SECRET}}, "has credentials of the type external_account"),
     ("gs", {"token": [SECRET]}, "token must be a path, a token or a dict, got list."),
     ("gs", {"token": ""}, "token is empty."),
@@ -170,6 +177,7 @@ WRONG = [
     ("abfs", {"account_name": "a", "account_key": SECRET}, "account_key is not a key in base64"),
     ("abfs", {"account_name": "a", "account_key": f"{SECRET}ä"}, "account_key is not a key in base64"),
     ("abfs", {"account_key": "Q0Y=", "azure_endpoint": SECRET}, "azure_endpoint must be a URL that begins with"),
+    ("abfs", {"account_key": "Q0Y=", "timeout": f"{SECRET}s"}, "timeout must be a number such as 30, got str."),
     ("http", {"hedaers": SECRET}, "http:// has no storage option hedaers. Did you mean headers?"),
     ("http", {"client_kwargs": {"headers": SECRET}}, "headers in client_kwargs must be a dict, got str."),
     ("hdfs", {"usr": SECRET}, "hdfs:// has no storage option usr. Did you mean user?"),
