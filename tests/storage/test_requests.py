@@ -84,7 +84,7 @@ def test_what_we_decide_about_caches_may_stand_in_the_options(counted, memory_ro
 
 
 def test_many_files_are_read_at_once(register, memory_root):
-    counted = register(filesystems.counting(latency=0.1))
+    counted = register(filesystems.counting(in_rounds=True))
     filesystem, root = memory_root
     for i in range(96):
         filesystem.pipe_file(f"{root}/{i}", b"x")

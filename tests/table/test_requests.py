@@ -236,7 +236,7 @@ def test_twenty_commits_of_a_long_history_cost_what_those_of_a_short_one_do(coun
 def test_manifests_are_read_at_the_same_time(register, short_and_long):
     from tests.support import filesystems
 
-    slow = register(filesystems.counting("slow", latency=0.05))
+    slow = register(filesystems.counting("slow", in_rounds=True))
     written = short_and_long[1]
 
     open_table(f"slow://{written.root}").current.files()
@@ -374,7 +374,7 @@ def many_files(memory_root, files):
 
 @pytest.mark.parametrize("question", ["rows", "two columns", "rows of a condition", "difference"])
 def test_files_are_fetched_many_at_once_on_any_machine(register, memory_root, question):
-    counted = register(filesystems.counting(latency=0.1))
+    counted = register(filesystems.counting(in_rounds=True))
     written, _ = many_files(memory_root, 64)
     table = open_table(f"counted://{written.root}")
     now, first = table.at("latest"), table.at("earliest")
@@ -408,7 +408,7 @@ def many_slices(memory_root, slices):
 
 @pytest.mark.parametrize("write", [many_files, many_slices])
 def test_the_bytes_that_are_fetched_at_once_are_bounded(register, memory_root, monkeypatch, write):
-    counted = register(filesystems.counting(latency=0.1))
+    counted = register(filesystems.counting(in_rounds=True))
     written, size = write(memory_root, 48)
     monkeypatch.setattr(local, "REMOTE_BYTES", 12 * size)
     now = open_table(f"counted://{written.root}").at("latest")

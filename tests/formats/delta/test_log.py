@@ -266,7 +266,7 @@ def test_sidecars_are_read_at_the_same_time(register, memory_root):
     table = grown(DeltaTable(filesystem, root), 40)
     table.commit(*(add(f"more{number}") for number in range(40)))
     table.checkpoint(form="parquet", sidecars=8)
-    slow = register(filesystems.counting("slow", latency=0.1))
+    slow = register(filesystems.counting("slow", in_rounds=True))
 
     state = DeltaLog(Storage(f"slow://{root}")).state(41)
 
