@@ -169,6 +169,11 @@ class Command:
         return TABLE in self.options
 
     @property
+    def begins_with_condition(self) -> bool:
+        """Whether its first argument is a condition, which needs no quotes."""
+        return bool(self.arguments) and self.arguments[0].value_type == "condition"
+
+    @property
     def accepts_path(self) -> bool:
         """Whether its first argument is the path of a table, or of a folder of tables."""
         return bool(self.arguments) and self.arguments[0].value_type == "path"

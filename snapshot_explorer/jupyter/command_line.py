@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.jupyter.command import Command
 from snapshot_explorer.refs import parse_range, parse_ref
 
 ALIASES = MappingProxyType(
@@ -26,16 +27,6 @@ ALIASES = MappingProxyType(
 _QUERY_STARTS = ("select", "with", "from", "values", "explain")
 """The first words of a query that needs no `sql` before it."""
 _SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
-_TAKE_CONDITIONS = ("bisect", "blame", "trace")
-"""Commands whose condition needs no quotes."""
-_BEFORE_CONDITIONS = {
-    **dict.fromkeys(("-t", "--table", "-o", "--out", "--good", "--bad", "--key"), 2),
-    **dict.fromkeys(("--all", "--debug"), 1),
-}
-"""Options that may stand before such a condition, and the number of their words."""
-_FLAGS = ("--yes", "--debug", "--help")
-_FLAGS_WITH_VALUE = ("--at", "--engine", "--lake", "--out")
-"""Options that may follow a query without quotes. Shorter ones could be a part of it: `a -y` is an expression."""
 _FLAG_VALUE = re.compile(r"--?[A-Za-z][\w-]*=(?=[\"'])")
 
 
@@ -133,12 +124,15 @@ class CommandLine:
     """Whether the line contains a query without quotes."""
 
 
-def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: Callable[[str], bool]) -> CommandLine:
+def as_command(
+    line: str, body: str | None, *, commands: Sequence[Command], is_table: Callable[[str], bool]
+) -> CommandLine:
     """Return a line in the form of a command.
 
     Args:
         line: The line behind `%snapshot`.
         body: The cell below it.
+        commands: All commands.
         is_table: Whether an open table has that name.
     """
     words = tokenize(line)
@@ -146,14 +140,15 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
     if has_body and (not words or words[0].text.startswith("--") or words[0].text in ("-o", "-y")):
         words = (LineToken("sql"), *words)
     if words and not words[0].quote:
-        words = _with_command(words, names, is_table)
-    if words and words[0].text in _TAKE_CONDITIONS:
-        return CommandLine(words=_with_condition(line, words, body or "", is_table), body=None)
-    if not words or words[0].text != "sql":
-        return CommandLine(words=words, body=None if words and words[0].text == "help" else body)
+        words = _with_command(words, [command.name for command in commands], is_table)
+    command = next((command for command in commands if words and command.name == words[0].text), None)
+    if command is not None and command.begins_with_condition:
+        return CommandLine(words=_with_condition(line, words, body or "", command, is_table), body=None)
+    if command is None or command.name != "sql":
+        return CommandLine(words=words, body=None if command is not None and command.name == "help" else body)
     if body is not None and _SHOW_TABLES.fullmatch(body) and (len(words) == 1 or words[1].text in ("-o", "--out")):
         return CommandLine(words=(LineToken("tables"), *words[1:]), body=None)
-    return _with_query(line, words, body)
+    return _with_query(line, words, body, command)
 
 
 def _with_command(
@@ -184,12 +179,12 @@ def _with_command(
 
 
 def _with_condition(
-    line: str, words: tuple[LineToken, ...], body: str, is_table: Callable[[str], bool]
+    line: str, words: tuple[LineToken, ...], body: str, command: Command, is_table: Callable[[str], bool]
 ) -> tuple[LineToken, ...]:
     """Return the words of a command with its condition as one word: `amount < 0`, `"order id" = 3`, or the cell."""
     begin = 2 if len(words) > 1 and is_table(words[1].text) else 1
-    while begin < len(words) and not words[begin].quote and words[begin].text in _BEFORE_CONDITIONS:
-        begin += _BEFORE_CONDITIONS[words[begin].text]
+    while begin < len(words) and not words[begin].quote and (option := command.option(words[begin].text)):
+        begin += 2 if option.metavar else 1
     end = next((at for at in range(begin, len(words)) if _is_option(words[at])), len(words))
     if end - begin > 2 and words[end - 2].text == "as" and words[end - 1].text.isidentifier():  # noqa: PLR2004 - as NAME
         end -= 2
@@ -213,15 +208,16 @@ def _parses(parse: Callable[[object], object], text: str) -> bool:
     return True
 
 
-def _with_query(line: str, words: tuple[LineToken, ...], body: str | None) -> CommandLine:
+def _with_query(line: str, words: tuple[LineToken, ...], body: str | None, command: Command) -> CommandLine:
     """Return the words of `sql` with a query that has no quotes as one word, or in the body where there is one."""
-    command, *others = words
+    name, *others = words
     at = 0
     while at < len(others) and others[at].text.startswith("-") and not others[at].quote:
-        at += 2 if others[at].text in (*_FLAGS_WITH_VALUE, "-o") else 1
+        option = command.option(others[at].text)
+        at += 2 if option and option.metavar else 1
     before, query = others[:at], others[at:]
     after: list[LineToken] = []
-    while query and (count := _option_at_the_end(query)):
+    while query and (count := _option_at_the_end(query, command)):
         after = [*query[-count:], *after]
         query = query[:-count]
     is_one_word = len(query) == 1 and (query[0].quote or query[0].text.startswith("{"))
@@ -232,15 +228,20 @@ def _with_query(line: str, words: tuple[LineToken, ...], body: str | None) -> Co
     if body is None and _SHOW_TABLES.fullmatch(text):
         return CommandLine(words=(LineToken("tables"), *before, *after), body=None, has_query=True)
     if body is not None:
-        return CommandLine(words=(command, *before, *after), body=f"{text}\n{body}", has_query=True)
-    return CommandLine(words=(command, *before, LineToken(text, quote='"'), *after), body=None, has_query=True)
+        return CommandLine(words=(name, *before, *after), body=f"{text}\n{body}", has_query=True)
+    return CommandLine(words=(name, *before, LineToken(text, quote='"'), *after), body=None, has_query=True)
 
 
-def _option_at_the_end(words: Sequence[LineToken]) -> int:
-    """Return the number of words of an option that ends a query; 0 if there is none."""
+def _option_at_the_end(words: Sequence[LineToken], command: Command) -> int:
+    """Return the number of words of an option that ends a query; 0 if there is none.
+
+    Short flags do not count. They could be a part of the query: `a -y` is an expression.
+    """
     last = words[-1]
     if last.quote:
         return 0
-    if last.text in _FLAGS or last.text.startswith(tuple(f"{flag}=" for flag in _FLAGS_WITH_VALUE)):
+    bare = [option.flags[-1] for option in command.all_options if not option.metavar]
+    with_value = [option.flags[-1] for option in command.all_options if option.metavar]
+    if last.text in bare or last.text.startswith(tuple(f"{flag}=" for flag in with_value)):
         return 1
-    return 2 if len(words) > 1 and words[-2].text in _FLAGS_WITH_VALUE and not words[-2].quote else 0
+    return 2 if len(words) > 1 and words[-2].text in with_value and not words[-2].quote else 0

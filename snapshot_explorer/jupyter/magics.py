@@ -123,7 +123,7 @@ class SnapshotMagics(Magics):
         return None if is_kept else result
 
     def _written(self, line: str, body: str | None, variables: Mapping[str, object]) -> CommandLine:
-        return as_command(line, body, names=[command.name for command in COMMANDS], is_table=self._is_table(variables))
+        return as_command(line, body, commands=COMMANDS, is_table=self._is_table(variables))
 
     def _is_table(self, variables: Mapping[str, object]) -> Callable[[str], bool]:
         return lambda name: name in self.tables.all() or isinstance(variables.get(name), Table)

@@ -41,6 +41,12 @@ def test_a_condition_may_begin_with_a_quoted_name_or_stand_in_the_cell(payments)
     assert found.to_arrow()["change"].to_pylist() == ["present, since 7 or earlier", "update"]
 
 
+def test_every_option_of_a_command_may_stand_before_its_condition(payments):
+    line = "%snapshot blame --columns payment_id,amount --between 7..11 --key payment_id payment_id = 42"
+
+    assert payments.ok(line).result.to_arrow()["change"].to_pylist() == ["present, since 7 or earlier", "update"]
+
+
 def test_profile_and_anomalies_are_of_the_columns_named(payments):
     profile = payments.ok("%snapshot profile 9..12 --columns amount").result
     found = payments.ok("%snapshot anomalies 11..12 --columns amount --window 5").result
