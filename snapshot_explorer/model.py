@@ -532,22 +532,22 @@ class MaintenanceSettings:
     small_bytes: int
     """A data file below this size is small."""
     small_source: str
-    deleted_ratio: float | None
+    deleted_ratio: float | None = None
     """The share of deleted rows from which the engine rewrites a file; None if there are no deletion vectors."""
-    deleted_source: str
-    runs_trigger: int | None
+    deleted_source: str = ""
+    runs_trigger: int | None = None
     """Sorted runs per bucket that trigger a compaction; None if there are no sorted runs."""
-    runs_stop: int | None
+    runs_stop: int | None = None
     """Sorted runs per bucket that block writers."""
-    metadata_limit: int | None
+    metadata_limit: int | None = None
     """Small manifests (Paimon), or commits since the checkpoint (Delta), that the engine accumulates; None if it merges
     no metadata."""
-    metadata_source: str
-    metadata_bytes: int | None
+    metadata_source: str = ""
+    metadata_bytes: int | None = None
     """The target size of manifests; None where commits are the manifests."""
     compact: str
     """The engine's own command that merges files."""
-    metadata_command: str
+    metadata_command: str = ""
     """The command or advice that reduces metadata files."""
     repartition_advice: str
     """The command or advice for fewer and larger partitions and buckets."""

@@ -115,6 +115,17 @@ def of_state(files: pa.Table, version: int, *, change: pa.Array, identity: pa.Ar
     return _records(files, more)
 
 
+def of_live_files(files: pa.Table, version: int) -> pa.Table:
+    """Return the RECORDS of the live FILES of a version, each of which has a path of its own."""
+    return of_state(
+        files,
+        version,
+        change=pa.repeat("add", len(files)),
+        identity=single_chunk(files.column("path")).cast(pa.binary()),
+        rank=pa.repeat(pa.scalar(0, pa.int64()), len(files)),
+    )
+
+
 def _records(files: pa.Table, more: dict[str, pa.Array]) -> pa.Table:
     columns = {name: files.column(name) for name in files.column_names} | more
     count = len(files)

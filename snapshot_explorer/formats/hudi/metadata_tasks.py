@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_frame
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, of_changes, of_state
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, of_changes, of_live_files
 
 _COMMITS = 2_000
 """Commits whose changes are in memory at the same time."""
@@ -49,13 +48,7 @@ def _of_state(task: HudiStateTask) -> pa.Table:
     source, state = task.source, task.source.state
     version = max(task.version, source.earliest or task.version) if task.for_lifetimes else task.version
     files = files_frame(source.config, state.at(version, source.storage.root), state.start)
-    records = of_state(
-        files,
-        version,
-        change=pa.repeat("add", len(files)),
-        identity=single_chunk(files.column("path")).cast(pa.binary()),
-        rank=pa.repeat(pa.scalar(0, pa.int64()), len(files)),
-    )
+    records = of_live_files(files, version)
     index = records.schema.get_field_index("committed_at")
     times = pa.repeat(pa.scalar(committed_at(source, [version])[0], records.schema.field(index).type), len(records))
     return records.set_column(index, records.schema.field(index), times)

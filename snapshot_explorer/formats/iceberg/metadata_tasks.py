@@ -7,7 +7,6 @@ from functools import partial
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.iceberg.frames.files import changes_frame, files_frame
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, live_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
@@ -20,7 +19,7 @@ from snapshot_explorer.formats.metadata_tasks import (
     commit_batches,
     manifest_batches,
     of_changes,
-    of_state,
+    of_live_files,
 )
 
 
@@ -82,13 +81,7 @@ def task_reader(source: Source, history: IcebergHistory) -> TaskReader:
 def _read(source: Source, history: IcebergHistory, task: MetadataTask) -> Iterator[pa.Table]:
     if isinstance(task, IcebergManifestsTask):
         frame = files_frame(source.metadata, live_of(source, task.data, task.deletes, statistics=False))
-        yield of_state(
-            frame,
-            task.version,
-            change=pa.repeat("add", len(frame)),
-            identity=single_chunk(frame.column("path")).cast(pa.binary()),
-            rank=pa.repeat(pa.scalar(0, pa.int64()), len(frame)),
-        )
+        yield of_live_files(frame, task.version)
     elif isinstance(task, IcebergCommitsTask):
         yield _of_commits(source, history, task)
 
@@ -96,7 +89,7 @@ def _read(source: Source, history: IcebergHistory, task: MetadataTask) -> Iterat
 def _of_commits(source: Source, history: IcebergHistory, task: IcebergCommitsTask) -> pa.Table:
     snapshots = dict(task.snapshots)
     own_history = replace(history, snapshots=snapshots)
-    changes = changes_frame(own_history, changed_files(source, list(snapshots.values()), deletes=False))
+    changes = changes_frame(own_history, changed_files(source, list(snapshots.values())))
     if not task.for_lifetimes:
         return of_changes(changes)
     return of_changes(changes, {version: own_history.time_of(version) for version in snapshots})

@@ -230,7 +230,7 @@ class Iceberg(TableFormat):
         snapshots = [history.snapshots[version] for version in versions]
         parts = [frames.CHANGES.empty_table()]
         for begin in range(0, len(snapshots), _AT_ONCE):
-            changed = changed_files(source, snapshots[begin : begin + _AT_ONCE], deletes=False)
+            changed = changed_files(source, snapshots[begin : begin + _AT_ONCE])
             parts.append(changes_frame(history, changed))
         return pa.concat_tables(parts)
 

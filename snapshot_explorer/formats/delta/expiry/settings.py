@@ -35,11 +35,8 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
         small_source="half of the target, as for auto compaction",
         deleted_ratio=0.05,
         deleted_source="Delta's default of optimize.maxDeletedRowsRatio",
-        runs_trigger=None,
-        runs_stop=None,
         metadata_limit=interval,
         metadata_source=interval_source,
-        metadata_bytes=None,
         compact=f"OPTIMIZE delta.`{where}`",
         metadata_command="Have a writer make a checkpoint: Delta on Spark does with a commit that is due, "
         "deltalake by DeltaTable(...).create_checkpoint()",

@@ -82,33 +82,17 @@ _COMPACTIONS = pa.schema(
         ("log_files", pa.list_(pa.string())),
     ]
 )
-_GROUPS = pa.schema(
-    [
-        ("partition", frames.PARTITION),
-        ("file_id", pa.string()),
-        ("instant", pa.int64()),
-        ("first_version", pa.int64()),
-        ("removed_version", pa.int64()),
-        ("base_file", pa.string()),
-        ("rows", pa.int64()),
-        ("base_bytes", pa.int64()),
-        ("log_files", pa.list_(pa.string())),
-        ("log_bytes", pa.int64()),
-        ("appended", pa.list_(pa.int64())),
-    ]
+_SLICE = (("partition", frames.PARTITION), ("file_id", pa.string()), ("instant", pa.int64()))
+_SLICE_FILES = (
+    ("base_file", pa.string()),
+    ("rows", pa.int64()),
+    ("base_bytes", pa.int64()),
+    ("log_files", pa.list_(pa.string())),
+    ("log_bytes", pa.int64()),
 )
-_SLICES = pa.schema(
-    [
-        ("partition", frames.PARTITION),
-        ("file_id", pa.string()),
-        ("instant", pa.int64()),
-        ("base_file", pa.string()),
-        ("rows", pa.int64()),
-        ("base_bytes", pa.int64()),
-        ("log_files", pa.list_(pa.string())),
-        ("log_bytes", pa.int64()),
-    ]
-)
+_LIFETIME = (("first_version", pa.int64()), ("removed_version", pa.int64()))
+_GROUPS = pa.schema([*_SLICE, *_LIFETIME, *_SLICE_FILES, ("appended", pa.list_(pa.int64()))])
+_SLICES = pa.schema([*_SLICE, *_SLICE_FILES])
 
 
 def inspect_table(name: str, source: HudiSource) -> pa.Table:

@@ -56,21 +56,14 @@ class StoredFile(NamedTuple):
         return self.first <= version < self.removed
 
 
-STORED = pa.schema(
-    [
-        ("path", pa.string()),
-        ("partition", pa.string()),
-        ("file_id", pa.string()),
-        ("is_log", pa.bool_()),
-        ("slice", pa.int64()),
-        ("commits", pa.list_(pa.int64())),
-        ("first", pa.int64()),
-        ("removed", pa.int64()),
-        ("rows", pa.int64()),
-        ("size_bytes", pa.int64()),
-        ("moves_rows", pa.bool_()),
-    ]
-)
+_TYPES = {
+    str: pa.string(),
+    bool: pa.bool_(),
+    int: pa.int64(),
+    int | None: pa.int64(),
+    tuple[int, ...]: pa.list_(pa.int64()),
+}
+STORED = pa.schema([(name, _TYPES[dtype]) for name, dtype in StoredFile.__annotations__.items()])
 """The fields of `StoredFile`."""
 
 

@@ -134,7 +134,7 @@ def _appended(
 ) -> Iterator[Split]:
     """Yield splits of the rows that an append added. Reads the manifests that it wrote."""
     has_condition = range_read.predicate is not None
-    changed = changed_files(source, [snapshot], deletes=False, statistics=has_condition)
+    changed = changed_files(source, [snapshot], statistics=has_condition)
     rows = changed.data.filter(pc.equal(changed.data.column("status"), ADDED))
     live = IcebergLiveFiles(
         data=rows.select([*LIVE.names, *(STATISTICS.names if has_condition else ())]),

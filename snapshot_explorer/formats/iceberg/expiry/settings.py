@@ -36,8 +36,6 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
         small_source=f"{_SMALL_RATIO:g} of the target, Iceberg's default for rewrite_data_files",
         deleted_ratio=0.3,
         deleted_source="Iceberg's default of delete-ratio-threshold for rewrite_data_files",
-        runs_trigger=None,
-        runs_stop=None,
         metadata_limit=manifests,
         metadata_source=manifests_source,
         metadata_bytes=manifest_bytes,

@@ -89,8 +89,8 @@ def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statisti
     """Return the live files in manifests of data files and of delete files."""
     tuples = PartitionTuples()
     contents = _contents(source, of_data, of_deletes)
-    data = entries_of(source, of_data, contents=contents[0], statistics=statistics, partitions=tuples)
-    delete_files = entries_of(source, of_deletes, contents=contents[1], statistics=True, partitions=tuples)
+    data = entries_of(source, of_data, contents=contents[: len(of_data)], statistics=statistics, partitions=tuples)
+    delete_files = entries_of(source, of_deletes, contents=contents[len(of_data) :], statistics=True, partitions=tuples)
     names = [*LIVE.names, *STATISTICS.names]
     return IcebergLiveFiles(
         data=live(data.rows).select(names if statistics else LIVE.names),
@@ -99,14 +99,13 @@ def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statisti
     )
 
 
-def _contents(source: Source, first: pa.Table, second: pa.Table) -> tuple[list[bytes], list[bytes]]:
-    """Return the contents of manifests, of those of both tables read concurrently."""
-    locations = [location for manifests in (first, second) for location in manifests.column("location").to_pylist()]
+def _contents(source: Source, *tables: pa.Table) -> list[bytes]:
+    """Return the contents of the manifests in MANIFEST_FILES, read concurrently."""
+    locations = [location for manifests in tables for location in manifests.column("location").to_pylist()]
     try:
-        contents = source.storage.read_many(locations, immutable=True)
+        return source.storage.read_many(locations, immutable=True)
     except MissingFileError as error:
         raise _missing(source, error) from error
-    return contents[: len(first)], contents[len(first) :]
 
 
 def version_metadata(source: Source, snapshot: IcebergSnapshot | None) -> VersionMetadata:
@@ -134,31 +133,21 @@ class CommitChanges:
 
     data: pa.Table
     """ENTRIES of data files that were added or deleted, in the order of the snapshots, and `owner`, the snapshot id."""
-    deletes: pa.Table
-    """ENTRIES of delete files, with statistics, likewise; none if not requested."""
     partitions: PartitionTuples
 
 
-def changed_files(
-    source: Source, snapshots: Sequence[IcebergSnapshot], *, deletes: bool, statistics: bool = False
-) -> CommitChanges:
-    """Return what snapshots added and deleted: entries of the manifests that each of them wrote.
+def changed_files(source: Source, snapshots: Sequence[IcebergSnapshot], *, statistics: bool = False) -> CommitChanges:
+    """Return the data files that snapshots added and deleted: entries of the manifests that each of them wrote.
 
     Reads their manifest lists, then the manifests that they wrote, each kind concurrently.
 
     Source: iceberg BaseSnapshot.cacheDataFileChanges.
     """
     manifests = needed(own_manifests(manifests_of(source, snapshots), snapshots), "added_files", "deleted_files")
-    of_data = pc.equal(manifests.column("content"), DATA)
+    of_data = manifests.filter(pc.equal(manifests.column("content"), DATA))
     tuples = PartitionTuples()
-    first = manifests.filter(of_data)
-    rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
-    contents = _contents(source, first, rest)
-    return CommitChanges(
-        data=_own_changes(source, first, contents[0], tuples, statistics=statistics),
-        deletes=_own_changes(source, rest, contents[1], tuples, statistics=True),
-        partitions=tuples,
-    )
+    contents = _contents(source, of_data)
+    return CommitChanges(data=_own_changes(source, of_data, contents, tuples, statistics=statistics), partitions=tuples)
 
 
 def own_manifests(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
