@@ -35,6 +35,9 @@ _ROWS = "__snapshot_rows__"
 _PREFIX = "SELECT (\n"
 _BARE_PREFIX = "SELECT\n"
 _USAGE = "Write a WHERE clause without WHERE, such as: amount > 10 AND name IS NULL."
+_SYNTAX_ERROR = "syntax error"
+_OPEN_END = re.compile(r"([<>=!+\-*/%]+|\b(?:and|or|not|in|like|between))\s*\Z", re.IGNORECASE)
+"""The end of a condition that lacks a value."""
 _EMPTY = "The condition {!r} is empty. Write a WHERE clause without WHERE, or leave it out."
 _KEYWORD_VALUES = frozenset(
     (
@@ -272,6 +275,8 @@ def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
     message += '"' if message.count('"') % 2 else ""  # of a token that continues on the next line
     index = int(answer.get("position") or -1) - len(prefix)
     is_known = 0 <= index <= len(text.encode())
+    if (end := _OPEN_END.search(text)) and message.startswith(_SYNTAX_ERROR):
+        message, is_known = f"a value is missing after {end[1]}", False
     where = f" (character {len(text.encode()[:index].decode(errors='ignore')) + 1})" if is_known else ""
     return f"The condition {text!r} is not SQL: {message}{where}. {_USAGE}"
 

@@ -82,6 +82,18 @@ class Option:
         return f"{self.flags[0]} {self.metavar}" if self.metavar else self.flags[0]
 
 
+TABLE = Option(flags=("-t", "--table"), metavar="NAME", value_type="table", meaning="the table, where several are open")
+HELP = Option(flags=("-h", "--help"), meaning="show this help")
+OUT = Option(
+    flags=("-o", "--out"),
+    metavar="NAME",
+    keyword="as",
+    meaning="put the result into this variable and show nothing; as NAME << ... and as ... as NAME",
+)
+DEBUG = Option(flags=("--debug",), meaning="show the traceback of an error")
+COMMON_OPTIONS = (OUT, DEBUG, HELP)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
     """The parsed arguments of a line."""
@@ -162,6 +174,8 @@ class Command:
     """Whether its two refs may be of two tables, `orders@7 copy@3`: `other` is then the name of the second."""
     accepts_body: bool = False
     """Whether it may be a cell magic, whose body it reads."""
+    common_options: tuple[Option, ...] = COMMON_OPTIONS
+    """The options that every command has."""
 
     @property
     def accepts_table(self) -> bool:
@@ -185,19 +199,7 @@ class Command:
     @property
     def all_options(self) -> tuple[Option, ...]:
         """The options of the command and those that every command has."""
-        return (*self.options, *COMMON_OPTIONS)
-
-
-TABLE = Option(flags=("-t", "--table"), metavar="NAME", value_type="table", meaning="the table, where several are open")
-HELP = Option(flags=("-h", "--help"), meaning="show this help")
-OUT = Option(
-    flags=("-o", "--out"),
-    metavar="NAME",
-    keyword="as",
-    meaning="put the result into this variable and show nothing; as NAME << ... and as ... as NAME",
-)
-DEBUG = Option(flags=("--debug",), meaning="show the traceback of an error")
-COMMON_OPTIONS = (OUT, DEBUG, HELP)
+        return (*self.options, *self.common_options)
 
 
 def find_command(commands: Sequence[Command], word: str, *, aliases: Sequence[str] = ()) -> Command:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.jupyter.command import COMMON_OPTIONS, TABLE, Command, Option
-from snapshot_explorer.jupyter.command import HELP as HELP_OPTION
+from snapshot_explorer.jupyter.command import Command
 from snapshot_explorer.overview import last_part
 from snapshot_explorer.table import Table
 
@@ -44,6 +43,7 @@ _WRITING = (
 _CALLS = (
     (re.compile(r"\b(?:table\.)?readability\(\)"), "%snapshot readability"),
     (re.compile(r"\boverwrite=True\b"), "--overwrite"),
+    (re.compile(r"\bkey=\['(\w+)'\]"), r"--key \1"),
     (re.compile(r"\bfind_tables\('([^']*)'\)"), r'%snapshot tables "\1"'),
     (re.compile(r"\bopen_table\('([^']*)'\)"), r'%snapshot open "\1"'),
     (re.compile(r"\bopen_table\(path, branch='([^']*)'\)"), r'%snapshot open PATH --branch "\1"'),
@@ -83,7 +83,7 @@ def overview(commands: Sequence[Command]) -> str:
 def usage(command: Command, *, in_terminal: str | None = None) -> str:
     """Return a command's usage line; see `command_help`."""
     arguments = [item.name if item.required else f"[{item.name}]" for item in command.arguments]
-    options = [f"[{item.usage}]" + ("..." if item.repeated else "") for item in _options(command, in_terminal)]
+    options = [f"[{item.usage}]" + ("..." if item.repeated else "") for item in command.all_options]
     head = in_terminal or f"%snapshot {command.name}"
     return textwrap.fill(
         " ".join([head, *(part.replace(" ", "\0") for part in [*arguments, *options])]),
@@ -94,17 +94,16 @@ def usage(command: Command, *, in_terminal: str | None = None) -> str:
     ).replace("\0", " ")
 
 
-def command_help(command: Command, *, in_terminal: str | None = None, examples: Sequence[str] | None = None) -> str:
+def command_help(command: Command, *, in_terminal: str | None = None) -> str:
     """Return the help of a command: usage, meaning of each argument, what it returns, examples.
 
     Args:
-        in_terminal: What the usage line starts with in a terminal, where options that only notebooks have are left out.
-        examples: Lines in place of the command's own.
+        in_terminal: What the usage line starts with in a terminal.
     """
     entries = [(item.name, item.meaning) for item in command.arguments]
     entries += [
         (", ".join(item.flags) + (f" {item.metavar}" if item.metavar else ""), item.meaning)
-        for item in _options(command, in_terminal)
+        for item in command.all_options
     ]
     edge = max(len(name) for name, _ in entries)
     described = [
@@ -132,15 +131,9 @@ def command_help(command: Command, *, in_terminal: str | None = None, examples: 
             f"In Python: {command.python}",
             "",
             "Examples:",
-            *(f"  {example}" for example in examples or command.examples),
+            *(f"  {example}" for example in command.examples),
         ]
     )
-
-
-def _options(command: Command, in_terminal: str | None) -> Sequence[Option]:
-    if in_terminal is None:
-        return (*command.options, *COMMON_OPTIONS)
-    return (*(item for item in command.options if item != TABLE and not item.is_variable), HELP_OPTION)
 
 
 def with_commands(message: str) -> str:

@@ -8,26 +8,35 @@ import os
 import re
 import shlex
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import orjson
 import pyarrow as pa
 
+from snapshot_explorer import formats
 from snapshot_explorer.checks import CheckResult
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.jupyter.arguments import parse
-from snapshot_explorer.jupyter.command import Command, CommandSettings, Invocation, find_command
+from snapshot_explorer.jupyter.command import (
+    DEBUG,
+    HELP,
+    OUT,
+    TABLE,
+    Command,
+    CommandSettings,
+    Invocation,
+    Option,
+    find_command,
+)
 from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
 from snapshot_explorer.jupyter.help_text import command_help, with_commands
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.lake import Lake, open_lake
+from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, text
 from snapshot_explorer.results import Frame
@@ -37,20 +46,27 @@ from snapshot_explorer.visible import visible
 
 _NOT_HERE = ("close", "explore", "open", "timeline", "use")
 """Commands about what is open, and those that show a figure."""
-TERMINAL_COMMANDS = tuple(
-    command
-    for command in COMMANDS
-    if command.name not in _NOT_HERE and (command.accepts_table or command.accepts_body or command.accepts_path)
-)
-_OPENING = ("--branch", "--format")
-_STORAGE_OPTIONS = ("--options", "--storage-options")
 STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
 """The environment variable with the path of the file of storage options, where no option names one."""
-_NOTEBOOK_OPTIONS = ("out", "debug")
+_JSON = Option(flags=("--json",), meaning="print the result, or the error, as JSON")
+_OPENING = (
+    Option(flags=("--branch",), metavar="B", meaning="open this branch of the table"),
+    Option(flags=("--format",), metavar="F", meaning=f"open the table as {formats.names()}; found without it"),
+    Option(
+        flags=("--storage-options", "--options"),
+        metavar="FILE",
+        value_type="path",
+        meaning=f"a JSON file of storage options; without it, the file that ${STORAGE_OPTIONS_VARIABLE} names",
+    ),
+)
+_NOTEBOOK_OPTIONS = (OUT, DEBUG)
 _CONDITIONS = ("condition", "query")
 _DRAWN = 200
 """Rows of a table that are printed."""
+_EXAMPLE_PATH = re.compile(r"(?<=snapshot_explorer )(\w+) PATH\b")
 _SUGGESTED = re.compile(r"%snapshot (\w+)(?: -t \w+)?( (?=[^\s(]))?")
+_OPEN_TABLE = re.compile(r"orders\b|-t ")
+"""How an example begins that names an open table."""
 _ASSIGNED = re.compile(r"(?:\w+ = )?%snapshot (\w+) ?(.*)", re.DOTALL)
 _ERROR = 2
 """The exit status of a command that could not be run."""
@@ -65,6 +81,55 @@ class Output:
     text: str
     is_error: bool = False
     """Whether it belongs to the stream for errors."""
+
+
+def _shell_line(command: Command, example: str) -> str | None:
+    """Return an example as a line for a shell; None for one that only a notebook has."""
+    match = _ASSIGNED.fullmatch(example)
+    flags = [flag for item in command.options if item.is_variable and not item.is_secret for flag in item.flags]
+    if match is None or match[1] != command.name or any(f"{flag} " in match[2] for flag in flags):
+        return None
+    if _OPEN_TABLE.match(match[2]):
+        return None
+    rest = re.sub(r"--options (\w+)", r"--storage-options \1.json", match[2])
+    if command.accepts_path:
+        rest = rest.partition(" ")[2] if rest and not rest.startswith("-") else rest
+    rest = re.sub(r" as \w+$", "", rest)  # a variable
+    rest = re.sub(r"(?<= )\w+\*(?!\S)", r"'\g<0>'", rest)  # a shell would replace it by names of files
+    if (
+        any(item.value_type in _CONDITIONS for item in command.arguments)
+        and rest
+        and "'" not in rest
+        and '"' not in rest
+    ):
+        condition, dashes, more = rest.partition(" --")
+        rest = f'"{condition}"{dashes}{more}'
+    return f"python -m snapshot_explorer {command.name} PATH {rest}".rstrip()
+
+
+def _in_terminal(command: Command) -> Command:
+    """Return a command with the options and examples that it has in a terminal, where a query is no cell's body."""
+    own = [item for item in command.options if item != TABLE and not item.is_variable]
+    own_names = {item.name for item in own}
+    # A command that opens what is at its path has options of its own for that.
+    opening = _OPENING[2:] if command.accepts_path else [item for item in _OPENING if item.name not in own_names]
+    lines = [line for example in command.examples if (line := _shell_line(command, example))]
+    return replace(
+        command,
+        arguments=tuple(
+            replace(item, required=item.required or item.value_type == "query") for item in command.arguments
+        ),
+        options=(*own, *opening, _JSON),
+        common_options=(HELP,),
+        examples=tuple(lines) or (f"python -m snapshot_explorer {command.name} PATH",),
+    )
+
+
+TERMINAL_COMMANDS = tuple(
+    _in_terminal(command)
+    for command in COMMANDS
+    if command.name not in _NOT_HERE and (command.accepts_table or command.accepts_body or command.accepts_path)
+)
 
 
 def names() -> tuple[str, ...]:
@@ -87,7 +152,7 @@ def run(words: Sequence[str], *, room: int) -> Output:
         command = find_command(TERMINAL_COMMANDS, name)
         if {"-h", "--help"} & set(others):
             return Output(status=0, text=_help(command))
-        result = _result(command, path, [word for word in others[1:] if word != "--json"])
+        result = _result(command, path, others[1:])
         return Output(status=_status(result), text=_json(result) if is_json else _text(result, path or "", room))
     except (UsageError, SnapshotExplorerError) as error:
         message = _for_terminals(visible(with_commands(" ".join(str(error).split()))), path)
@@ -101,28 +166,6 @@ def _status(result: object) -> int:
     if isinstance(result, CheckResult):
         return result.exit_code
     return 1 if isinstance(result, Verification) and not result.is_ok else 0
-
-
-def _split(command: Command, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the options of how the table is opened, and the other words."""
-    opening: dict[str, str] = {}
-    rest: list[str] = []
-    left = list(words)
-    flags = (*_STORAGE_OPTIONS, *(flag for flag in _OPENING if command.option(flag) is None))
-    while left:
-        flag, equals, value = left.pop(0).partition("=")
-        name = _STORAGE_OPTIONS[0] if flag in _STORAGE_OPTIONS else flag
-        if flag not in flags:
-            rest.append(f"{flag}{equals}{value}")
-        elif equals:
-            opening[name] = value
-        elif left:
-            opening[name] = left.pop(0)
-        else:
-            raise UsageError(f"{flag} needs a value.")
-    if _STORAGE_OPTIONS[0] not in opening and (file := os.environ.get(STORAGE_OPTIONS_VARIABLE)):
-        opening[_STORAGE_OPTIONS[0]] = file
-    return opening, rest
 
 
 def _storage_options(file: str) -> dict[str, object]:
@@ -143,36 +186,36 @@ def _storage_options(file: str) -> dict[str, object]:
 def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
     if path is None:
         raise UsageError(f"{command.name} needs a path: python -m snapshot_explorer {command.name} PATH.")
-    opening, rest = _split(command, words)
-    # The shell has removed the quotes: what contains a blank was quoted.
-    tokens = [LineToken(word, quote="'" if " " in word and not word.startswith("--") else "") for word in rest]
-    file = opening.get(_STORAGE_OPTIONS[0])
-    options = None if file is None else _storage_options(file)
-    variables: dict[str, object] = {}
-    tables = OpenTables(variables)
-    if command.accepts_path:
-        tokens.insert(0, LineToken(path, quote="'"))
-        if options is not None and command.option(_STORAGE_OPTIONS[0]) is not None:
-            tokens += [LineToken(_STORAGE_OPTIONS[0]), LineToken("options")]
-            variables["options"] = options
-    arguments = parse(command, tokens, expand=str, is_table=lambda _: False)
-    unavailable = next((name for name in _NOTEBOOK_OPTIONS if arguments.get(name) is not None), None)
+    given = {word.partition("=")[0] for word in words}
+    unavailable = next((item.flags[-1] for item in _NOTEBOOK_OPTIONS if given.intersection(item.flags)), None)
     if unavailable is not None:
         raise UsageError(
-            f"--{unavailable} is for notebooks. Without it, the result is printed; --json prints it as JSON."
+            f"{unavailable} is for notebooks. Without it, the result is printed; --json prints it as JSON."
         )
-    if not command.accepts_path:
-        branch, table_format = opening.get("--branch"), opening.get("--format")
+    # The shell has removed the quotes: what contains a blank was quoted.
+    tokens = [LineToken(word, quote="'" if " " in word and not word.startswith("--") else "") for word in words]
+    if command.accepts_path:
+        tokens.insert(0, LineToken(path, quote="'"))
+    arguments = parse(command, tokens, expand=str, is_table=lambda _: False)
+    variables: dict[str, object] = {}
+    values = dict(arguments.values)
+    file = values.pop("options", None) or os.environ.get(STORAGE_OPTIONS_VARIABLE)
+    storage_options = _storage_options(file) if file else None
+    tables = OpenTables(variables)
+    if command.accepts_path and storage_options is not None:
+        values["options"], variables["options"] = "options", storage_options
+    elif not command.accepts_path:
+        branch, table_format = (values.get(item.name) if item in command.options else None for item in _OPENING[:2])
         try:
-            table = open_table(path, branch=branch, format=table_format, storage_options=options)
+            table = open_table(path, branch=branch, format=table_format, storage_options=storage_options)
             tables.add(table.name if table.name.isidentifier() else "orders", table)
         except TableNotFoundError:
             if command.name != "report":
                 raise
-            variables["lake"] = open_lake(path, storage_options=options)
-            arguments = replace(arguments, values={**arguments.values, "of": "lake"})
+            variables["lake"] = open_lake(path, storage_options=storage_options)
+            values["of"] = "lake"
     invocation = Invocation(
-        arguments=arguments,
+        arguments=replace(arguments, values=values),
         commands=COMMANDS,
         tables=tables,
         variables=variables,
@@ -194,36 +237,8 @@ def _show(line: str) -> None:
 
 def _help(command: Command) -> str:
     shown = replace(command, arguments=command.arguments[1:]) if command.accepts_path else command
-    head = f"python -m snapshot_explorer {command.name} PATH"
-    examples = [line for line in map(partial(_shell_line, command), command.examples) if line]
-    opened = [flag for flag in _OPENING if not command.accepts_path or command.option(flag) is not None]
-    flags = f"{' and '.join(opened)} say which branch and format are opened; " if opened else ""
-    notes = (
-        f"PATH is a folder or URL. --json prints the result, or the error, as JSON. {flags}--storage-options FILE is a "
-        f"JSON file of storage options; ${STORAGE_OPTIONS_VARIABLE} is the FILE where the option is not given."
-    )
-    shown_help = _for_terminals(command_help(shown, in_terminal=head, examples=examples), None)
-    return "\n".join([shown_help, "", *textwrap.wrap(notes, 98)])
-
-
-def _shell_line(command: Command, example: str) -> str | None:
-    """Return an example as a line for a shell; None for one that only a notebook has."""
-    match = _ASSIGNED.fullmatch(example)
-    flags = [flag for item in command.options if item.is_variable and not item.is_secret for flag in item.flags]
-    if match is None or match[1] != command.name or any(f"{flag} " in match[2] for flag in flags):
-        return None
-    rest = re.sub(r"--options (\w+)", r"--storage-options \1.json", match[2])
-    if command.accepts_path:
-        rest = rest.partition(" ")[2] if rest and not rest.startswith("-") else rest
-    if (
-        any(item.value_type in _CONDITIONS for item in command.arguments)
-        and rest
-        and "'" not in rest
-        and '"' not in rest
-    ):
-        condition, dashes, more = rest.partition(" --")
-        rest = f'"{condition}"{dashes}{more}'
-    return f"python -m snapshot_explorer {command.name} PATH {rest}".rstrip()
+    content = command_help(shown, in_terminal=f"python -m snapshot_explorer {command.name} PATH")
+    return _for_terminals(f"{content}\n\nPATH is a folder or URL.", None)
 
 
 def _for_terminals(message: str, path: str | None) -> str:
@@ -239,6 +254,7 @@ def _for_terminals(message: str, path: str | None) -> str:
         has_path = find_command(TERMINAL_COMMANDS, match[1]).accepts_path and bool(arguments)
         return f"python -m snapshot_explorer {match[1]}{arguments if has_path else f' {where}{arguments}'}"
 
+    message = _EXAMPLE_PATH.sub(lambda match: f"{match[1]} {where}", message)
     return _SUGGESTED.sub(command, message).replace("%snapshot has no command", "There is no command")
 
 
@@ -280,8 +296,8 @@ def _json(result: object) -> str:
 
     Times are ISO 8601 in UTC, decimals and binary text, and NaN and infinity are null.
     """
-    if isinstance(result, CheckResult):
-        return result.to_json()
+    if isinstance(result, CheckResult | LakeSnapshot):
+        return result.to_json() or ""
     if isinstance(result, RowDiffPlan):
         result = _row_diff_facts(result)
     elif isinstance(result, RowDiff):

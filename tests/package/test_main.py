@@ -15,8 +15,10 @@ import pytest
 
 from snapshot_explorer import __version__, open_table, samples
 from snapshot_explorer.__main__ import main
+from snapshot_explorer.lake import LakeSnapshot
 from tests.support.delta.table_builder import DeltaTable, add
 
+RUN = "python -m snapshot_explorer"
 COMMAND = [sys.executable, "-m", "snapshot_explorer"]
 
 
@@ -192,10 +194,42 @@ def test_mistakes_are_one_line_that_can_be_typed_in_a_terminal(capsys, orders):
         (["log", orders, "--options", orders / "none.json"], "--storage-options: "),
         (["log", orders, "--options", '{"key": "k"}'], "--storage-options is the name of a JSON file, not the options"),
         (["report", orders, "none.html", "--where", "amont = 3"], "Unknown column 'amont'"),
+        (["health", orders, "--jsn"], f"{RUN} health {orders} has no option --jsn. Did you mean --json?"),
+        (["tags", orders, "--zzz"], f"{RUN} tags {orders} has no option --zzz. Options: --branch, --format, "),
+        (["lake", orders.parent, "--branch", "b"], f"{RUN} lake has no option --branch. Options: --since, "),
+        (["doctor", orders, "x"], f"{RUN} doctor {orders} takes no argument; 'x' is one too many."),
+        (["check", orders, "--fail-on", "rows <"], "The condition 'rows <' is not SQL: a value is missing after <."),
     ):
         status, shown, error = printed(capsys, *words)
         assert (status, shown, error.count("\n")) == (2, "", 1)
         assert error.startswith(said)
+
+
+def test_the_example_in_a_message_can_be_typed_in_a_shell(capsys, orders):
+    for name, example in (("blame", "order_id = 42"), ("sql", "select * from orders@17")):
+        _, _, error = printed(capsys, name, orders)
+
+        assert error.endswith(f'Example: {RUN} {name} {orders} "{example}"\n')
+
+
+def test_a_key_is_suggested_as_an_option(capsys, tmp_path):
+    table = DeltaTable(
+        None,
+        tmp_path,
+        fields=(("id", "long"), ("parts", {"type": "array", "elementType": "long", "containsNull": True})),
+    )
+    table.commit(add("a", rows=1))
+
+    _, _, error = printed(capsys, "duplicates", tmp_path)
+
+    assert error.endswith("Name other columns as the key, such as --key id.\n")
+
+
+def test_the_versions_of_a_lake_are_printed_as_the_record_that_can_be_opened(capsys, orders):
+    _, shown, _ = printed(capsys, "lake", orders.parent, "--pin", "--json")
+
+    assert LakeSnapshot.from_json(shown).versions["version"].to_pylist() == [18]
+    assert set(json.loads(shown)) == {"kind", "name", "time", "tables"}
 
 
 def test_storage_options_come_from_a_file_whose_content_is_in_no_message(capsys, tmp_path, orders):
@@ -234,6 +268,9 @@ def test_examples_in_help_are_lines_for_a_shell(capsys):
     _, shown, _ = printed(capsys, "sql", "--help")
     assert '  python -m snapshot_explorer sql PATH "select * from orders@17"' in shown
     assert "%" not in shown
+
+    _, shown, _ = printed(capsys, "lake", "--help")
+    assert "  python -m snapshot_explorer lake PATH --since yesterday --match 'ord*'\n" in shown
 
 
 def test_errors_are_json_too(capsys, orders):
