@@ -657,6 +657,10 @@ class TableVersion(ABC):
         """
         return None
 
+    def deletes_of(self, split: Split) -> frozenset[Hashable]:
+        """Return what deletes rows of a split; what several splits have in common is the same file for all of them."""
+        return frozenset({split.identity})
+
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
         """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none.
 

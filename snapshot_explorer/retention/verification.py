@@ -207,11 +207,16 @@ class _SplitWithDeletes:
     version: TableVersion
     split: Split
 
+    @property
+    def deletes(self) -> frozenset[Hashable]:
+        """What deletes rows of the split."""
+        return self.version.deletes_of(self.split)
+
 
 def _deletes(
     table_format: TableFormat, lifetimes: FileLifetimes, presence: Presence, listing: Listing
 ) -> tuple[list[_SplitWithDeletes], dict[int, str]]:
-    """Return the splits with each deletion vector and delete file once, and the versions that cannot be planned.
+    """Return the splits with deletes, each once, and the versions that cannot be planned.
 
     Plans the versions whose commits added some.
     """
@@ -229,7 +234,7 @@ def _deletes(
     has_files = any(delete_manifests)
     result: dict[Hashable, _SplitWithDeletes] = {}
     errors: dict[int, str] = {}
-    for number in sorted(adding.intersection(versions)):
+    for number in sorted(adding.intersection(versions), reverse=True):  # the newest needs most of the metadata of all
         try:
             version = table_format.version(number)
             parts = [part for split in version.plan().splits for part in version.split_by_file(split)]
@@ -243,12 +248,26 @@ def _deletes(
 
 
 def _read_deletes(storage: Storage, deletes: Sequence[_SplitWithDeletes]) -> Iterator[tuple[_State, Sequence[str]]]:
-    """Yield the state of the files whose deletes cannot be read. Verifies checksums."""
+    """Yield the state of the files whose deletes cannot be read. Verifies checksums.
+
+    Reads each delete with one split; those that are not in order also with the other splits that need them.
+    """
+    chosen: list[_SplitWithDeletes] = []
+    others: list[_SplitWithDeletes] = []
+    known: set[Hashable] = set()
+    for item in deletes:
+        (chosen if item.deletes - known else others).append(item)
+        known |= item.deletes
+    failed: set[Hashable] = set()
     with step("Reading deletes", total=len(deletes)) as reading, _pool(storage) as pool:
-        for item, error in zip(deletes, pool.map(_error_of, deletes), strict=True):
-            if error is not None:
-                yield ("unreadable", error), item.split.files
-            reading.advance()
+        for items in (chosen, others):
+            needed = [item for item in items if items is chosen or item.deletes & failed]
+            reading.advance(len(items) - len(needed))
+            for item, error in zip(needed, pool.map(_error_of, needed), strict=True):
+                if error is not None:
+                    failed |= item.deletes
+                    yield ("unreadable", error), item.split.files
+                reading.advance()
 
 
 def _error_of(deletes: _SplitWithDeletes) -> str | None:

@@ -1,6 +1,7 @@
 """What questions cost on an object store, counted in requests."""
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -494,3 +495,32 @@ def test_a_question_about_all_versions_reads_the_files_of_each_commit_once(count
     most = dict(zip((False, True), READS.get(question, (1, 0)), strict=True))
     again = {path: count for path, count in read.items() if count > most[path.endswith(".parquet")]}
     assert len(again) <= 3, again  # hints, and what they name
+
+
+def test_verifying_deletes_reads_each_delete_file_once_however_many_data_files_need_it(counted, memory_root):
+    filesystem, root = memory_root
+    written = IcebergTable(filesystem, root, location=f"counted://{root}")
+    for number in range(10):
+        written.commit([(number, "x"), (number + 100, "y")])
+        written.delete_ids([number])
+
+    asked(counted, lambda: open_table(f"counted://{root}").verify("bytes"))
+
+    read = Counter(request.path for request in counted.requests if request.path.endswith(".parquet"))
+    assert len(read) == 20
+    assert sum(read.values()) <= 30  # data files are read once more, with deletes
+
+
+def test_verifying_deletes_later_reads_the_commits_of_many_versions_at_once(counted, memory_root):
+    written = DeltaTable(*memory_root)
+    written.append([(number, "x") for number in range(40)], name="a.parquet")
+    vectors = [None, *(written.vector(range(1, number + 2)) for number in range(20))]
+    for old, new in pairwise(vectors):
+        written.commit(remove("a.parquet", vector=old), add("a.parquet", vector=new, rows=40))
+    table = open_table(f"counted://{memory_root[1]}")
+    table.lifetimes()
+    counted.requests.clear()
+    counted.rounds = 0
+
+    assert table.verify("bytes").is_ok
+    assert counted.rounds <= 12

@@ -1,6 +1,7 @@
 """`Table.verify`: files that are missing, cut, damaged or not as recorded, and what was not looked at."""
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -116,6 +117,21 @@ def test_damaged_deletes_are_found_by_bytes(tmp_path, name, files):
 
     assert opened.verify().is_ok
     assert "unreadable" in states(opened.verify("bytes")).values()
+
+
+def test_a_damaged_delete_file_is_a_problem_of_each_data_file_that_needs_it(memory_root):
+    filesystem, root = memory_root
+    table = IcebergTable(filesystem, root)
+    for number in range(3):
+        table.commit([(number, "a"), (number + 10, "b")])
+    table.delete_ids([0])
+    table.commit([(20, "c")])
+    path = f"{root}/data/deletes-4.parquet"
+    filesystem.pipe_file(path, b"PAR1" + bytes(filesystem.size(path) - 8) + b"PAR1")
+
+    found = states(open_table(f"memory://{root}").verify("bytes"))
+
+    assert Counter(found.values()) == {"ok": 1, "unreadable": 3}
 
 
 def test_other_rows_than_recorded_are_found(table, tmp_path):

@@ -221,6 +221,13 @@ class IcebergVersion(TableVersion):
             return None
         return tuple(sorted(split.partition.items())), plan.path, plan.first_row_id, plan.context.key
 
+    def deletes_of(self, split: Split) -> frozenset[Hashable]:
+        # The positions of a data file are compared with its rows; values of equality deletes are the same for all.
+        plan = plan_of(split)
+        deletes = plan.deletes
+        own = {(plan.path, item) for item in (deletes.vector, *deletes.positions) if item is not None}
+        return frozenset(own.union(*(item.after(plan.sequence_number) for item in deletes.equality)))
+
     def stored_rows(self, split: Split) -> Split | None:
         plan = split.detail
         if not isinstance(plan, IcebergPlan):
