@@ -41,7 +41,7 @@ class SelectedRows:
 
     counts: RowCounts
     keys: tuple[Mapping[str, object], ...] | None
-    """Their keys; None if there are more than `MOST_KEYS`, or no key."""
+    """Their keys; None if there are more than `MOST_KEYS`, one has a year that Python lacks, or there is no key."""
     are_all: bool
     """Whether no other row differs."""
 
@@ -50,18 +50,23 @@ def selected_rows(diff: RowDiff, condition: Condition | None, key: Sequence[str]
     """Return the rows of a diff from the current table to an earlier version where either side matches a condition."""
     counts = dict.fromkeys((INSERTED, DELETED, AFTER, BEFORE), 0)
     keys: list[Mapping[str, object]] = []
+    is_listed = bool(key)
     total = 0
     for part in diff.changed.parts():
         chosen = part if condition is None else part.filter(_mask(part, condition))
         for row in pc.value_counts(chosen.column(0)).to_pylist():
             counts[row["values"]] += row["counts"]
         total += len(part) - len(chosen)
-        if key and len(keys) <= MOST_KEYS:
+        if is_listed:
             once = chosen.filter(pc.not_equal(chosen.column(0), BEFORE)).slice(0, MOST_KEYS + 1)
-            keys += once.select(list(key)).to_pylist()
+            try:
+                keys += once.select(list(key)).to_pylist()
+            except OverflowError:  # a year before 1 or after 9999
+                is_listed = False
+            is_listed = is_listed and len(keys) <= MOST_KEYS
     return SelectedRows(
         counts=RowCounts(inserted=counts[INSERTED], deleted=counts[DELETED], updated=counts[AFTER]),
-        keys=tuple(keys) if key and len(keys) <= MOST_KEYS else None,
+        keys=tuple(keys) if is_listed else None,
         are_all=not total,
     )
 

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.repairs.spark_sql import identifier, literal, qualified, text_literal
-from tests.support.delta.table_builder import DeltaTable, metadata, remove
+from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double")]
 HEXADECIMAL = re.compile(r"CAST\(X'((?:[0-9A-F]{2})*)' AS STRING\)")
@@ -45,6 +46,21 @@ def test_a_table_as_a_whole_is_restored(orders):
     assert plan.counts == {"inserted": 2, "deleted": 2, "updated": 0}
     assert plan.later.to_arrow()["version"].to_pylist() == [2]
     assert "Repair of orders, not run: all rows as at version 1" in repr(plan)
+
+
+def test_keys_with_years_that_python_lacks_are_merged_by_the_condition(tmp_path):
+    table = DeltaTable(None, tmp_path, fields=[("day", "date"), ("id", "long")])
+    days = pa.array([0, 3_000_000, -800_000], pa.int32()).cast(pa.date32())
+    for number in (0, 1):
+        content = pa.BufferOutputStream()
+        pq.write_table(pa.table({"day": days, "id": [number] * 3}), content)
+        table.write(f"{number}.parquet", content.getvalue().to_pybytes())
+        table.commit(add(f"{number}.parquet"), *([remove("0.parquet")] if number else []))
+
+    plan = open_table(str(tmp_path)).repair(1, "id < 10", key="day")
+
+    assert plan.counts == {"inserted": 0, "deleted": 0, "updated": 3}
+    assert "WHEN MATCHED AND ((current.`id` < 10L) OR (earlier.`id` < 10L)) THEN" in plan.statement
 
 
 def test_rows_are_put_back_by_their_key_if_they_match_now_or_then(orders):
