@@ -7,7 +7,7 @@ import fsspec
 import pytest
 
 from snapshot_explorer import open_table
-from tests.support.hudi.table_builder import HudiTable, block, completion, text
+from tests.support.hudi.table_builder import HudiTable, block, completion, records, text
 
 DATA = Path(__file__).parents[2] / "data" / "hudi"
 
@@ -162,3 +162,15 @@ def test_a_write_that_did_not_complete_is_named():
 
     assert finding(health, "unfinished writes") == ("ok", 0)
     assert "0 commits since the oldest of 1 requested or running: deltacommit 20261123034834027" in repr(health)
+
+
+def test_log_files_whose_rows_hudi_can_return_though_no_commit_names_them_are_said(orders):
+    table = orders(hoodie_table_type="MERGE_ON_READ")
+    table.insert([(1, "a")])
+    table.write(f".data-1_{text(1)}.log.2_0-0-0", records(2, [(1, "undone")]))
+    table.write(f".data-1_{text(7)}.log.1_0-0-0", records(7, [(1, "never")]))
+
+    orphans = opened(table).orphans("0s")
+
+    assert "No commit wrote 1 log file with the time of a completed one in the name" in " ".join(repr(orphans).split())
+    assert opened(table).current.to_arrow()["name"].to_pylist() == ["a"]

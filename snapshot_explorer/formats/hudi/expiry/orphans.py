@@ -15,6 +15,7 @@ from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles, below_root
+from snapshot_explorer.render.cells import counted
 
 _UNDONE = ("rollback", "restore")
 _MARKERS = f"{FOLDER}/.temp/"
@@ -26,6 +27,10 @@ _REPAIR = "spark-submit --class org.apache.hudi.utilities.HoodieRepairTool hudi-
 _UNKNOWN = (
     "no instant of the timeline wrote it, so neither the cleaner nor a rollback looks for it; HoodieRepairTool does"
 )
+_STRAYS = (
+    "No commit wrote {files} with the time of a completed one in the name, as happens when a table upgraded from "
+    "version 6 is restored: Hudi's own readers can return their rows, which are left out here."
+)
 
 
 def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
@@ -36,28 +41,35 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
     unread: list[str] = []
     names: set[str] = set()
     paths: list[str] = []
+    completed: set[str] = set()
     try:
         paths += source.state.files.column("path").to_pylist()
         commits = source.commits(source.versions)
         paths += written(commits).column("path").to_pylist()
         names.update(file.path.rpartition("/")[2] for file in change_data(commits))
         names.update(_undone_files(source))
+        completed.update(source.instant(version).text for version in source.versions)
     except SnapshotExplorerError as error:
         unread.append(f"The timeline could not be read: {error}")
     pending = {instant.text for instant in source.timeline.instants if instant.state != "completed"}
     undone = {instant.text for instant in source.timeline.of_action(*_UNDONE)}
-    under_way = []
+    under_way, strays = [], 0
     for path in listed.to_pylist():
         name = path.rpartition("/")[2]
         if _instant_of(path) in pending:
             under_way.append(path)
         elif name in names or _is_own(path) or (name.startswith(".") and _instant_of(path) in undone):
             paths.append(path)
+        elif source.config.layout > 1 and (log := log_name(name)) is not None:
+            strays += log.instant in completed
     return NamedFiles(
         paths=below_root(source.storage, pa.array(paths, pa.string())),
         under_way=pa.array(under_way, pa.string()),
         unread=tuple(unread),
-        notes=(f"Of the folder {FOLDER}, with its metadata table, only markers and heartbeats were searched.",),
+        notes=(
+            f"Of the folder {FOLDER}, with its metadata table, only markers and heartbeats were searched.",
+            *([_STRAYS.format(files=counted(strays, "log file"))] if strays else []),
+        ),
     )
 
 
