@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from os import PathLike
@@ -114,6 +114,8 @@ def _read(config: str | PathLike[str]) -> dict[str, Any]:
 
 
 def _time(name: str, value: object, now: datetime) -> datetime:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = value.isoformat()  # as TOML has it without quotes
     time = parse_time_bound(value, start=name == "since", now=now) if isinstance(value, str | datetime) else None
     if time is None:
         raise InvalidArgumentError(f"{name} must be a time such as 1d, yesterday or 2026-11-01, got {value!r}.")

@@ -173,6 +173,8 @@ def test_a_rule_that_does_not_exist_is_an_error(tmp_path, rules, message):
         ),
         ('since = "soon"', "since must be a time such as 1d, yesterday or 2026-11-01, got 'soon'."),
         ("key = 3", "key must be the names of columns"),
+        ("since = 12:30:00", "since must be a time such as 1d"),
+        ("[anomaly]\nfactor = true", "factor must be a number, got True."),
     ],
 )
 def test_a_mistake_in_the_settings_is_an_error(tmp_path, content, message):
@@ -181,6 +183,15 @@ def test_a_mistake_in_the_settings_is_an_error(tmp_path, content, message):
 
     with pytest.raises(InvalidArgumentError, match=message):
         check(hourly(tmp_path / "t", commits=1), None, config=config, since=None)
+
+
+def test_a_date_needs_no_quotes_in_the_settings(tmp_path):
+    config = tmp_path / "checks.toml"
+    config.write_text("since = 2020-01-01")
+
+    result = check(hourly(tmp_path / "t", commits=1), None, config=config, since=None)
+
+    assert result.since == datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def test_the_terminal_has_the_exit_status_and_writes_files(tmp_path, capsys):

@@ -63,7 +63,7 @@ class AnomalyRules:
     def __post_init__(self) -> None:
         for field in fields(self):
             value, is_whole = getattr(self, field.name), isinstance(field.default, int)
-            if not isinstance(value, Integral if is_whole else Real):
+            if isinstance(value, bool) or not isinstance(value, Integral if is_whole else Real):
                 needed = "a whole number" if is_whole else "a number"
                 raise InvalidArgumentError(f"{field.name} must be {needed}, got {value!r}.")
         if not 1 <= self.window <= _MAX_WINDOW:
