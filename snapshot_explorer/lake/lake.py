@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from snapshot_explorer.catalogs import check_is_folder
 from snapshot_explorer.checks import check_settings, matches
 from snapshot_explorer.engines.spark.metadata import is_spark
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.errors import (
+    InvalidArgumentError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    TableNotFoundError,
+)
 from snapshot_explorer.folder_hints import other_path
 from snapshot_explorer.lake.changes import LakeChanges, read_changes
 from snapshot_explorer.lake.checks import check_lake
@@ -406,16 +411,25 @@ def open_tables(tables: Mapping[str, Table]) -> Lake:
 
 
 def _read_row(request: OverviewRequest, table: LakeTable, turns: Lock | None) -> dict[str, object]:
-    with turns or nullcontext(), table.reading_once(turns):
-        return overview_row(table.open(), request)
+    return _at_one_moment(table, turns, lambda opened: overview_row(opened, request))
+
+
+def _at_one_moment(table: LakeTable, turns: Lock | None, question: Callable[[Table], A]) -> A:
+    """Return an answer for which each metadata file is read once; asked again if a version expired meanwhile."""
+    with turns or nullcontext():
+        try:
+            with table.reading_once(turns):
+                return question(table.open())
+        except SnapshotNotFoundError:
+            with table.reading_once(turns):
+                return question(table.open())
 
 
 def _check_table(settings: CheckSettings, table: LakeTable, turns: Lock | None) -> tuple[CheckLine, ...]:
     own = settings.of_table(table.name)
     if "duplicates" in own.rules:
         turns = None  # it reads rows, and other tables would wait for them
-    with turns or nullcontext(), table.reading_once(turns):
-        return table.open().check_lines(table.name, own)
+    return _at_one_moment(table, turns, lambda opened: opened.check_lines(table.name, own))
 
 
 def _time(name: str, value: str | datetime, now: datetime, *, start: bool = False) -> datetime:

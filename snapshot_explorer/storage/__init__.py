@@ -330,7 +330,7 @@ class Storage:
         """Read each small file and list each folder once for a block, as if nothing changed meanwhile.
 
         For several questions about a table at one moment, which would each read the same metadata again. It holds
-        for all threads that use this storage.
+        for all threads that use this storage. A folder that lists a file which is gone is listed again.
 
         Args:
             turns: What the calling thread has acquired to compute something, where many others read other tables:
@@ -353,7 +353,14 @@ class Storage:
         return value
 
     def _kept_present(self, path: str) -> bytes | None:
-        return self._kept(path, partial(self._read_present_now, path))
+        content = self._kept(path, partial(self._read_present_now, path))
+        if content is None and (once := self._once) is not None:
+            # A listing that names the file is outdated: another one tells whether the file expired or was lost.
+            folder, _, name = path.rpartition("/")
+            for key in (f"{folder}/", f"{folder}//"):
+                if any(entry[0] == name for entry in once.peek(key) or ()):
+                    once.forget(key)
+        return content
 
     def _read_present(self, path: str) -> bytes | None:
         ahead = self._taken_ahead(path)

@@ -5,7 +5,9 @@ import pytest
 from snapshot_explorer import errors, open_lake
 from snapshot_explorer.lake import processes
 from snapshot_explorer.lake.overview import LakeOverview, sparkline
-from tests.support import lakes
+from tests.support import filesystems, lakes
+from tests.support.delta.table_builder import DeltaTable
+from tests.support.paimon.table_builder import PaimonTable
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +127,38 @@ def test_a_lake_is_a_collection_of_tables(root):
 def test_mistakes_are_answered_in_a_sentence(root, call, error, message):
     with pytest.raises(error, match=message):
         call(root)
+
+
+def with_five_commits(filesystem, root):
+    """Write a Delta and a Paimon table; return the files that an expiry of their first versions removes."""
+    delta, paimon = DeltaTable(filesystem, f"{root}/delta"), PaimonTable(filesystem, f"{root}/paimon")
+    for number in range(5):
+        delta.append([(number, "x")])
+        paimon.commit([(number, "x")])
+    delta.checkpoint(3)
+    delta.hint(3)
+    return [f"{root}/delta/_delta_log/{number:020d}.json" for number in (0, 1, 2)], [
+        f"{root}/paimon/snapshot/snapshot-1"
+    ]
+
+
+def test_versions_that_expire_while_their_table_is_read_are_no_problem_of_it(register, memory_root):
+    filesystem, root = memory_root
+    gone = with_five_commits(filesystem, root)
+
+    class Expiring(filesystems.counting("expiring")):
+        def cat_file(self, path, **named):
+            for files in gone:
+                if any(one.endswith(path.lstrip("/")) for one in files):
+                    filesystem.rm([one for one in files if filesystem.exists(one)])
+            return super().cat_file(path, **named)
+
+    register(Expiring)
+    overview = open_lake(f"expiring://{root}").overview()
+
+    assert not any(filesystem.exists(one) for files in gone for one in files)
+    assert overview["version"].to_pylist() == [5, 5]
+    assert overview["problem"].to_pylist() == [None, None]
 
 
 def test_a_sparkline_has_a_bar_per_commit():

@@ -492,6 +492,21 @@ def test_in_a_block_that_reads_once_nothing_changes(turns):
     files.rm("/once", recursive=True)
 
 
+def test_in_a_block_that_reads_once_a_folder_is_listed_again_after_a_file_that_it_names_is_gone():
+    storage = Storage("memory://once")
+    files = fsspec.filesystem("memory")
+    files.pipe({"/once/a/1": b"1", "/once/a/2": b"2"})
+
+    with storage.reading_once():
+        before = [one.name for one in storage.list("a")], storage.folders("")
+        files.rm("/once/a/1")
+        found = storage.read_present(["a/1", "never"])
+        after = [one.name for one in storage.list("a")], storage.folders("")
+
+    assert (before, found, after) == ((["1", "2"], ["a"]), [None, None], (["2"], ["a"]))
+    files.rm("/once", recursive=True)
+
+
 def test_in_a_block_that_keeps_immutable_files_each_is_requested_once_and_missing_ones_again(counted, memory_root):
     files, root = memory_root
     storage = Storage(f"counted://{root}")
