@@ -100,6 +100,19 @@ def _only_this_thread_runs():
     return sum(state in "RD" for state in states) == 1
 
 
+class Requests(list):
+    """The requests so far. What was asked for ahead, and nobody waited for, counts before they are cleared."""
+
+    def clear(self):
+        idle = 0
+        for _ in range(MOST_TURNS):
+            idle = idle + 1 if _only_this_thread_runs() else 0
+            if idle == IDLE_TURNS:
+                break
+            time.sleep(TURN_SECONDS / 10)
+        super().clear()
+
+
 class CountedFile(AbstractBufferedFile):
     def _fetch_range(self, start, end):
         return self.fs.cat_file(self.path, start=start, end=end)
@@ -113,7 +126,7 @@ def counting(protocol="counted", *, latency=0.0, in_rounds=False):
     """
 
     class CountingFileSystem(AbstractFileSystem):
-        requests: ClassVar[list[Request]] = []
+        requests: ClassVar[list[Request]] = Requests()
         rounds = 0
         """With `in_rounds`, how often answers were waited for; else the requests begun while none was under way."""
         gate = Gate() if in_rounds else None
