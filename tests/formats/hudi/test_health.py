@@ -166,7 +166,8 @@ def test_a_write_that_did_not_complete_is_named():
 
 def test_log_files_whose_rows_hudi_can_return_though_no_commit_names_them_are_said(orders):
     table = orders(hoodie_table_type="MERGE_ON_READ")
-    table.insert([(1, "a")])
+    table.insert([(1, "b")])
+    table.log("data-1", [records(2, [(1, "a")])])
     table.write(f".data-1_{text(1)}.log.2_0-0-0", records(2, [(1, "undone")]))
     table.write(f".data-1_{text(7)}.log.1_0-0-0", records(7, [(1, "never")]))
 

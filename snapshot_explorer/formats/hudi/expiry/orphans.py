@@ -53,6 +53,7 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
         unread.append(f"The timeline could not be read: {error}")
     pending = {instant.text for instant in source.timeline.instants if instant.state != "completed"}
     undone = {instant.text for instant in source.timeline.of_action(*_UNDONE)}
+    named = {path.rpartition("/")[2] for path in paths}
     under_way, strays = [], 0
     for path in listed.to_pylist():
         name = path.rpartition("/")[2]
@@ -61,7 +62,7 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
         elif name in names or _is_own(path) or (name.startswith(".") and _instant_of(path) in undone):
             paths.append(path)
         elif source.config.layout > 1 and (log := log_name(name)) is not None:
-            strays += log.instant in completed
+            strays += log.instant in completed and name not in named
     return NamedFiles(
         paths=below_root(source.storage, pa.array(paths, pa.string())),
         under_way=pa.array(under_way, pa.string()),
