@@ -279,36 +279,7 @@ PYARROW_STRUCT_FIELDS = OldLibraryCase(
     reproduction="import pyarrow; pyarrow.array([{'a': 1}]).cast(pyarrow.struct({'a': pyarrow.int64(), 'b': "
     "pyarrow.int8()}))",
 )
-CASES = (
-    DUCKDB_LOCAL_ERRORS_AS_JSON,
-    DUCKDB_ALLOWED_PATHS,
-    DUCKDB_ARROW_FILTERS,
-    DUCKDB_ROW_ORDER,
-    DUCKDB_DOUBLE_CONSTANTS,
-    DUCKDB_NANOSECONDS,
-    DUCKDB_PIVOT,
-    NUMPY_ISIN,
-    PYARROW_CHUNKS,
-    PYARROW_IF_ELSE,
-    PYARROW_MAP_KEYS,
-    PYARROW_MAP_MASKS,
-    PYARROW_MAPS_AS_DICTS,
-    PYARROW_VARIANTS,
-    PYARROW_VIEWS,
-    PYARROW_NO_ROW_GROUPS,
-    PYARROW_CSV_CHUNKS,
-    PANDAS_TEXTS,
-    PANDAS_UNITS,
-    PYARROW_ORC_STRIPES,
-    PYARROW_ORC_TIMES,
-    PYARROW_STRUCT_FIELDS,
-    PYSPARK_ARROW,
-    PYSPARK_COLLATIONS,
-    PYSPARK_DATA_SOURCES,
-    PYSPARK_QUERY_CONTEXT,
-    PYSPARK_THREADS,
-    PYSPARK_VARIANTS,
-)
+CASES = tuple(value for value in list(globals().values()) if isinstance(value, OldLibraryCase))
 """All cases."""
 
 

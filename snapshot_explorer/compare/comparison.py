@@ -60,7 +60,7 @@ _PAGE = 2_000
 PARTS = ("summary", "commits", "schema", "properties", "partitions", "files", "manifests")
 """The parts of a comparison."""
 _DRAWN = ("summary", "schema", "properties", "partitions", "files")
-_EMPTY_TEXTS = {
+EMPTY_TEXTS = {
     "commits": "No commits lie between.",
     "schema": "The schema is the same.",
     "properties": "The properties are the same.",
@@ -68,6 +68,7 @@ _EMPTY_TEXTS = {
     "files": "No file differs.",
     "manifests": "Neither version has a manifest.",
 }
+"""What is drawn in place of a part without rows."""
 
 
 def _without_zeros(summary: pa.Table) -> pa.Table:
@@ -297,7 +298,7 @@ class Comparison(Drawable):
         except SnapshotExplorerError as error:
             return [Line(str(error))]
         if not len(frame):
-            return [Line(_EMPTY_TEXTS[name])] if name in self._shown else []
+            return [Line(EMPTY_TEXTS[name])] if name in self._shown else []
         return [Line(f"{name.capitalize()}:"), *frame.drawing().parts]
 
     def _facts(self) -> Sequence[Part]:

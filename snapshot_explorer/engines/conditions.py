@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.collations import check_condition
 from snapshot_explorer.engines.duckdb_ast import children, find, quoted, scalar, to_sql
@@ -189,10 +190,10 @@ def _check_is_condition(tree: dict[str, Any], text: str, schema: pa.Schema) -> N
     names = tree["column_names"] if tree.get("class") == "COLUMN_REF" else []
     column = find(names[0], schema) if len(names) == 1 else None
     if column is not None and not pa.types.is_boolean(schema.field(column).type):
-        example = "42" if _is_number(schema.field(column).type) else "'...'"
+        example = "42" if is_number(schema.field(column).type) else "'...'"
         meant: str | None = f"{stripped} = {example}"
     elif value is not None:
-        fits = _is_number if value["number"] else pa.types.is_string
+        fits = is_number if value["number"] else pa.types.is_string
         named = next((field.name for field in schema if fits(field.type)), None)
         meant = None if named is None else f"{_spelled(named)} = {stripped}"
     else:
@@ -200,10 +201,6 @@ def _check_is_condition(tree: dict[str, Any], text: str, schema: pa.Schema) -> N
     description = "a value" if value is not None else "a column"
     hint = f" Did you mean {meant}?" if meant else ""
     raise InvalidArgumentError(f"{stripped} is {description}, not a condition on rows.{hint}")
-
-
-def _is_number(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 
 def _spelled(name: str) -> str:

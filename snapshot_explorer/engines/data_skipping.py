@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.data_types import has_distances, is_number
 from snapshot_explorer.engines.duckdb_ast import children, find, to_sql
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def _keeps_order(column: pa.DataType, values: Sequence[Constant]) -> bool:
     names = {value.type_name for value in values if not value.is_text}
     if pa.types.is_string(column) or pa.types.is_large_string(column):
         return {value.type_name for value in values} == {"VARCHAR"}
-    if pa.types.is_integer(column) or pa.types.is_decimal(column) or pa.types.is_floating(column):
+    if is_number(column):
         known = _NUMBERS
     elif pa.types.is_date(column) or pa.types.is_timestamp(column):
         known = _TIMES
@@ -250,8 +251,7 @@ def _keeps_order(column: pa.DataType, values: Sequence[Constant]) -> bool:
 def is_ordered(column: pa.DataType) -> bool:
     """Return whether bounds of a type can be compared."""
     is_plain = pa.types.is_boolean(column) or pa.types.is_string(column) or pa.types.is_large_string(column)
-    is_number = pa.types.is_integer(column) or pa.types.is_floating(column) or pa.types.is_decimal(column)
-    return bool(is_plain or is_number or pa.types.is_date(column) or pa.types.is_timestamp(column))
+    return bool(is_plain) or has_distances(column)
 
 
 def is_exact(column: pa.DataType, values: Sequence[Constant]) -> bool:

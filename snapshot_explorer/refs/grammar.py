@@ -64,7 +64,7 @@ def parse_ref(
     return _parse(ref.strip(), now, _Names(tags, branches))
 
 
-def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]:
+def parse_range(text: object) -> tuple[Ref, Ref]:
     """Return the two refs of `A..B`. A missing side is earliest or latest. Reads nothing."""
     if not isinstance(text, str) or len(text) > 2 * _LONGEST:
         description = brief_repr(text) if isinstance(text, str) else f"A value of type {type(text).__name__}"
@@ -89,7 +89,7 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
             'Write two refs, such as 3..17. Quote a name that contains dots: tag:"a..b".'
         )
     first, last = text[:start].strip(), text[end:].strip()
-    return parse_ref(first or "earliest", now=now), parse_ref(last or "latest", now=now)
+    return parse_ref(first or "earliest"), parse_ref(last or "latest")
 
 
 def parse_time_bound(value: str | datetime, *, start: bool, now: datetime | None = None) -> datetime | None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.render.cells import DRAWN, MINUS, WORDS, Cell, cell, to_the_second, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 
@@ -65,7 +66,7 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
                 name=field.name,
                 heading=heading_of(field),
                 meaning=meaning.decode(errors="replace") if meaning else None,
-                is_number=_is_number(field.type) or metadata.get(b"align") == b"right",
+                is_number=is_number(field.type) or metadata.get(b"align") == b"right",
                 cells=tuple(map(to_the_second, cells)) if is_time else cells,
                 values=tuple(rows.column(position).to_pylist()) if pa.types.is_integer(field.type) else (),
                 is_whole=b"whole" in metadata,
@@ -77,7 +78,7 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
 
 def drawn_field(name: str, dtype: pa.DataType) -> pa.Field:
     """Return the field of values of a type that `cell` formatted before, which are aligned as the values are."""
-    return pa.field(name, pa.string(), metadata=DRAWN | ({"align": "right"} if _is_number(dtype) else {}))
+    return pa.field(name, pa.string(), metadata=DRAWN | ({"align": "right"} if is_number(dtype) else {}))
 
 
 def heading_of(field: pa.Field) -> str:
@@ -100,10 +101,6 @@ def _is_metadata(field: pa.Field) -> bool:
 
 def _is_time_of_metadata(field: pa.Field) -> bool:
     return _is_metadata(field) and pa.types.is_timestamp(field.type) and field.type.tz is not None
-
-
-def _is_number(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 
 def shown_rows(grid: Grid, limit: int) -> int:

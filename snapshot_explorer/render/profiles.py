@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.data_types import has_distances
 from snapshot_explorer.render.figures import (
     axis,
     gaps,
@@ -103,7 +104,7 @@ def _panels(columns: Mapping[str, pa.Table]) -> list[tuple[str, list[_Line]]]:
         panels.append(("null rate", lines))
     for name, rows in columns.items():
         ends = [(end, rows[end].combine_chunks()) for end in ("min", "max")]
-        if len(panels) < _MOST_RANGES + 2 and _has_axis(ends[0][1].type) and ends[0][1].null_count < len(rows):
+        if len(panels) < _MOST_RANGES + 2 and has_distances(ends[0][1].type) and ends[0][1].null_count < len(rows):
             ranges: list[_Line] = [(f"{end} of {name}", (end, name), _values(values)) for end, values in ends]
             panels.append((name, ranges))
     return panels
@@ -125,11 +126,6 @@ def _scale(lines: Sequence[_Line]) -> dict[str, object]:
     if len(known) and (known == known[0]).all():
         return {"range": [known[0] - space, known[0] + space], "tickvals": [known[0]]}
     return {}
-
-
-def _has_axis(dtype: pa.DataType) -> bool:
-    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
-    return bool(is_number or pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
 
 def _values(values: pa.Array) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, Indices, taken
@@ -148,7 +149,7 @@ def _by_column(
             f"{argument} needs a key: without one, rows are only equal or not. Name the columns that identify a row: "
             "key=[...]."
         )
-    numbers = [column.name for column in schema if column.name not in key and _is_number(column.type)]
+    numbers = [column.name for column in schema if column.name not in key and is_number(column.type)]
     if not isinstance(tolerance, Mapping):
         return dict.fromkeys(numbers, _checked(tolerance, argument))
     for name in tolerance:
@@ -158,10 +159,6 @@ def _by_column(
             fault = "is part of the key" if name in key else f"is {schema.field(name).type}"
             raise InvalidArgumentError(f"{argument} names the column {name!r}, which {fault}. Name columns of numbers.")
     return {name: _checked(value, argument) for name, value in tolerance.items()}
-
-
-def _is_number(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 
 def _checked(value: object, argument: str) -> float | Decimal:

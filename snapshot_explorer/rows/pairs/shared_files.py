@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.engines.footers import footer
 from snapshot_explorer.rows.diffs.changed_splits import ChangedSplits, changed_splits
 
@@ -148,6 +149,5 @@ class _NamedFile:
 
 def _is_plain(dtype: pa.DataType, file_format: str) -> bool:
     """Return whether all readers of a file read a column of this type alike."""
-    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
     is_other = pa.types.is_boolean(dtype) or pa.types.is_string(dtype) or pa.types.is_date(dtype)
-    return bool(is_number or is_other or (file_format == "parquet" and pa.types.is_timestamp(dtype)))
+    return is_number(dtype) or bool(is_other or (file_format == "parquet" and pa.types.is_timestamp(dtype)))

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.data_types import has_distances
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.model import Gap, gaps_note
 from snapshot_explorer.visible import visible
@@ -164,7 +165,7 @@ def _floats_of(columns: Mapping[str, pa.Table], part: str) -> dict[str, Floats]:
         by_type.setdefault(rows.schema.field(part).type, []).append(name)
     result: dict[str, Floats] = {}
     for dtype, names in by_type.items():
-        if is_measurable(dtype):
+        if has_distances(dtype):
             chunks = [chunk for name in names for chunk in columns[name][part].chunks]
             ends = np.cumsum([len(columns[name]) for name in names])
             result.update(zip(names, np.split(as_floats(pa.concat_arrays(chunks)), ends[:-1]), strict=True))
@@ -182,12 +183,6 @@ def _batches(every: Iterator[_Series], limit: int) -> Iterator[list[_Series]]:
         batch.append(series)
     if batch:
         yield batch
-
-
-def is_measurable(dtype: pa.DataType) -> bool:
-    """Return whether the values of a type have distances."""
-    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
-    return bool(is_number or pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
 
 def as_floats(values: pa.Array) -> Floats:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.arrow.extremes import extreme_over
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
@@ -175,10 +176,9 @@ def _ranks(values: pa.Array) -> tuple[Ints, Ints]:
 
 def is_sortable(dtype: pa.DataType) -> bool:
     """Return whether values of a type have a minimum and a maximum."""
-    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
     is_time = pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype) and not pa.types.is_duration(dtype)
     is_text = pa.types.is_string(dtype) or pa.types.is_large_string(dtype)
-    return bool(is_number or is_time or is_text)
+    return is_number(dtype) or bool(is_time or is_text)
 
 
 def _filled(values: pa.Array) -> Ints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.compare import EMPTY_TEXTS
 from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
@@ -13,14 +14,6 @@ from snapshot_explorer.render import Drawing, Grid, Line
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.results import Frame
-
-_NOTHING = {
-    "commits": "No commits lie between.",
-    "schema": "The schema is the same.",
-    "properties": "The properties are the same.",
-    "partitions": "No partition differs.",
-    "files": "No file differs.",
-}
 
 
 def _no_table(cache: SnapshotCache, b: int) -> ViewResult:
@@ -75,7 +68,7 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         )
     frame: Frame = getattr(comparison, part)
     if not len(frame):
-        drawing = Drawing(title=frame.title, parts=(Line(_NOTHING[part]),))
+        drawing = Drawing(title=frame.title, parts=(Line(EMPTY_TEXTS[part]),))
         return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)
     rows, count = frame.drawn_rows(), f"{len(frame):,} {frame.noun}" if len(frame) > 1 else "one"
     drawing = Drawing(

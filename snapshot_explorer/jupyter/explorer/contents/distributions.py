@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.jupyter.explorer.contents.grid_rows import BINS, bin_places, is_number
+from snapshot_explorer.arrow.data_types import is_number
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import BINS, bin_places
 from snapshot_explorer.render.cells import cell, counted, cut
 from snapshot_explorer.render.figures import legible
 

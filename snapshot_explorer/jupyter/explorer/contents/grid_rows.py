@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.render.cells import DRAWN, NULL, cell, cut, unit_of
@@ -216,11 +217,6 @@ def full_text(rows: pa.Table, row: int, column: int) -> str:
             formatted = indented_json(with_texts(value)) if is_nested else flat(value).column(0)[0].as_py()
             text = formatted if isinstance(formatted, str) else text
     return "\n".join(visible(line) for line in text[:_LARGEST_TEXT].split("\n"))
-
-
-def is_number(dtype: pa.DataType) -> bool:
-    """Return whether values are numbers."""
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None]:
