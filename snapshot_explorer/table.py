@@ -24,7 +24,6 @@ from snapshot_explorer.diagnosis import (
     readability_symptom,
     symptom_of,
 )
-from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
@@ -71,7 +70,6 @@ from snapshot_explorer.rows import (
     Blame,
     BlameRequest,
     DiffRequest,
-    DoubledKeys,
     Profile,
     RowDiff,
     RowDiffPlan,
@@ -80,6 +78,7 @@ from snapshot_explorer.rows import (
     bisect,
     blame,
     call_text,
+    doubled_keys,
     naming_renamed_columns,
     plan_diff,
     profile_over,
@@ -841,19 +840,10 @@ class Table(Drawable):
         """
         source, versions = self._versions_of(between)
         chosen = AnomalyRules.of(rules)
-        doubled = None if key is None else self._doubled_keys([key] if isinstance(key, str) else key, versions)
-        names = [columns] if isinstance(columns, str) else columns
+        names, keys = ([value] if isinstance(value, str) else value for value in (columns, key))
         with _naming_renamed_columns(source):
-            profile = profile_over(source, names, None, exact=False, call="", rules=chosen)
-        return table_anomalies(source, profile, versions, chosen, doubled)
-
-    def _doubled_keys(self, key: Sequence[str], versions: Sequence[int] | None) -> DoubledKeys:
-        """Return the versions where several rows begin to have the same key."""
-        names = [quoted(name) for name in key]
-        counts = (f"count({names[0]})", names[0]) if len(names) == 1 else ("count(*)", f"({', '.join(names)})")
-        first = min(versions) if versions else None
-        condition = f"{counts[0]} > count(distinct {counts[1]})"
-        return DoubledKeys(tuple(key), self.bisect(condition, first, every=True).changes)
+            doubled = None if keys is None else doubled_keys(source, keys, versions)
+            return table_anomalies(source, names, versions, chosen, doubled)
 
     @_reads_metadata_once
     def blame(

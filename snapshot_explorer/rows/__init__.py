@@ -10,9 +10,10 @@ from snapshot_explorer.rows.diffs.diff import row_diff
 from snapshot_explorer.rows.diffs.diff_plan import DiffRequest, RowDiffPlan, plan_diff
 from snapshot_explorer.rows.diffs.diff_result import RowDiff
 from snapshot_explorer.rows.diffs.spark_diff import row_diff_by
+from snapshot_explorer.rows.duplicates import doubled_keys
 from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
-from snapshot_explorer.rows.profiling.profiles import DoubledKeys, Profile, profile_over, table_anomalies
+from snapshot_explorer.rows.profiling.profiles import Profile, profile_over, table_anomalies
 from snapshot_explorer.rows.source import RowSource, call_text, naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.trace_result import Trace, trace
 
@@ -24,7 +25,6 @@ __all__ = [
     "BlameRequest",
     "ChangedSplits",
     "DiffRequest",
-    "DoubledKeys",
     "PairRequest",
     "PairSide",
     "Profile",
@@ -38,6 +38,7 @@ __all__ = [
     "call_text",
     "changed_splits",
     "differing_splits",
+    "doubled_keys",
     "naming_renamed_columns",
     "plan_diff",
     "plan_pair",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.duckdb_ast import quoted
@@ -12,6 +13,9 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.results import Frame
+from snapshot_explorer.rows.bisection import bisect
+from snapshot_explorer.rows.source import RowSource
+from snapshot_explorer.visible import visible
 
 
 def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | None, *, title: str) -> Frame:
@@ -43,6 +47,31 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
         name = quoted(chosen[0])
         notes.append(f"The first version with such rows: %snapshot bisect 'count({name}) > count(distinct {name})'")
     return Frame(repeated, title=title, noun="repeated keys", notes=tuple(notes))
+
+
+def doubled_keys(source: RowSource, key: Sequence[str], between: Sequence[int] | None) -> Frame:
+    """Return the versions where several rows begin to have the same key: ANOMALIES, ascending.
+
+    Reads the columns of the key at every version from the first of `between` on.
+    """
+    names = [quoted(name) for name in key]
+    counts = (f"count({names[0]})", names[0]) if len(names) == 1 else ("count(*)", f"({', '.join(names)})")
+    first = min(between) if between else None
+    with source.format.storage.keeping_immutable():
+        frame = bisect(source, f"{counts[0]} > count(distinct {counts[1]})", first, every=True).changes
+    changes = frame.to_arrow()
+    shown = ", ".join(map(visible, key))
+    rule = f"several rows have the same {shown}"
+    columns = {
+        "version": changes["version"],
+        "committed_at": changes["committed_at"],
+        "measure": "duplicates",
+        "column": shown,
+        "value": "yes",
+        "rule": [f"{rule}, already at the first version that was read", *[rule] * len(changes)][: len(changes)],
+    }
+    rows = frames.table_of(frames.ANOMALIES, columns).filter(changes["holds"])
+    return Frame(rows, title="", noun="anomalies", notes=frame.notes)
 
 
 def row_counts(rows: pa.Table) -> pa.Table:

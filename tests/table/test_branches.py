@@ -162,6 +162,16 @@ def test_rows_of_two_branches_differ_though_their_numbers_are_equal(audit):
     assert "version 4 of branch main to 4 of branch audit" in repr(diff)
 
 
+def test_rows_with_the_same_key_are_looked_for_in_the_branch_of_the_range(main):
+    branch = main.fork("audit", 3)
+    branch.commit([(0, "audit")])
+    main.commit([(3, "main")])
+
+    found = opened(main).anomalies([], "3..branch:audit", key="id")
+
+    assert [(row["version"], row["rule"]) for row in found.to_dict()] == [(4, "several rows have the same id")]
+
+
 def test_a_version_that_the_branch_has_too_is_compared_in_the_history_of_the_branch(main):
     branch = main.fork("audit", 3)
     for key in (8, 9):

@@ -36,7 +36,6 @@ from snapshot_explorer.rows.profiling.column_numbers import (
 )
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
 from snapshot_explorer.rows.source import RowSource
-from snapshot_explorer.visible import visible
 
 _Numbers = tuple[tuple[int, ...], dict[str, pa.Table]]
 """Versions, and the numbers of each column at them."""
@@ -326,45 +325,20 @@ def _texts(values: pa.ChunkedArray) -> pa.Array:
     return words.take(encoded.indices)
 
 
-@dataclass(frozen=True, slots=True)
-class DoubledKeys:
-    """The versions at which several rows have the same key."""
-
-    key: tuple[str, ...]
-    changes: Frame
-    """The versions where keys begin or cease to be duplicated: BISECTED, ascending, with the first version that was
-    read."""
-
-    def marked(self) -> pa.Table:
-        """Return ANOMALIES for the versions where keys begin to be duplicated, ascending."""
-        names = ", ".join(map(visible, self.key))
-        changes = self.changes.to_arrow()
-        rule = f"several rows have the same {names}"
-        rules = [f"{rule}, already at the first version that was read", *[rule] * len(changes)][: len(changes)]
-        columns = {
-            "version": changes["version"],
-            "committed_at": changes["committed_at"],
-            "measure": "duplicates",
-            "column": names,
-            "value": "yes",
-            "rule": rules,
-        }
-        return frames.table_of(frames.ANOMALIES, columns).filter(changes["holds"])
-
-
 def table_anomalies(
     source: RowSource,
-    profile: Profile,
+    columns: Sequence[str] | None,
     between: Sequence[int] | None,
     rules: AnomalyRules,
-    doubled: DoubledKeys | None = None,
+    doubled: Frame | None = None,
 ) -> Frame:
     """Return the versions of a table where a number jumps: ANOMALIES, newest first, with the commits behind them.
 
     Args:
         between: The versions to mark; None for all. The others are only compared with.
-        doubled: At which versions several rows have the same key; None if that was not read.
+        doubled: The versions where several rows begin to have the same key: ANOMALIES, ascending; None if not read.
     """
+    profile = profile_over(source, columns, None, exact=False, call="", rules=rules)
     lifetimes = source.lifetimes()
     totals = lifetimes.totals()
     head = totals.select(["version", "committed_at"])
@@ -373,7 +347,7 @@ def table_anomalies(
     gaps = lifetimes.gaps
     marked = jumps(of_table, profile.columns, rules, gaps)
     if doubled is not None:
-        marked = pa.concat_tables([marked, doubled.marked()]).sort_by([("version", "ascending")])
+        marked = pa.concat_tables([marked, doubled.to_arrow()]).sort_by([("version", "ascending")])
     if between is not None:
         marked = marked.filter(pc.is_in(marked["version"], pa.array(list(between), pa.int64())))
         gaps = tuple(gap for gap in gaps if gap.after in set(between))
@@ -392,7 +366,7 @@ def table_anomalies(
         notes=(
             *jump_notes(gaps),
             *rows_note(source.format, profile.versions),
-            *(() if doubled is None else doubled.changes.notes),
+            *(() if doubled is None else doubled.notes),
         ),
     )
 
