@@ -663,12 +663,13 @@ class Table(Drawable):
             resume: An earlier result: files that it found in order at this level or a higher one are not opened again.
                 True for all earlier calls on this table, also one that was interrupted.
         """
-        own = None if self.bound.main_branch is None else branch_name(self)
-        names = (own, *(branch for branch in self.branch_names() if branch != own))
-        tables = {name: self if name is None else self.on_branch(name) for name in names}
-        histories = {name: (table.bound, table.lifetimes()) for name, table in tables.items()}
+
+        def history(branch: str | None) -> tuple[TableFormat, FileLifetimes]:
+            table = self if branch is None else self.on_branch(branch)
+            return table.bound, table.lifetimes()
+
         return verify(
-            histories, name=self.name, level=level, resume=resume, opened=self._verified, now=datetime.now(UTC)
+            self.bound, self.branch, history, name=self.name, level=level, resume=resume, opened=self._verified
         )
 
     @_reads_metadata_once
@@ -897,14 +898,7 @@ class Table(Drawable):
         Args:
             where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
         """
-        own = None if self.bound.main_branch is None else branch_name(self)
-        names = [*self.branch_names(), *self.bound.detached_heads()]
-        others = {name: partial(self._source_on, name) for name in names if name != own}
-
-        def retention(now: datetime) -> Retention:
-            return retention_of(self.bound, self.lifetimes(), keep=None, keep_last=None, name=self.name, now=now)
-
-        return trace(self._source(), where, own_branch=own, branches=others, retention=retention)
+        return trace(self._source(), where, on_branch=lambda name: self.on_branch(name)._source())  # noqa: SLF001
 
     @_reads_metadata_once
     def repair(
@@ -1263,9 +1257,6 @@ class Table(Drawable):
                 self.path, self.bound, self.bound.version(version), name=self.name, branch=self.branch
             ),
         )
-
-    def _source_on(self, branch: str) -> RowSource:
-        return self.on_branch(branch)._source()  # noqa: SLF001 - of this class
 
 
 def _naming_renamed_columns(source: RowSource, versions: Sequence[int] | None = None) -> AbstractContextManager[None]:

@@ -1,11 +1,11 @@
 """`Verification`: whether the files that versions need exist, and are what the metadata records."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Literal, get_args
 
@@ -25,6 +25,7 @@ from snapshot_explorer.formats.expiry import Presence, ranges
 from snapshot_explorer.lifetimes import FileLifetimes, despite_expiry
 from snapshot_explorer.model import Listing, Split, capitalized, runs_of, runs_text
 from snapshot_explorer.progress import step
+from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment, size
 from snapshot_explorer.results import Frame
@@ -112,23 +113,30 @@ class Verification(Drawable):
 
 
 def verify(
-    histories: Mapping[str | None, tuple[TableFormat, FileLifetimes]],
+    own_format: TableFormat,
+    own_branch: str | None,
+    history: Callable[[str | None], tuple[TableFormat, FileLifetimes]],
     *,
     name: str,
     level: str,
     resume: Verification | bool | None,
     opened: VerifiedFiles,
-    now: datetime,
 ) -> Verification:
-    """Return whether the files of all versions of histories are there; see `Table.verify`.
+    """Return whether the files of all versions of a table and its branches are there; see `Table.verify`.
 
     Args:
-        histories: By branch, None in a format without branches.
+        own_format: The table, bound to a branch.
+        own_branch: That branch; None for the main one.
+        history: Returns a branch and its lifetimes; the table's own for None.
         opened: The files that earlier verifications of the table found intact, to which those of this one are added.
     """
     if level not in LEVELS:
         raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")
     chosen: Level = level
+    own = None if own_format.main_branch is None else own_branch or MAIN
+    names = (own, *(other for other in own_format.branch_names() if other != own))
+    histories = {other: history(other) for other in names}
+    now = datetime.now(UTC)
     files: dict[str, _DataFile] = {}
     states: dict[str, _State] = {}
     notes: list[str] = []
@@ -152,8 +160,8 @@ def verify(
             files[path] = _DataFile(path=path, size_bytes=size_bytes, rows=count)
             states[path] = max(states.get(path, _STATES[0]), _STATES[index], key=_STATES.index)
     left = [file for path, file in files.items() if states[path] == _STATES[0]]
-    storage = next((table_format.storage for table_format, _ in histories.values()), None)
-    if chosen != "existence" and storage is not None:
+    storage = own_format.storage
+    if chosen != "existence":
         known = opened if resume is True else _known(resume or None)
         needed = LEVELS.index(chosen)
         left = [file for file in left if known.get((file.path, file.size_bytes), 0) < needed]

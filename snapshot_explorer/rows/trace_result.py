@@ -15,9 +15,11 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.model import capitalized, gaps_note, runs_of, runs_text
+from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
 from snapshot_explorer.results import Frame, non_empty_columns
+from snapshot_explorer.retention import retention_of
 from snapshot_explorer.rows.trace import METADATA, MISSING, READ, UNREADABLE_FILE, trace_history
 
 if TYPE_CHECKING:
@@ -381,25 +383,28 @@ def trace(
     source: RowSource,
     where: str,
     *,
-    own_branch: str | None,
-    branches: Mapping[str, Callable[[], RowSource]],
-    retention: Callable[[datetime], Retention],
+    on_branch: Callable[[str], RowSource],
 ) -> Trace:
     """Return where rows of a condition still are; see `Table.trace`.
 
     Args:
         source: The table, or its branch that is open.
-        own_branch: The name of that branch; None in a format without branches.
-        branches: The other branches, and versions that no branch leads to, by name.
-        retention: Returns what the table's own settings would remove at a time, if nothing is committed before.
+        on_branch: Returns another branch, or a version that no branch leads to, by name.
     """
+    own_branch = None if source.format.main_branch is None else source.branch or MAIN
+    names = [*source.format.branch_names(), *source.format.detached_heads()]
+
+    def retention(now: datetime) -> Retention:
+        """Return what the table's own settings would remove at a time, if nothing is committed before."""
+        return retention_of(source.format, source.lifetimes(), keep=None, keep_last=None, name=source.name, now=now)
+
     examined_at = datetime.now(UTC)
-    sources = {own_branch: source}
+    sources: dict[str | None, RowSource] = {own_branch: source}
     histories = {own_branch: trace_history(source, where)}
     notes: list[str] = []
-    for name, branch_source in branches.items():
+    for name in (name for name in names if name != own_branch):
         try:
-            histories[name] = trace_history(branch := branch_source(), where)
+            histories[name] = trace_history(branch := on_branch(name), where)
         except SnapshotExplorerError as error:
             notes.append(f"The {_named(name, source)} could not be examined: {str(error).rstrip('.')}.")
         else:
