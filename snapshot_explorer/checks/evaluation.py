@@ -35,7 +35,7 @@ _HOUR = timedelta(hours=1)
 
 
 class CheckableTable(Protocol):
-    """What rules read of a table."""
+    """The methods of a table that rules call."""
 
     def history(
         self,
@@ -45,7 +45,7 @@ class CheckableTable(Protocol):
         until: datetime | None = None,
         maintenance: bool = True,
     ) -> Frame:
-        """Return the commits of a time, newest first."""
+        """Return the commits of a time span, newest first."""
         ...
 
     def versions(self) -> tuple[int, ...]:

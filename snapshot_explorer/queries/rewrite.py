@@ -45,7 +45,7 @@ def restore_names(sentence: str, written: Mapping[int, str]) -> str:
 
 
 def restore_column(column: str, query: str, written: Mapping[int, str]) -> str:
-    """Return the name of a result's column, which DuckDB makes of an expression, with the user's table names.
+    """Return the name of a result's column, which DuckDB derives from an expression, with the user's table names.
 
     Names that the user's tables or query contain are unchanged.
     """

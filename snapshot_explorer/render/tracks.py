@@ -172,7 +172,7 @@ class Tracks:
 
 
 def low_texts(track: Track, count: int) -> frozenset[int]:
-    """Return the indices of the marks whose text stands below the line: above it, it would cover the one before."""
+    """Return the indices of the marks whose text is below the line: above it, it would cover the one before."""
     low, end = set(), float("-inf")
     for index, mark in enumerate(track.marks):
         if mark.text and isinstance(mark.place, int):

@@ -79,7 +79,7 @@ def plan_repair(request: RepairRequest) -> Repair:
     plan = plan_diff(request.path, request.format, *versions, diff_request)
     where = None if request.where is None else condition(request.where, request.then.arrow_schema)
     if not plan.key and request.where is not None:
-        # Without a key, rows are replaced that match: others need not be read.
+        # Without a key, the matching rows are replaced: others need not be read.
         plan = plan_diff(request.path, request.format, *versions, replace(diff_request, where=request.where))
     if plan.key and where is not None:
         _check_key(request, plan.key)
@@ -174,7 +174,7 @@ def _changed_columns(request: RepairRequest) -> list[str]:
 def _key_of(request: RepairRequest) -> Sequence[str] | str | None:
     if request.where is not None or request.key is not None:
         return request.key
-    # A restore is one of all rows: the primary key counts updates where it is unique, otherwise whole rows are.
+    # A restore concerns all rows. Updates are counted by the primary key where it is unique; otherwise whole rows are.
     return None if request.now.schema.is_merged else []
 
 

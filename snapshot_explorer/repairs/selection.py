@@ -72,7 +72,7 @@ def selected_rows(diff: RowDiff, condition: Condition | None, key: Sequence[str]
 
 
 def _mask(part: pa.Table, condition: Condition) -> pa.Array:
-    """Return a mask of the rows that match; of an updated row both or none, which stand behind each other."""
+    """Return a mask of the rows that match. Both rows of an update, which are adjacent, match or neither does."""
     kinds = np.asarray(part.column(0).to_pylist(), dtype=object)
     matches = np.asarray(condition.mask(part.select(list(range(2, part.num_columns)))).to_pylist(), np.bool_)
     before = np.flatnonzero(kinds == BEFORE)

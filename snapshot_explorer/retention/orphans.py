@@ -217,7 +217,7 @@ def _named(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tup
 
 
 def _is_named(paths: pa.ChunkedArray, named: pa.Array) -> pa.ChunkedArray:
-    """Return which files are named; the checksum `.NAME.crc` that Hadoop writes beside a file is as its file."""
+    """Return which files are named; the checksum `.NAME.crc` that Hadoop writes beside a file counts as it."""
     own = pc.replace_substring_regex(paths, r"(^|/)\.([^/]+)\.crc$", r"\1\2")
     return pc.or_(pc.is_in(paths, named), pc.is_in(own, named))
 

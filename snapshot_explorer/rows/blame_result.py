@@ -246,7 +246,7 @@ def _lines(change: ChangesAt, words: Sequence[str]) -> pa.Table:
     """Return changed rows of a version as lines: version, change, changed_columns, before, after.
 
     Args:
-        words: What `change` is of a row that was deleted, inserted, updated.
+        words: The value of `change` for a row that was deleted, inserted, updated.
     """
     kinds = change.rows.column(0)
     parts = [change.rows.filter(pc.equal(kinds, kind)) for kind in (DELETED, INSERTED, BEFORE, AFTER)]

@@ -25,7 +25,7 @@ from snapshot_explorer.rows.source import call_text, opening
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One of the two versions of a row diff, and what is read of it."""
+    """One of the two versions of a row diff, and what is read from it."""
 
     version: TableVersion
     committed_at: datetime | None

@@ -1,4 +1,4 @@
-"""What metadata proves of the rows that a diff of two tables would read: that some differ, and in which partitions.
+"""What metadata proves about the rows that a diff of two tables would read: that some differ, and in which partitions.
 
 Equal numbers prove nothing, so only differences are concluded here. Numbers of rows and nulls count only where the
 metadata has those of all files, and no row is merged or deleted in a way that it does not count. Bounds count only
