@@ -12,7 +12,7 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read_manifest_lists
-from snapshot_explorer.formats.iceberg.metadata.manifests import Entries, live, needed, read_manifests
+from snapshot_explorer.formats.iceberg.metadata.manifests import Entries, live, needed, parse_manifests
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
 from snapshot_explorer.single_flight import SingleFlight
@@ -60,18 +60,13 @@ def entries_of(
 
     Reads the manifests concurrently, unless their contents were read.
     """
-    try:
-        return read_manifests(
-            source.storage,
-            source.locations,
-            manifests,
-            contents=contents,
-            statistics=statistics,
-            partitions=partitions,
-            changed=changed,
-        )
-    except MissingFileError as error:
-        raise _missing(source, error) from error
+    if contents is None:
+        contents = _contents(source, manifests)
+    tuples = PartitionTuples() if partitions is None else partitions
+    limits = source.storage.limits
+    return parse_manifests(
+        manifests, contents, source.locations, tuples, statistics=statistics, changed=changed, limits=limits
+    )
 
 
 def live_files(

@@ -16,7 +16,7 @@ from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, L
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.recorded_manifests import check_manifests
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.limits import Limits
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 """The status of an entry."""
@@ -69,36 +69,32 @@ class Entries:
     partitions: PartitionTuples
 
 
-def read_manifests(
-    storage: Storage,
-    locations: Locations,
+def parse_manifests(
     manifests: pa.Table,
+    contents: Sequence[bytes],
+    locations: Locations,
+    tuples: PartitionTuples,
     *,
-    contents: Sequence[bytes] | None = None,
     statistics: bool,
-    partitions: PartitionTuples | None = None,
-    changed: bool = False,
+    changed: bool,
+    limits: Limits,
 ) -> Entries:
-    """Return the entries of manifests, deleted ones included. Reads the manifests concurrently.
+    """Return the entries of manifests, deleted ones included.
 
     Args:
         manifests: MANIFEST_FILES.
-        contents: The content of each, if they were read.
+        contents: The content of each.
+        tuples: Partition tuples that were read before, which are extended; tuples of all entries are numbered together.
         statistics: Whether to decode the statistics of columns.
-        partitions: Partition tuples that were read before, which are extended; tuples of all entries are numbered
-            together.
         changed: Whether to leave out existing files, which are most of a merged manifest.
 
     Source: iceberg specification, "Manifests", "Sequence Number Inheritance", "Row Lineage"; iceberg
     InheritableMetadataFactory.
     """
-    tuples = PartitionTuples() if partitions is None else partitions
     paths = manifests.column("path").to_pylist()
-    if contents is None:
-        contents = storage.read_many(manifests.column("location").to_pylist(), immutable=True)
     file = _FILE | (_STATISTICS if statistics else {})
     entry_type = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
-    decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, storage.limits)
+    decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, limits)
     check_manifests(decoded, manifests, [len(content) for content in contents])
     parts = [_entries(item, manifests, locations, tuples, statistics=statistics, changed=changed) for item in decoded]
     schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
