@@ -21,7 +21,7 @@ from snapshot_explorer.progress import step
 from snapshot_explorer.rows.affected_versions import AffectedVersions, affected_versions
 from snapshot_explorer.rows.blame_result import Blame, BlameReading, BlameRequest, ChangesAt, blame_of
 from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, checked_names, listed, wider
-from snapshot_explorer.rows.diffs.changed_rows import compared
+from snapshot_explorer.rows.diffs.changed_rows import changes_schema, compared
 from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from snapshot_explorer.rows.diffs.diff import check_not_null, not_unique
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
@@ -86,7 +86,8 @@ class _Reader:
     def changes(self, affected: AffectedVersions, versions: Sequence[int]) -> list[ChangesAt]:
         """Return the changed rows of each version that changed some; see `changed_rows.changes_schema`.
 
-        All rows of the first version that can be read are returned as inserted.
+        All rows of the first version that can be read are returned as inserted. If nothing changed, the last version is
+        returned without rows.
         """
         known = affected.lifetimes.versions
         begin = int(np.searchsorted(np.asarray(known, np.int64), versions[0]))
@@ -116,7 +117,11 @@ class _Reader:
                     skipped = tuple(gaps_before), tuple(unreadable)
                     result.append(ChangesAt(number, changes, *skipped, is_first=is_first))
                 is_first, gaps_before, unreadable = False, [], []
-        return result
+        nothing = changes_schema(self._compared_schema()).empty_table()
+        return result or [ChangesAt(versions[-1], nothing, (), (), is_first=False)]
+
+    def _compared_schema(self) -> pa.Schema:
+        return pa.schema([self._schema.field(name) for name in self._columns])
 
     def _reason(self, number: int, error: Exception) -> str:
         """Return the end of a sentence that a version cannot be read: the same for all whose data files are gone."""
@@ -233,7 +238,7 @@ class _Reader:
 
     def _rows(self, state: _State, splits: Sequence[Split]) -> HashedRows:
         """Return the rows of splits that pass the condition, in the columns that are compared, and their hashes."""
-        schema = pa.schema([self._schema.field(name) for name in self._columns])
+        schema = self._compared_schema()
         parts: list[tuple[tuple[int, int], pa.RecordBatch]] = []
 
         def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:

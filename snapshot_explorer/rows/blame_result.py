@@ -207,7 +207,7 @@ def blame_of(
         opened=source.opened,
         request=request,
         key=tuple(key),
-        lines=_lines_of(source, changes, whole) if changes else frames.BLAME.empty_table(),
+        lines=_lines_of(source, changes, whole),
         versions=tuple(versions),
         span=source.span(versions),
         compared=reading.compared,
@@ -225,7 +225,7 @@ def _lines_of(source: RowSource, changes: Sequence[ChangesAt], whole: int | None
     Args:
         whole: The first version, if its commit made all of its rows.
     """
-    commits = _commits(source, [change.version for change in changes])
+    commits = _commits(source, [change.version for change in changes if len(change.rows)])
     kinds = dict(zip(commits["version"].to_pylist(), commits["kind"].to_pylist(), strict=True))
     lines, uncertain = [], []
     for change in changes:

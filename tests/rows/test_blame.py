@@ -233,6 +233,17 @@ def test_a_blame_says_what_it_opened_and_exports(tmp_path):
     assert '"change":"update"' in found.to_json()
 
 
+def test_a_blame_without_lines_has_the_columns_of_one_with_lines(tmp_path):
+    orders = open_table(samples.path("orders"))
+
+    nothing = orders.blame("order_id = -1")
+    nothing.to_csv(tmp_path / "lines.csv")
+
+    assert len(nothing) == 0
+    assert nothing.to_arrow().schema == orders.blame("order_id = 42").to_arrow().schema
+    assert "before.amount" in (tmp_path / "lines.csv").read_text().splitlines()[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
