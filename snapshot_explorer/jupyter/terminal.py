@@ -33,7 +33,7 @@ from snapshot_explorer.jupyter.command import (
 from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
-from snapshot_explorer.jupyter.help_text import command_help, with_commands
+from snapshot_explorer.jupyter.help_text import HelpText, command_help, with_commands
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
@@ -298,7 +298,9 @@ def _json(result: object) -> str:
     """
     if isinstance(result, CheckResult | LakeSnapshot):
         return result.to_json() or ""
-    if isinstance(result, RowDiffPlan):
+    if isinstance(result, HelpText):
+        result = {"message": repr(result)}
+    elif isinstance(result, RowDiffPlan):
         result = _row_diff_facts(result)
     elif isinstance(result, RowDiff):
         rows = _frame(result.to_arrow())

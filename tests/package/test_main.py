@@ -273,6 +273,13 @@ def test_examples_in_help_are_lines_for_a_shell(capsys):
     assert "  python -m snapshot_explorer lake PATH --since yesterday --match 'ord*'\n" in shown
 
 
+def test_a_report_says_as_json_what_it_wrote(capsys, orders, tmp_path):
+    status, shown, _ = printed(capsys, "report", orders, str(tmp_path / "night.html"), "--json")
+
+    assert status == 0
+    assert json.loads(shown)["message"].startswith(f"Wrote {tmp_path / 'night.html'}, ")
+
+
 def test_errors_are_json_too(capsys, orders):
     status, shown, error = printed(capsys, "diff", orders, "17..99", "--json")
 

@@ -173,5 +173,5 @@ def test_log_files_whose_rows_hudi_can_return_though_no_commit_names_them_are_sa
 
     orphans = opened(table).orphans("0s")
 
-    assert "No commit wrote 1 log file with the time of a completed one in the name" in " ".join(repr(orphans).split())
+    assert "can return rows of 1 log file that no commit names, although" in " ".join(repr(orphans).split())
     assert opened(table).current.to_arrow()["name"].to_pylist() == ["a"]

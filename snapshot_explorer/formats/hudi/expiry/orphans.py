@@ -28,8 +28,8 @@ _UNKNOWN = (
     "no instant of the timeline wrote it, so neither the cleaner nor a rollback looks for it; HoodieRepairTool does"
 )
 _STRAYS = (
-    "No commit wrote {files} with the time of a completed one in the name, as happens when a table upgraded from "
-    "version 6 is restored: Hudi's own readers can return their rows, which are left out here."
+    "Hudi's own readers can return rows of {files} that no commit names, although the name has the time of a completed "
+    "commit, as happens when a table that was upgraded from version 6 is restored. Such rows are left out here."
 )
 
 
