@@ -13,7 +13,7 @@ from tests.support.oracles.lakes import INNER
 ROOT = Path(__file__).parents[2]
 VARIABLE = "SNAPSHOT_EXPLORER_ORACLES"
 MISSING = f"set {VARIABLE} to the folder that .ci/oracles makes: .ci/oracles && {VARIABLE}=$PWD/.venv-oracles"
-TIMEOUT_SECONDS = 900
+TIMEOUT_SECONDS = 1800
 
 
 @pytest.fixture(scope="session")
