@@ -199,7 +199,7 @@ def test_the_terminal_has_the_exit_status_and_writes_files(tmp_path, capsys):
     words = ["check", str(folder.parent), "--at", "2026-11-22T03:30Z", "--since", "90m"]
 
     assert main([*words, "--fail-on", 'late,"rows < 0.5 * previous"']) == 0
-    assert "2 checks: 2 passed" in capsys.readouterr().out
+    assert "2 checks: 2 passed" in " ".join(capsys.readouterr().out.split())
 
     assert main([*words, "--fail-on", "late,commits > 0", "--json", "--junit", str(tmp_path / "c.xml")]) == 1
     answer = json.loads(capsys.readouterr().out)
