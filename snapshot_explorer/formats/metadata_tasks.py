@@ -116,7 +116,7 @@ def of_state(files: pa.Table, version: int, *, change: pa.Array, identity: pa.Ar
 
 
 def of_live_files(files: pa.Table, version: int) -> pa.Table:
-    """Return the RECORDS of the live FILES of a version, each of which has a path of its own."""
+    """Return the RECORDS of a version's live FILES, whose paths are distinct."""
     return of_state(
         files,
         version,

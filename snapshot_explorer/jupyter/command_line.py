@@ -233,7 +233,7 @@ def _with_query(line: str, words: tuple[LineToken, ...], body: str | None, comma
 
 
 def _option_at_the_end(words: Sequence[LineToken], command: Command) -> int:
-    """Return the number of words of an option that ends a query; 0 if there is none.
+    """Return how many words at the end of a query are an option; 0 if none are.
 
     Short flags do not count. They could be a part of the query: `a -y` is an expression.
     """

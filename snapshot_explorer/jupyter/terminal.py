@@ -186,8 +186,8 @@ def _storage_options(file: str) -> dict[str, object]:
 def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
     if path is None:
         raise UsageError(f"{command.name} needs a path: python -m snapshot_explorer {command.name} PATH.")
-    given = {word.partition("=")[0] for word in words}
-    unavailable = next((item.flags[-1] for item in _NOTEBOOK_OPTIONS if given.intersection(item.flags)), None)
+    flags = {word.partition("=")[0] for word in words}
+    unavailable = next((item.flags[-1] for item in _NOTEBOOK_OPTIONS if flags.intersection(item.flags)), None)
     if unavailable is not None:
         raise UsageError(
             f"{unavailable} is for notebooks. Without it, the result is printed; --json prints it as JSON."

@@ -14,6 +14,7 @@ from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.bisection import bisect
+from snapshot_explorer.rows.diffs.aligned_columns import checked_names
 from snapshot_explorer.rows.source import RowSource
 from snapshot_explorer.visible import visible
 
@@ -54,9 +55,10 @@ def doubled_keys(source: RowSource, key: Sequence[str], between: Sequence[int] |
 
     Reads the columns of the key at every version from the first of `between` on.
     """
-    names = [quoted(name) for name in key]
-    counts = (f"count({names[0]})", names[0]) if len(names) == 1 else ("count(*)", f"({', '.join(names)})")
     first = min(between) if between else None
+    newest = source.format.version(source.versions(first, None)[-1])
+    names = [quoted(name) for name in checked_names(key, newest.arrow_schema.names, "key") or ()]
+    counts = (f"count({names[0]})", names[0]) if len(names) == 1 else ("count(*)", f"({', '.join(names)})")
     with source.format.storage.keeping_immutable():
         frame = bisect(source, f"{counts[0]} > count(distinct {counts[1]})", first, every=True).changes
     changes = frame.to_arrow()

@@ -181,3 +181,5 @@ def test_versions_where_rows_begin_to_have_the_same_key_are_marked(tmp_path):
     ]
     assert "several rows have the same id" in repr(found)
     assert "duplicates" not in before["measure"].to_pylist()
+    with pytest.raises(InvalidArgumentError, match=r"^Unknown column 'ids' in key. Did you mean id\?"):
+        opened.anomalies([], key="ids")
