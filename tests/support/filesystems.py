@@ -128,7 +128,7 @@ def counting(protocol="counted", *, latency=0.0, in_rounds=False):
     class CountingFileSystem(AbstractFileSystem):
         requests: ClassVar[list[Request]] = Requests()
         rounds = 0
-        """With `in_rounds`, how often answers were waited for; else the requests begun while none was under way."""
+        """With `in_rounds`, how often answers were waited for; else 0."""
         gate = Gate() if in_rounds else None
         at_once = 0
         most_at_once = 0
@@ -140,7 +140,6 @@ def counting(protocol="counted", *, latency=0.0, in_rounds=False):
             kept = type(self)
             with kept.lock:
                 kept.requests.append(Request(kind, path.strip("/"), len(content)))
-                kept.rounds += kept.gate is None and not kept.at_once
                 kept.at_once += 1
                 kept.bytes_at_once += len(content)
                 kept.most_at_once = max(kept.most_at_once, kept.at_once)

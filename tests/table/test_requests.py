@@ -511,7 +511,8 @@ def test_verifying_deletes_reads_each_delete_file_once_however_many_data_files_n
     assert sum(read.values()) <= 30  # data files are read once more, with deletes
 
 
-def test_verifying_deletes_later_reads_the_commits_of_many_versions_at_once(counted, memory_root):
+def test_verifying_deletes_later_reads_the_commits_of_many_versions_at_once(register, memory_root):
+    counted = register(filesystems.counting(in_rounds=True))
     written = DeltaTable(*memory_root)
     written.append([(number, "x") for number in range(40)], name="a.parquet")
     vectors = [None, *(written.vector(range(1, number + 2)) for number in range(20))]
