@@ -484,6 +484,11 @@ class TableVersion(ABC):
         """
         return None
 
+    @property
+    def merge_setting(self) -> str | None:
+        """Return the setting of a Spark session, `name = value`, without which MERGE fails; None if it needs none."""
+        return None
+
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         """Return the metadata columns among the names, which rows have only when requested.
 

@@ -254,7 +254,7 @@ def _row_statements(
     if key and rows.keys is not None:
         texts = [key_condition(rows.keys, key, schema, alias) for alias in ("", f"{CURRENT}.", f"{EARLIER}.")]
         selection = Selection(plain=texts[0], of_target=texts[1], of_source=texts[2])
-        return statements.by_key(target, key, selection, rows.counts, names_keys=True), ()
+        return _with_setting(request, statements.by_key(target, key, selection, rows.counts, names_keys=True))
     _check_texts(request, where)
     conditions = [spark_condition(where, schema, alias) for alias in ("", f"{CURRENT}.", f"{EARLIER}.")]
     plain, of_target, of_source = conditions
@@ -266,7 +266,7 @@ def _row_statements(
         )
     selection = Selection(plain=plain, of_target=of_target, of_source=of_source)
     if key:
-        return statements.by_key(target, key, selection, rows.counts, names_keys=False), ()
+        return _with_setting(request, statements.by_key(target, key, selection, rows.counts, names_keys=False))
     written = statements.replacing(target, selection, at_once=syntax.replaces_rows_at_once)
     several = "These are two commits: between them the rows are missing. Run both." if len(written) > 1 else ""
     all_rows = (
@@ -275,6 +275,15 @@ def _row_statements(
         "If the table has a key, name it."
     )
     return written, (all_rows, several) if several else (all_rows,)
+
+
+def _with_setting(request: RepairRequest, written: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return statements after the setting that a MERGE needs, and a note on it."""
+    setting = request.now.resolved.merge_setting
+    if setting is None or not written[-1].startswith("MERGE"):
+        return written, ()
+    note = "The first statement changes a setting of the session, without which the MERGE fails."
+    return (f"SET {setting}", *written), (note,)
 
 
 def _check_texts(request: RepairRequest, where: Condition) -> None:

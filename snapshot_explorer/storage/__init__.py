@@ -357,7 +357,7 @@ class Storage:
         if content is None and (once := self._once) is not None:
             # A listing that names the file is outdated: another one tells whether the file expired or was lost.
             folder, _, name = path.rpartition("/")
-            for key in (f"{folder}/", f"{folder}//"):
+            for key in _listing_keys(folder):
                 if any(entry[0] == name for entry in once.peek(key) or ()):
                     once.forget(key)
         return content
@@ -387,7 +387,8 @@ class Storage:
         Hidden files are included, the folder itself is not. On S3 a listing is one request per 1000 names, and a
         missing folder costs a second request, for its parent.
         """
-        read, listed = partial(self._kept, f"{folder}/", partial(self._list_now, folder)), self._listed
+        key, _ = _listing_keys(folder)
+        read, listed = partial(self._kept, key, partial(self._list_now, folder)), self._listed
         if listed is None:
             return read()
         known = listed.pop(folder, None)
@@ -408,7 +409,8 @@ class Storage:
         return sorted(name for name, is_folder, *_ in self._names(folder) if is_folder)
 
     def _names(self, folder: str) -> Sequence[EntryFields]:
-        return self._kept(f"{folder}//", partial(self._names_now, folder))
+        _, key = _listing_keys(folder)
+        return self._kept(key, partial(self._names_now, folder))
 
     def _names_now(self, folder: str) -> Sequence[EntryFields]:
         try:
@@ -756,6 +758,11 @@ def _files(location: Location, options: Mapping[str, Any]) -> Files:
     others = partial(RemoteFiles, location, options)
     connection = settings(location, options)
     return others() if connection is None else ObjectStoreFiles(connection, others)
+
+
+def _listing_keys(folder: str) -> tuple[str, str]:
+    """Return the keys under which the entries of a folder are kept, and their names without sizes and times."""
+    return f"{folder}/", f"{folder}//"
 
 
 def _read_if_present(files: Files, address: str) -> bytes | None:

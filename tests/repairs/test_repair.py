@@ -159,6 +159,21 @@ def test_columns_and_properties_that_prevent_an_exact_statement_are_named(tmp_pa
         table.repair(1, "id = 1", key="id")
 
 
+@pytest.mark.parametrize(("name", "is_set"), [("a.b", True), ("a`b", True), ("a b", False)])
+def test_delta_merges_into_partitions_of_any_name(tmp_path, name, is_set):
+    table = DeltaTable(None, tmp_path, fields=[("id", "long"), (name, "string"), ("n", "long")], partition_by=[name])
+    for number in (0, 1):
+        rows = table.data(f"{number}.parquet", [(1, number), (2 + number, 5)], partition={name: "x"})
+        table.commit(*([remove("0.parquet")] if number else []), rows)
+    opened = open_table(str(tmp_path))
+
+    *before, merge = opened.repair(1, "id = 1", key="id").statements
+
+    assert before == ["SET spark.databricks.delta.merge.repartitionBeforeWrite.enabled = false"] * is_set
+    assert merge.startswith("MERGE INTO")
+    assert len(opened.repair(1, "id = 2", key="id").statements) == 1  # an INSERT
+
+
 def test_rows_of_another_schema_are_refused_and_restored_only_as_a_whole(tmp_path):
     table = DeltaTable(None, tmp_path, fields=FIELDS)
     table.commit(table.data("a.parquet", [(1, "a", 1.0)]))

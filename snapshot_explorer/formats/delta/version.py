@@ -113,6 +113,17 @@ class DeltaVersion(TableVersion):
             return None
         return f"Delta computes the values of the generated or identity columns {', '.join(computed)} itself."
 
+    @property
+    def merge_setting(self) -> str | None:
+        """Return the setting for partition columns with a dot or a backtick in their names.
+
+        MERGE repartitions its rows by the partition columns, whose names are not quoted there.
+        Source: delta `MergeIntoCommandBase.writeFiles`.
+        """
+        if not any("." in name or "`" in name for name in self._definition[1].partition_columns):
+            return None
+        return "spark.databricks.delta.merge.repartitionBeforeWrite.enabled = false"
+
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         return metadata_schema(names, self._definition[1])
 
