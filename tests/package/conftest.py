@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import venv
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -21,14 +20,14 @@ def _clean():
 class Environment:
     """A virtual environment, and a home folder of its own."""
 
-    def __init__(self, folder, pip):
-        self.folder, self._pip = folder, pip
-        # pip need not be in it: the one that runs here installs into it, which is faster.
+    def __init__(self, folder):
+        self.folder = folder
+        # pip need not be in it: uv, which is installed here, installs into it, in half the time.
         venv.create(folder, with_pip=False, symlinks=True)
 
     def install(self, *requirements):
-        """Install, as from the repository's root. Python compiles what it imports: doing it for all takes longer."""
-        install = [*self._pip, "--python", self.folder, "install", "--quiet", "--no-compile"]
+        """Install, as from the repository's root."""
+        install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", self.folder]
         subprocess.run([*install, *requirements], cwd=ROOT, env=_clean(), check=True)
 
     def run(self, *command, cwd, path=""):
@@ -53,24 +52,13 @@ class Environment:
 
 
 @pytest.fixture(scope="session")
-def pip(tmp_path_factory):
-    """The command of a pip that resolves fast: before 24.1 it takes half a minute for what binder/ lists."""
-    here = [sys.executable, "-m", "pip"]
-    if tuple(map(int, metadata.version("pip").split(".")[:2])) >= (24, 1):
-        return here
-    folder = tmp_path_factory.mktemp("pip")
-    subprocess.run([*here, "install", "--quiet", "--no-compile", "--target", folder, "pip>=24.1"], check=True)
-    return [sys.executable, folder / "pip"]
-
-
-@pytest.fixture(scope="session")
-def new_environment(pip, tmp_path_factory):
+def new_environment(tmp_path_factory):
     """Make environments, and delete them in the end: each takes a gigabyte."""
     folders = []
 
     def make():
         folders.append(tmp_path_factory.mktemp("environment"))
-        return Environment(folders[-1], pip)
+        return Environment(folders[-1])
 
     yield make
     for folder in folders:
