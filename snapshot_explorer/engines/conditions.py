@@ -327,22 +327,25 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
     if result is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
         return None
     if result is None:
-        where, is_word = f" in the condition {text!r}", len(names) == 1
-        raise unknown_column(".".join(names), schema.names, where=where, may_be_text=is_word)
+        raise unknown_column(".".join(names), schema.names, in_condition=text, may_be_text=len(names) == 1)
     return result
 
 
 def unknown_column(
-    name: str, names: Iterable[str], *, where: str = "", may_be_text: bool = False
+    name: str, names: Iterable[str], *, where: str = "", in_condition: str | None = None, may_be_text: bool = False
 ) -> UnknownColumnError:
     """Return the error for an unknown column, with similar names and those that exist.
 
     Args:
+        where: What names the column, after a blank.
+        in_condition: The condition that names it: a similar name is then in double quotes where SQL needs them.
         may_be_text: Whether it may be text without the quotes of SQL, or in double ones.
     """
     known = list(names)
     alike = [item for item in known if item.casefold() == name.casefold()]
     near = alike or difflib.get_close_matches(name, known[:_COMPARED_NAMES], n=3, cutoff=0.6)
+    if in_condition is not None:
+        where, near = f" in the condition {in_condition!r}", [_spelled(item) for item in near]
     hint = f"Did you mean {' or '.join(near)}?" if near else ""
     hint = f"Text has single quotes: '{name}'." if may_be_text and not near else hint
     shown = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line

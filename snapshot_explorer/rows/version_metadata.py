@@ -38,7 +38,7 @@ def is_on_metadata(text: str, columns: Sequence[str]) -> bool:
     if on_metadata and len(on_metadata) < len(named):
         other = next(parts for parts in named if parts not in on_metadata)
         if other[0].lower() not in known:
-            raise unknown_column(".".join(other), columns, where=f" in the condition {text!r}")
+            raise unknown_column(".".join(other), columns, in_condition=text)
         raise InvalidArgumentError(
             f"The condition {text!r} names metadata, {'.'.join(on_metadata[0])}, and a column, {'.'.join(other)}. Use "
             f"one kind of them. Metadata: {', '.join(NAMES)}."
@@ -181,7 +181,7 @@ def metadata_condition(text: str, columns: pa.Schema) -> MetadataCondition:
         if name.lower() in _OF_COLUMNS:
             alike = [column for column in columns.names if rest and column.lower() == rest[0].lower()]
             if rest and not alike:
-                raise unknown_column(rest[0], columns.names, where=f" in the condition {text!r}")
+                raise unknown_column(rest[0], columns.names, in_condition=text)
             named |= {rest[0]} & set(alike) or set(alike) if rest else set(columns.names)
     names = tuple(name for name in NAMES if name in metadata)
     result = MetadataCondition(text=text, columns=columns, names=names, named=frozenset(named))

@@ -89,6 +89,11 @@ def test_an_unknown_column_is_answered_with_the_nearest():
     assert "Columns: id, name" in str(error.value)
 
 
+def test_the_nearest_column_is_written_as_a_condition_needs_it():
+    with pytest.raises(InvalidArgumentError, match=r'Did you mean "region\.code"\? Columns: id, region\.code\.$'):
+        condition("region.code = 'x'", pa.schema([("id", pa.int64()), ("region.code", pa.string())]))
+
+
 @pytest.mark.parametrize("text", ["name = placed", 'name = "placed"'])
 def test_text_without_the_quotes_of_sql_says_which_it_needs(text):
     with pytest.raises(InvalidArgumentError, match=r"Unknown column 'placed' in .* Text has single quotes: 'placed'\."):

@@ -127,8 +127,8 @@ def counting(protocol="counted", *, latency=0.0, in_rounds=False):
 
     class CountingFileSystem(AbstractFileSystem):
         requests: ClassVar[list[Request]] = Requests()
-        rounds = 0
-        """With `in_rounds`, how often answers were waited for; else 0."""
+        rounds = 0 if in_rounds else None
+        """How often answers were waited for; None without `in_rounds`, where that depends on when threads run."""
         gate = Gate() if in_rounds else None
         at_once = 0
         most_at_once = 0
@@ -147,7 +147,8 @@ def counting(protocol="counted", *, latency=0.0, in_rounds=False):
             is_last = kept.gate is not None and kept.gate.wait()
             time.sleep(latency)
             with kept.lock:
-                kept.rounds += is_last
+                if is_last:
+                    kept.rounds += 1
                 kept.at_once -= 1
                 kept.bytes_at_once -= len(content)
 
