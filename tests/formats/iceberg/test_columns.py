@@ -62,6 +62,48 @@ def test_a_struct_none_of_whose_fields_is_stored_is_null_where_the_stored_one_is
     assert version.rows() == [{"s": {"b": None}}, {"s": None}]
 
 
+_AMOUNT = struct_type(field(5, "d", "decimal(18,2)"), field(6, "n", "int"))
+_REQUIRED = struct_type(field(5, "d", "decimal(9,2)", True))  # noqa: FBT003 - as in a schema
+_DEEP = struct_type(field(7, "inner", struct_type(field(8, "d", "decimal(38,10)"))))
+_LIST = {"type": "list", "element-id": 10, "element-required": False}
+_MAP = {"type": "map", "key-id": 20, "key": "string", "value-id": 21, "value-required": False}
+_ONE = Decimal("-1.50")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (_AMOUNT, [None, {"d": _ONE, "n": 1}, {"d": None, "n": 2}]),
+        (_AMOUNT, [None, None]),
+        (_REQUIRED, [None, {"d": _ONE}]),
+        (_DEEP, [None, {"inner": None}, {"inner": {"d": Decimal(10) ** 27}}, {"inner": {"d": None}}]),
+        ({**_LIST, "element": _AMOUNT}, [None, [], [None, {"d": _ONE, "n": None}]]),
+        ({**_LIST, "element": "decimal(4,0)"}, [None, [], [None, Decimal(-7)]]),
+        ({**_MAP, "value": _AMOUNT}, [None, [], [("a", None), ("b", {"d": _ONE, "n": 3})]]),
+        ({**_MAP, "value": {**_LIST, "element": _DEEP}}, [None, [("a", None), ("b", [None, {"inner": None}])]]),
+        (struct_type(field(5, "l", {**_LIST, "element": "decimal(9,2)"})), [None, {"l": None}, {"l": [_ONE, None]}]),
+    ],
+)
+def test_decimals_below_null_values_of_avro_files_are_those_of_parquet_files(tmp_path, kind, values):
+    read = {}
+    for suffix in ("parquet", "avro"):
+        version = Version(tmp_path / suffix, field(1, "id", "int"), field(2, "c", kind))
+        version.data(f"a.{suffix}", {"id": list(range(len(values))), "c": values})
+        read[suffix] = version.rows()
+
+    assert read["avro"] == read["parquet"]
+    assert [row["c"] for row in read["avro"]] == values
+
+
+def test_a_decimal_in_an_avro_file_that_has_too_many_digits_is_refused(tmp_path):
+    wide, narrow = (struct_type(field(5, "d", kind)) for kind in ("decimal(9,2)", "decimal(4,2)"))
+    version = Version(tmp_path, field(2, "s", narrow))
+    version.data("a.avro", {"s": [None, {"d": Decimal("12345.67")}]}, schema=schema_of(field(2, "s", wide)))
+
+    with pytest.raises(CorruptTableError, match="a value has more digits"):
+        version.rows()
+
+
 def test_initial_defaults_fill_files_without_the_column_at_every_depth(tmp_path):
     inner = struct_type(field(2, "a", "int"), field(3, "b", "decimal(9,2)", **{"initial-default": "1.50"}))
     version = Version(

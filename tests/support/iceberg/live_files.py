@@ -199,16 +199,54 @@ def _with_id(one, column):
     return pa.field(one.name, arrow, metadata={"PARQUET:field_id": str(column["id"])})
 
 
-AVRO = {"int": "int", "long": "long", "string": "string", "double": "double", "float": "float", "boolean": "boolean"}
-
-
 def write_avro(path, table, schema):
-    """Write an Avro file; only of plain types."""
-    by_name = {one["name"]: one for one in schema["fields"]}
-    fields = [
-        {"name": name, "type": ["null", AVRO[by_name[name]["type"]]], "field-id": by_name[name]["id"]}
-        for name in table.column_names
-    ]
-    record = {"type": "record", "name": "table", "fields": fields}
+    """Write an Avro file as Iceberg writes it: with ids, and decimals as fixed."""
+    columns = [one for one in schema["fields"] if one["name"] in table.column_names]
     with path.open("wb") as target:
-        fastavro.writer(target, record, table.to_pylist(), codec="deflate")
+        rows = [_avro_value(row, {"type": "struct", "fields": columns}) for row in table.to_pylist()]
+        fastavro.writer(target, _avro_record(columns, "table"), rows, codec="deflate")
+
+
+def _avro_record(fields, name):
+    return {
+        "type": "record",
+        "name": name,
+        "fields": [
+            {"name": one["name"], "type": _avro_type(one["type"], one["required"], one["id"]), "field-id": one["id"]}
+            for one in fields
+        ],
+    }
+
+
+def _avro_type(kind, required, number):
+    if isinstance(kind, str):
+        result = _avro_atom(kind)
+    elif kind["type"] == "struct":
+        result = _avro_record(kind["fields"], f"r{number}")
+    elif kind["type"] == "list":
+        items = _avro_type(kind["element"], kind["element-required"], kind["element-id"])
+        result = {"type": "array", "items": items, "element-id": kind["element-id"]}
+    else:
+        values = _avro_type(kind["value"], kind["value-required"], kind["value-id"])
+        result = {"type": "map", "values": values, "key-id": kind["key-id"], "value-id": kind["value-id"]}
+    return result if required else ["null", result]
+
+
+def _avro_value(value, kind):
+    if value is None or isinstance(kind, str):
+        return value
+    if kind["type"] == "struct":
+        return {one["name"]: _avro_value(value[one["name"]], one["type"]) for one in kind["fields"]}
+    if kind["type"] == "list":
+        return [_avro_value(item, kind["element"]) for item in value]
+    return {key: _avro_value(item, kind["value"]) for key, item in value}
+
+
+def _avro_atom(kind):
+    if not kind.startswith("decimal"):
+        return kind
+    precision, scale = map(int, kind[8:-1].split(","))
+    size = next(size for size in range(1, 17) if 10**precision <= 2 ** (8 * size - 1))
+    name = f"decimal_{precision}_{scale}"
+    fixed = {"type": "fixed", "name": name, "size": size}
+    return fixed | {"logicalType": "decimal", "precision": precision, "scale": scale}

@@ -166,6 +166,8 @@ def _struct(values: pa.Array, data_type: IcebergDataType, source: FileField, pro
     if not isinstance(values, pa.StructArray):
         raise _other_type(values, data_type)
     by_id = {child.id: index for index, child in enumerate(source.children) if child.id is not None}
+    # Below a null struct, Avro files have empty values that are not null.
+    stored = values.flatten() if values.null_count else [values.field(index) for index in range(values.type.num_fields)]
     children = []
     for field in data_type.fields:
         index = None if field.id in projection.constants or field.type.root == "unknown" else by_id.get(field.id)
@@ -174,7 +176,7 @@ def _struct(values: pa.Array, data_type: IcebergDataType, source: FileField, pro
                 _check_optional(field, projection.path)
             children.append(_absent(field, projection.constants, len(values)))
         else:
-            children.append(_conform(values.field(index), field, source.children[index], projection))
+            children.append(_conform(stored[index], field, source.children[index], projection))
     return with_fields(values, arrow_type(data_type), children)
 
 
