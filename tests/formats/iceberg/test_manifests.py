@@ -81,7 +81,7 @@ ENTRIES = st.lists(
 def test_entries_are_those_that_fastavro_reads(manifests, codec):
     files = [("m", avro(manifest_schema(*PARTITION), entries, codec)) for entries in manifests]
 
-    decoded = read_avro(files, WANTED, Limits())
+    decoded = read_avro(files, WANTED, {}, Limits())
 
     rows = [row for one in decoded for row in one.rows.to_pylist()]
     expected = [row for _, content in files for row in fastavro.reader(io.BytesIO(content))]
@@ -104,7 +104,7 @@ def test_maps_whose_records_may_be_null_are_read_row_by_row():
     counts["type"][1]["items"] = ["null", counts["type"][1]["items"]]
     file = {"content": 0, "file_path": "s3://a", "null_value_counts": [{"key": 1, "value": 2}], **PLAIN}
 
-    (decoded,) = read_avro([("m", avro(schema, [entry(ADDED, file)]))], WANTED, Limits())
+    (decoded,) = read_avro([("m", avro(schema, [entry(ADDED, file)]))], WANTED, {}, Limits())
 
     assert decoded.rows.to_pylist()[0]["2"]["110"] == [(1, 2)]
 
@@ -119,7 +119,7 @@ def test_of_many_entries_those_whose_ids_have_a_rare_size_are_read():
         for number, one in enumerate(ids)
     ]
 
-    (decoded,) = read_avro([("m", avro(manifest_schema(), entries))], WANTED, Limits())
+    (decoded,) = read_avro([("m", avro(manifest_schema(), entries))], WANTED, {}, Limits())
 
     rows = decoded.rows.to_pylist()
     assert [row["1"] for row in rows] == ids

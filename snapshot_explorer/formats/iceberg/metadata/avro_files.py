@@ -1,10 +1,10 @@
 """Rows of manifest lists and manifests in Avro as Arrow columns, found by field id.
 
 The names of the fields differ between writers, their ids do not. So the fields of a file's schema are renamed to their
-ids before its rows are decoded.
+ids before its rows are decoded. In a file whose schema has no ids at all, fields are found by their names.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -20,16 +20,21 @@ from snapshot_explorer.limits import Limits
 _BATCH = 8 * 2**20
 """Bytes that are decoded at a time: more would not fit the processor's cache."""
 _PAIR = {"key", "value"}
+_IDS = ("field-id", "element-id", "key-id", "value-id")
+_PARTITION = "102"
 _DEEPEST = 32
 
 
-def read_avro(files: Sequence[tuple[str, bytes]], target: pa.StructType, limits: Limits) -> list[DecodedFiles]:
+def read_avro(
+    files: Sequence[tuple[str, bytes]], target: pa.StructType, names: Mapping[str, str], limits: Limits
+) -> list[DecodedFiles]:
     """Return the rows of Avro files, grouped by schema.
 
     Args:
         files: Path, for messages, and content of each.
         target: The fields to read: their names are field ids, except for `key` and `value` of a map. A field that a
             file lacks is null. A struct without fields requests all fields of the file's record.
+        names: The ids of fields by their names, for files without any ids.
 
     Source: Avro specification; iceberg specification, "Avro".
     """
@@ -42,16 +47,21 @@ def read_avro(files: Sequence[tuple[str, bytes]], target: pa.StructType, limits:
             problem = f"it begins with {content[:4]!r}, which is not Avro" if content else "it is empty"
             raise broken(path, problem)
         containers[index] = read_container(
-            content, path, shapes, limits=limits, parse=lambda raw: parse_shape(by_ids(raw))
+            content, path, shapes, limits=limits, parse=lambda raw: parse_shape(by_ids(raw, names))
         )
     return list(
-        decode(containers, lambda container: _filled(schema_of(container), target), batch_bytes=_BATCH, broken=broken)
+        decode(
+            containers,
+            lambda container: _filled(by_ids(stored_schema(container), names), target),
+            batch_bytes=_BATCH,
+            broken=broken,
+        )
     )
 
 
-def schema_of(container: Container) -> Any:
-    """Return the Avro schema of a file, whose fields are named by their ids."""
-    return by_ids(orjson.loads(container.schema_text))
+def stored_schema(container: Container) -> Any:
+    """Return the Avro schema of a file."""
+    return orjson.loads(container.schema_text)
 
 
 def broken(path: str, problem: str) -> CorruptTableError:
@@ -62,36 +72,68 @@ def broken(path: str, problem: str) -> CorruptTableError:
     )
 
 
-def by_ids(raw: Any, depth: int = 0) -> Any:
+def by_ids(raw: Any, names: Mapping[str, str]) -> Any:
     """Return an Avro schema whose record fields are named by their field ids, where they have one.
 
     The key and the value of a map keep these names.
 
+    Args:
+        raw: The schema.
+        names: The ids of fields by their names, for a schema without any ids. Partition fields keep their names then:
+            they are those of the partition spec.
+
     Raises:
         ValueError: The schema is nested too deeply.
+
+    Source: iceberg NameMappingDatumReader.setSchema, MappingUtil.create.
+    """
+    return _named_by_ids(raw, {} if has_ids(raw) else names, 0)
+
+
+def has_ids(raw: Any, depth: int = 0) -> bool:
+    """Return whether an Avro schema has any ids. Fields without one are not found in a file that has some.
+
+    Raises:
+        ValueError: The schema is nested too deeply.
+
+    Source: iceberg AvroSchemaUtil.hasIds.
     """
     if depth > _DEEPEST:
         raise ValueError("its schema is implausibly deep")
     if isinstance(raw, list):
-        return [by_ids(branch, depth + 1) for branch in raw]
+        return any(has_ids(branch, depth + 1) for branch in raw)
+    if not isinstance(raw, dict):
+        return False
+    parts = (raw.get("type"), raw.get("items"), raw.get("values"), raw.get("fields"))
+    return any(name in raw for name in _IDS) or any(has_ids(part, depth + 1) for part in parts)
+
+
+def _named_by_ids(raw: Any, names: Mapping[str, str], depth: int, *, in_array: bool = False) -> Any:
+    if depth > _DEEPEST:
+        raise ValueError("its schema is implausibly deep")
+    if isinstance(raw, list):
+        return [_named_by_ids(branch, names, depth + 1, in_array=in_array) for branch in raw]
     if not isinstance(raw, dict):
         return raw
     avro_type = raw.get("type")
     if avro_type == "record":
-        names = {field["name"] for field in raw["fields"]}
-        fields = [
-            {
-                **field,
-                "name": field["name"] if names == _PAIR else str(field.get("field-id", field["name"])),
-                "type": by_ids(field["type"], depth + 1),
-            }
-            for field in raw["fields"]
-        ]
-        return {**raw, "fields": fields}
-    inner = {name: by_ids(raw[name], depth + 1) for name in ("items", "values") if name in raw}
+        # A map whose keys are not text is an array of such records. Partition fields may have these names too.
+        is_pair = in_array and {field["name"] for field in raw["fields"]} == _PAIR
+        return {**raw, "fields": [_field_by_id(field, names, depth, is_pair=is_pair) for field in raw["fields"]]}
+    inner = {
+        name: _named_by_ids(raw[name], names, depth + 1, in_array=name == "items")
+        for name in ("items", "values")
+        if name in raw
+    }
     if isinstance(avro_type, dict | list):
-        inner["type"] = by_ids(avro_type, depth + 1)
+        inner["type"] = _named_by_ids(avro_type, names, depth + 1, in_array=in_array)
     return {**raw, **inner}
+
+
+def _field_by_id(field: Mapping[str, Any], names: Mapping[str, str], depth: int, *, is_pair: bool) -> Mapping[str, Any]:
+    name = field["name"] if is_pair else str(field.get("field-id", names.get(field["name"], field["name"])))
+    in_type = {} if name == _PARTITION else names
+    return {**field, "name": name, "type": _named_by_ids(field["type"], in_type, depth + 1)}
 
 
 def field_of(schema: Any, *names: str) -> Any:

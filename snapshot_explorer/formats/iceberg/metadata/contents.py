@@ -62,7 +62,7 @@ def entries_of(
     """
     if contents is None:
         contents = _contents(source, manifests)
-    tuples = PartitionTuples() if partitions is None else partitions
+    tuples = PartitionTuples(source.metadata.specs) if partitions is None else partitions
     limits = source.storage.limits
     return parse_manifests(
         manifests, contents, source.locations, tuples, statistics=statistics, changed=changed, limits=limits
@@ -82,7 +82,7 @@ def live_files(
 
 def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statistics: bool) -> IcebergLiveFiles:
     """Return the live files in manifests of data files and of delete files."""
-    tuples = PartitionTuples()
+    tuples = PartitionTuples(source.metadata.specs)
     contents = _contents(source, of_data, of_deletes)
     data = entries_of(source, of_data, contents=contents[: len(of_data)], statistics=statistics, partitions=tuples)
     delete_files = entries_of(source, of_deletes, contents=contents[len(of_data) :], statistics=True, partitions=tuples)
@@ -140,7 +140,7 @@ def changed_files(source: Source, snapshots: Sequence[IcebergSnapshot], *, stati
     """
     manifests = needed(own_manifests(manifests_of(source, snapshots), snapshots), "added_files", "deleted_files")
     of_data = manifests.filter(pc.equal(manifests.column("content"), DATA))
-    tuples = PartitionTuples()
+    tuples = PartitionTuples(source.metadata.specs)
     contents = _contents(source, of_data)
     return CommitChanges(data=_own_changes(source, of_data, contents, tuples, statistics=statistics), partitions=tuples)
 

@@ -36,6 +36,29 @@ _STORED = pa.struct(
         ("520", pa.int64()),
     ]
 )
+_NAMES = {
+    "manifest_path": "500",
+    "manifest_length": "501",
+    "partition_spec_id": "502",
+    "content": "517",
+    "sequence_number": "515",
+    "min_sequence_number": "516",
+    "added_snapshot_id": "503",
+    "added_files_count": "504",
+    "existing_files_count": "505",
+    "deleted_files_count": "506",
+    "added_rows_count": "512",
+    "existing_rows_count": "513",
+    "deleted_rows_count": "514",
+    "partitions": "507",
+    "contains_null": "509",
+    "contains_nan": "518",
+    "lower_bound": "510",
+    "upper_bound": "511",
+    "key_metadata": "519",
+    "first_row_id": "520",
+}
+"""The ids of the fields by their names in the specification."""
 SUMMARIES = pa.list_(
     pa.struct(
         [
@@ -90,7 +113,7 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     paths = [item.manifest_list for item in listed if item.manifest_list is not None]
     addresses = locations.many(array(paths, pa.string())).to_pylist()
     contents = storage.read_many(addresses, immutable=True)
-    decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, storage.limits)
+    decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, _NAMES, storage.limits)
     counts = np.zeros(len(paths), np.int64)
     for part in decoded:
         for index, container in zip(part.files, part.containers, strict=True):

@@ -11,7 +11,14 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.avro.files import DecodedFiles
-from snapshot_explorer.formats.iceberg.metadata.avro_files import broken, field_of, read_avro, schema_of
+from snapshot_explorer.formats.iceberg.metadata.avro_files import (
+    broken,
+    by_ids,
+    field_of,
+    has_ids,
+    read_avro,
+    stored_schema,
+)
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, LIVE, STATISTICS
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
@@ -32,10 +39,11 @@ ENTRIES = pa.schema(
 The sequence number of a deleted entry is null where its writer left it out, as Iceberg before 1.1 did.
 """
 
+_PARTITION = "102"
 _FILE = {
     "100": pa.string(),
     "101": pa.string(),
-    "102": pa.struct([]),
+    _PARTITION: pa.struct([]),
     "103": pa.int64(),
     "104": pa.int64(),
     "131": pa.binary(),
@@ -48,6 +56,34 @@ _FILE = {
     "144": pa.int64(),
     "145": pa.int64(),
 }
+_NAMES = {
+    "status": "0",
+    "snapshot_id": "1",
+    "data_file": "2",
+    "sequence_number": "3",
+    "file_sequence_number": "4",
+    "file_path": "100",
+    "file_format": "101",
+    "partition": _PARTITION,
+    "record_count": "103",
+    "file_size_in_bytes": "104",
+    "column_sizes": "108",
+    "value_counts": "109",
+    "null_value_counts": "110",
+    "lower_bounds": "125",
+    "upper_bounds": "128",
+    "key_metadata": "131",
+    "split_offsets": "132",
+    "content": "134",
+    "equality_ids": "135",
+    "nan_value_counts": "137",
+    "sort_order_id": "140",
+    "first_row_id": "142",
+    "referenced_data_file": "143",
+    "content_offset": "144",
+    "content_size_in_bytes": "145",
+}
+"""The ids of the fields by their names in the specification."""
 _STATISTICS = {"108": COUNTS, "109": COUNTS, "110": COUNTS, "137": COUNTS, "125": BOUNDS, "128": BOUNDS}
 _OPTIONAL = {
     "key_metadata": "131",
@@ -94,7 +130,7 @@ def parse_manifests(
     paths = manifests.column("path").to_pylist()
     file = _FILE | (_STATISTICS if statistics else {})
     entry_type = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
-    decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, limits)
+    decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, _NAMES, limits)
     check_manifests(decoded, manifests, [len(content) for content in contents])
     parts = [_entries(item, manifests, locations, tuples, statistics=statistics, changed=changed) for item in decoded]
     schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
@@ -133,6 +169,8 @@ def _entries(
         of = _Manifests(manifests, indices)
     path = _required(file["100"], "file_path", of)
     spec_ids = of.column("spec_id")
+    schema = stored_schema(decoded.containers[0])
+    partition_schema = field_of(by_ids(schema, _NAMES), "2", _PARTITION)
     columns = {
         "manifest": pa.array(indices, pa.int32()),
         "status": status.cast(pa.int8()),
@@ -141,7 +179,7 @@ def _entries(
         "file_format": pc.utf8_lower(_required(file["101"], "file_format", of)),
         "content": content.cast(pa.int8()),
         "spec_id": spec_ids,
-        "partition": tuples.numbered(spec_ids, file["102"], field_of(schema_of(decoded.containers[0]), "2", "102")),
+        "partition": tuples.numbered(spec_ids, file[_PARTITION], partition_schema, by_name=not has_ids(schema)),
         "record_count": records,
         "size_bytes": _required(file["104"], "file_size_in_bytes", of),
         "snapshot_id": pc.coalesce(entry["1"], of.column("added_snapshot_id")),
@@ -152,8 +190,8 @@ def _entries(
     }
     if statistics:
         columns |= dict(zip(STATISTICS.names, (file[field] for field in _STATISTICS), strict=True))
-    schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
-    return pa.Table.from_arrays([columns[field.name] for field in schema], schema=schema)
+    result = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
+    return pa.Table.from_arrays([columns[field.name] for field in result], schema=result)
 
 
 class _Manifests:

@@ -15,17 +15,29 @@ from snapshot_explorer.formats.iceberg.metadata.avro_files import arrow_type, wi
 class PartitionTuples:
     """Numbers partition tuples by spec, in the order in which they are found."""
 
-    def __init__(self) -> None:
+    def __init__(self, specs: Mapping[int, Mapping[str, Any]]) -> None:
+        """Start without tuples.
+
+        Args:
+            specs: The partition specs of the table by id, as JSON.
+        """
+        self._specs = specs
         self._known: dict[int, dict[tuple[Any, ...], int]] = {}
         self._fields: dict[int, dict[str, pa.DataType]] = {}
 
-    def numbered(self, spec_ids: pa.Array, tuples: pa.StructArray, schema: Any) -> pa.Array:
-        """Return the number of each tuple within its spec."""
+    def numbered(self, spec_ids: pa.Array, tuples: pa.StructArray, schema: Any, *, by_name: bool) -> pa.Array:
+        """Return the number of each tuple within its spec.
+
+        Args:
+            schema: The Avro schema of the tuples.
+            by_name: Whether fields have the names of their spec, not their ids.
+        """
         numbers = np.zeros(len(tuples), np.int32)
         for spec_id in pc.unique(spec_ids).to_pylist():
             where = np.flatnonzero(pc.equal(spec_ids, spec_id).to_numpy(zero_copy_only=False))
             rows = tuples if len(where) == len(tuples) else tuples.take(pa.array(where))
-            numbers[where] = self._of_spec(spec_id, rows, schema)
+            of_spec = _by_ids(rows, schema, self._specs.get(spec_id, {})) if by_name else (rows, schema)
+            numbers[where] = self._of_spec(spec_id, *of_spec)
         return pa.array(numbers)
 
     def arrays(self) -> Mapping[int, pa.StructArray]:
@@ -55,6 +67,16 @@ class PartitionTuples:
         rows = [key + (None,) * (len(fields) - len(key)) for key in known]
         arrays = [pa.array([_value(row[index]) for row in rows], dtype) for index, dtype in enumerate(fields.values())]
         return pa.StructArray.from_arrays(arrays, names=list(fields))
+
+
+def _by_ids(rows: pa.StructArray, schema: Any, spec: Mapping[str, Any]) -> tuple[pa.StructArray, Any]:
+    """Return tuples and their Avro schema, whose fields have the names of a spec, with its field ids as names."""
+    if not rows.type.num_fields:
+        return rows, schema
+    ids = {field["name"]: str(field["field-id"]) for field in spec.get("fields", ())}
+    names = [ids.get(part.name, part.name) for part in rows.type]
+    fields = [{**field, "name": ids.get(field["name"], field["name"])} for field in schema["fields"]]
+    return pa.StructArray.from_arrays(rows.flatten(), names=names), {**schema, "fields": fields}
 
 
 def _codes(rows: pa.StructArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
