@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 from threading import Event
 from typing import NamedTuple, TypeVar, cast
@@ -75,11 +75,14 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         )
         return list(_rows(batches, condition=scan.condition, limit=limit, stop=stop))
 
+    later: list[Split] = []
     if limit is None or scan.condition is not None:
         planned, at_once = _spread(reader, splits, needed, limit=limit)
     else:
-        planned, at_once = _spread(reader, _first(splits, limit), needed, limit=limit)
-        planned, at_once = _first(planned, limit), at_once if reader.storage.is_local else REMOTE_THREADS
+        chosen = _first(splits, limit)
+        spread, at_once = _spread(reader, chosen, needed, limit=limit)
+        planned, at_once = _first(spread, limit), at_once if reader.storage.is_local else REMOTE_THREADS
+        later = [*spread[len(planned) :], *splits[len(chosen) :]]
     # The files of a remote group would wait for each other.
     groups = _small_together(planned) if limit is None and at_once <= _THREADS else [(split,) for split in planned]
     with (
@@ -91,6 +94,10 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
             missing = None if missing is None else missing - tables[-1].num_rows
             if missing == 0:
                 break
+    if missing and later:
+        # A file has fewer rows than its metadata says.
+        rest = [replace(split, rows=None, counted=None) for split in later]
+        tables.append(to_arrow(reader, rest, replace(scan, limit=missing)))
     return _joined(tables, scan.columns)
 
 

@@ -323,12 +323,15 @@ def test_columns_whose_names_have_dots_or_differ_by_case_are_distinguished(tmp_p
     assert version.rows("A") == [{"A": 3}]
 
 
-def test_a_row_count_that_contradicts_the_manifest_is_refused(tmp_path):
+def test_a_row_count_that_contradicts_the_manifest_is_refused_if_other_numbers_confirm_the_manifest(tmp_path):
     version = Version(tmp_path, ID)
     version.data("a.parquet", {"id": [1]}, record_count=2)
 
     with pytest.raises(CorruptTableError, match="a.parquet has 1 rows, but its manifest records 2"):
         version.rows()
+
+    version.data_files[0]["has_confirmed_rows"] = None
+    assert version.rows() == [{"id": 1}]
 
 
 def test_a_missing_or_damaged_file_is_named(tmp_path):

@@ -108,6 +108,7 @@ class Version:
             "spec_id": spec_id,
             "partition": tuples.index(values),
             "record_count": count,
+            "has_confirmed_rows": True,
             "size_bytes": (self.folder / name).stat().st_size,
             "snapshot_id": 1,
             "sequence_number": number,

@@ -209,11 +209,12 @@ def covers(live: IcebergPlan, other: IcebergPlan) -> bool:
 def _split(splits: Sequence[Split], events: IcebergEvents) -> Split:
     parts = (*events.removed, *events.added)
     is_whole = len(parts) == 1 and parts[0].deleted is None
+    rows = [split.rows for split in splits]
     return replace(
         splits[0],
         files=tuple(dict.fromkeys(path for split in splits for path in split.files)),
         raw=False,
-        rows=sum(split.rows or 0 for split in splits),
+        rows=None if None in rows else sum(count for count in rows if count is not None),
         size_bytes=sum(split.size_bytes for split in splits),
         counted=splits[0].counted if is_whole else None,
         detail=events,

@@ -27,6 +27,7 @@ _MAX_BYTES = 1 << 28
 _SMALL = 1 << 20
 """The size up to which an opened file is in memory, even a remote one."""
 _FOOTER_MAGIC = b"PFA1"
+_MAX_POSITION = 1 << 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +72,13 @@ def vector_of(
     )
 
 
-def deleted(storage: Storage, vector: IcebergVector, data_path: str, rows: int) -> Positions:
+def deleted(storage: Storage, vector: IcebergVector, data_path: str, rows: int | None) -> Positions:
     """Return the positions of the rows that a vector deletes, ascending.
 
     Reads a small file whole, of a large one only the bytes of the vector.
 
     Args:
-        rows: The row count of the data file: all positions must be below it.
+        rows: The row count of the data file, if it is known: all positions must be below it.
     """
     log.debug("reading a deletion vector of %s bytes at %s of %s", vector.size_bytes, vector.offset, vector.location)
     try:
@@ -124,7 +125,7 @@ def _check_footer(rest: bytes, vector: IcebergVector, data_path: str) -> None:
         raise CorruptBytesError(f"its file records that it is of {named[0]}")
 
 
-def _positions(blob: bytes, vector: IcebergVector, rows: int) -> Positions:
+def _positions(blob: bytes, vector: IcebergVector, rows: int | None) -> Positions:
     """Return the positions of a blob: its length, magic number, bitmap and checksum."""
     if len(blob) != vector.size_bytes:
         raise CorruptBytesError(f"the file ends {vector.size_bytes - len(blob)} bytes before the end of the vector")
@@ -136,7 +137,7 @@ def _positions(blob: bytes, vector: IcebergVector, rows: int) -> Positions:
         raise CorruptBytesError(f"its magic number {body[:_WORD].hex()} is unknown")
     if zlib.crc32(body) != int.from_bytes(check, "big"):
         raise CorruptBytesError("its checksum does not match")
-    result, end = roaring.decode_64(body, _WORD, rows)
+    result, end = roaring.decode_64(body, _WORD, _MAX_POSITION if rows is None else rows)
     if end != len(body):
         raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
     if len(result) != vector.cardinality:

@@ -28,7 +28,9 @@ _NEEDED = (
     "spec_id",
     "partition",
     "record_count",
+    "has_confirmed_rows",
     "size_bytes",
+    "has_doubted_size",
     "sequence_number",
     "equality_ids",
     "referenced_data_file",
@@ -141,7 +143,7 @@ class DeleteIndex:
             row["content_size_bytes"],
             row["record_count"],
             path,
-            file_bytes=row["size_bytes"],
+            file_bytes=None if row["has_doubted_size"] else row["size_bytes"],
         )
         self._vectors[path] = _PositionFile(
             sequence_number=row["sequence_number"], partition=partition, file=None, vector=vector
@@ -208,8 +210,8 @@ def _file(row: Mapping[str, Any]) -> File:
     return File(
         location=row["location"],
         format=cast("FileFormat", row["file_format"]),
-        rows=row["record_count"],
-        size_bytes=row["size_bytes"],
+        rows=row["record_count"] if row["has_confirmed_rows"] else None,
+        size_bytes=None if row["has_doubted_size"] else row["size_bytes"],
         path_bounds=_known(row["lower"], row["upper"]),
         position_bounds=_known(row["first"], row["last"]),
     )

@@ -7,7 +7,6 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.deletes import deletion_vectors
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, read_equality_deletes
 from snapshot_explorer.formats.iceberg.deletes.index import Deletes, EqualitySet
@@ -39,19 +38,19 @@ class DeleteReader:
         self._total = 0
         self._lock = Lock()
 
-    def positions(self, deletes: Deletes, path: str, rows: int) -> Positions:
-        """Return the distinct deleted positions of a data file, ascending, without those of equality deletes."""
+    def positions(self, deletes: Deletes, path: str, rows: int | None) -> Positions:
+        """Return the distinct deleted positions of a data file, ascending, without those of equality deletes.
+
+        Some position delete files have positions that the data file does not have; they delete nothing.
+
+        Args:
+            rows: The number of rows of the data file, if it is known.
+        """
         if deletes.vector is not None:
             return deletion_vectors.deleted(self._storage, deletes.vector, path, rows)
         if not deletes.positions:
             return NOTHING
-        result = merged([self._position_deletes(file).of(path) for file in deletes.positions])
-        if len(result) and int(result[-1]) >= rows:
-            raise CorruptTableError(
-                f"Row {result[-1]} of the data file {path} is deleted, but the file has {rows} rows. A delete file or "
-                "the data file may have been overwritten; compare them with a copy of the table."
-            )
-        return result
+        return merged([self._position_deletes(file).of(path) for file in deletes.positions])
 
     def _position_deletes(self, file: File) -> PositionDeletes:
         return self._kept(f"positions {file.location}", lambda: read_position_deletes(self._storage, file))

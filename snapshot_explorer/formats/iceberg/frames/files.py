@@ -14,7 +14,7 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.frames.deleted_rows import applying
 from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, is_nested, is_read
-from snapshot_explorer.formats.iceberg.metadata.entries import IcebergLiveFiles
+from snapshot_explorer.formats.iceberg.metadata.entries import IcebergLiveFiles, known_rows, known_sizes
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED
 from snapshot_explorer.formats.iceberg.metadata.partitions import (
@@ -78,8 +78,8 @@ def file_columns(rows: pa.Table, maps: Mapping[int, pa.MapArray]) -> dict[str, o
     return {
         "path": rows.column("location"),
         "partition": partitions_of(rows, maps),
-        "rows": rows.column("record_count"),
-        "size_bytes": rows.column("size_bytes"),
+        "rows": known_rows(rows),
+        "size_bytes": known_sizes(rows),
     }
 
 

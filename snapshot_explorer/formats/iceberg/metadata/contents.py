@@ -65,7 +65,14 @@ def entries_of(
     tuples = PartitionTuples(source.metadata.specs) if partitions is None else partitions
     limits = source.storage.limits
     return parse_manifests(
-        manifests, contents, source.locations, tuples, statistics=statistics, changed=changed, limits=limits
+        manifests,
+        contents,
+        source.locations,
+        tuples,
+        column_ids=source.metadata.counted_columns,
+        statistics=statistics,
+        changed=changed,
+        limits=limits,
     )
 
 

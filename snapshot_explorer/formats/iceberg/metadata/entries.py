@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.storage import Storage
 
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
@@ -39,7 +41,9 @@ LIVE = pa.schema(
         pa.field("spec_id", pa.int32(), nullable=False),
         pa.field("partition", pa.int32(), nullable=False),
         pa.field("record_count", pa.int64(), nullable=False),
+        pa.field("has_confirmed_rows", pa.bool_()),
         pa.field("size_bytes", pa.int64(), nullable=False),
+        pa.field("has_doubted_size", pa.bool_()),
         pa.field("snapshot_id", pa.int64()),
         pa.field("sequence_number", pa.int64(), nullable=False),
         pa.field("file_sequence_number", pa.int64()),
@@ -60,11 +64,26 @@ position deletes. `location` is the path for `Storage.open` and `Storage.read`: 
 full location of an external file. `file_format` is in lower case: parquet, orc, avro or puffin. `partition` is a row of
 `IcebergLiveFiles.partitions[spec_id]`: two files are in the same partition if `spec_id` and `partition` are equal.
 `sequence_number` is the data sequence number and decides which deletes apply. `file_sequence_number` is that of the
-commit that added the file, and null where its writer did not record it, as Iceberg before 1.1. `size_bytes` is
-recorded by the writer and may be wrong. `first_row_id` is resolved, and null where the version has no row ids. A file
-with `key_metadata` is encrypted.
+commit that added the file, and null where its writer did not record it, as Iceberg before 1.1. `record_count` and
+`size_bytes` are recorded by the writer and may be wrong. `has_confirmed_rows`: whether another number of the metadata
+agrees with `record_count`, or contradicts it; null if there is none. `first_row_id` is resolved, and null where the
+version has no row ids. A file with `key_metadata` is encrypted.
 
 Source: iceberg specification, "Manifests"."""
+
+
+def known_rows(files: pa.Table) -> pa.Array:
+    """Return the number of rows of each file in LIVE; null where the metadata contradicts itself."""
+    return _without(files.column("record_count"), pc.invert(files.column("has_confirmed_rows")))
+
+
+def known_sizes(files: pa.Table) -> pa.Array:
+    """Return the size of each file in LIVE; null where it is probably wrong."""
+    return _without(files.column("size_bytes"), files.column("has_doubted_size"))
+
+
+def _without(values: pa.ChunkedArray, are_doubted: pa.ChunkedArray) -> pa.Array:
+    return pc.if_else(pc.fill_null(single_chunk(are_doubted), fill_value=False), None, single_chunk(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Manifest lists: the manifests of a snapshot, with what each one adds."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -89,15 +90,24 @@ MANIFEST_FILES = pa.schema(
         pa.field("partitions", SUMMARIES),
         pa.field("key_metadata", pa.binary()),
         pa.field("first_row_id", pa.int64()),
+        pa.field("files_add_up", pa.bool_()),
+        pa.field("rows_add_up", pa.bool_()),
     ]
 )
 """A row is a manifest of a snapshot, in the order of its list. Null counts are unknown; assume more than 0.
 
 `snapshot_id` is the snapshot whose list it is in, `added_snapshot_id` the one that wrote the manifest. `path` is the
-text that is recorded, `location` the path to open.
+text that is recorded, `location` the path to open. `files_add_up` and `rows_add_up`: whether the counts of all data
+manifests of the list add up to the totals in the summary of its snapshot; null if one of them is unknown.
 
 Source: iceberg specification, "Manifest Lists"."""
 
+_TOTALS = {
+    "files_add_up": ("total-data-files", "504", "505"),
+    "rows_add_up": ("total-records", "512", "513"),
+}
+"""The total in the summary of a snapshot, and the counts of manifests that add up to it."""
+_INTEGER = re.compile(r"[0-9]{1,18}")
 _DEFAULTS = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
 
 
@@ -172,9 +182,14 @@ def _manifest_files(
     paths = [item.manifest_list for item in listed]
     owners = np.repeat(np.arange(len(listed)), counts)
     columns = dict(zip((part.name for part in rows.type), rows.flatten(), strict=True))
+    is_data = pc.equal(pc.fill_null(columns["517"], DATA), DATA)
+    for name, (total, added, existing) in _TOTALS.items():
+        live = pc.if_else(is_data, pc.add(known_counts(columns[added]), known_counts(columns[existing])), 0)
+        columns[name] = _adds_up(live, owners, [item.summary.get(total) for item in listed])
     ids = array([item.id for item in listed], pa.int64()).take(from_numpy(owners))
     names = [field.name for field in MANIFEST_FILES][3:]
     stored = ["501", "502", "517", "515", "516", "503", "504", "505", "506", "512", "513", "514", "507", "519", "520"]
+    stored += _TOTALS
     path = columns["500"]
     # Most manifests are in the lists of many snapshots.
     encoded = path.dictionary_encode()
@@ -191,6 +206,30 @@ def _manifest_files(
     table = pa.Table.from_arrays(arrays, schema=MANIFEST_FILES)
     _check_unique(encoded, owners, paths)
     return table
+
+
+def known_counts(column: pa.Array) -> pa.Array:
+    """Return counts; null for those that some writers of format 1 recorded as -1."""
+    return pc.if_else(pc.less(column, 0), None, column)
+
+
+def _adds_up(
+    live: pa.Array, owners: np.ndarray[tuple[int], np.dtype[np.int64]], totals: Sequence[str | None]
+) -> pa.Array:
+    """Return for each manifest whether the counts of its list add up to a total; null if that is unknown.
+
+    Args:
+        live: The live files or rows in each manifest.
+        owners: The list of each manifest, as an index.
+        totals: The total of each list, as the summary of its snapshot has it.
+    """
+    unknown = np.bincount(owners[~live.is_valid().to_numpy(zero_copy_only=False)], minlength=len(totals)) > 0
+    sums = np.bincount(owners, pc.fill_null(live, 0).to_numpy(zero_copy_only=False), len(totals))
+    known = [
+        None if is_unknown or total is None or not _INTEGER.fullmatch(total) else int(total) == int(added)
+        for is_unknown, total, added in zip(unknown.tolist(), totals, sums.tolist(), strict=True)
+    ]
+    return pa.array(known, pa.bool_()).take(from_numpy(owners))
 
 
 def _summaries(column: pa.ListArray) -> pa.ListArray:

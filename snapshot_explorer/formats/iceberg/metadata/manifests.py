@@ -22,7 +22,7 @@ from snapshot_explorer.formats.iceberg.metadata.avro_files import (
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, LIVE, STATISTICS
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
-from snapshot_explorer.formats.iceberg.metadata.recorded_manifests import check_manifests
+from snapshot_explorer.formats.iceberg.metadata.recorded_manifests import Confirmation, check_manifests
 from snapshot_explorer.limits import Limits
 
 EXISTING, ADDED, DELETED = 0, 1, 2
@@ -39,7 +39,7 @@ ENTRIES = pa.schema(
 The sequence number of a deleted entry is null where its writer left it out, as Iceberg before 1.1 did.
 """
 
-_PARTITION = "102"
+_PARTITION, _VALUE_COUNTS = "102", "109"
 _FILE = {
     "100": pa.string(),
     "101": pa.string(),
@@ -68,7 +68,7 @@ _NAMES = {
     "record_count": "103",
     "file_size_in_bytes": "104",
     "column_sizes": "108",
-    "value_counts": "109",
+    "value_counts": _VALUE_COUNTS,
     "null_value_counts": "110",
     "lower_bounds": "125",
     "upper_bounds": "128",
@@ -84,7 +84,7 @@ _NAMES = {
     "content_size_in_bytes": "145",
 }
 """The ids of the fields by their names in the specification."""
-_STATISTICS = {"108": COUNTS, "109": COUNTS, "110": COUNTS, "137": COUNTS, "125": BOUNDS, "128": BOUNDS}
+_STATISTICS = {"108": COUNTS, _VALUE_COUNTS: COUNTS, "110": COUNTS, "137": COUNTS, "125": BOUNDS, "128": BOUNDS}
 _OPTIONAL = {
     "key_metadata": "131",
     "split_offsets": "132",
@@ -105,12 +105,13 @@ class Entries:
     partitions: PartitionTuples
 
 
-def parse_manifests(
+def parse_manifests(  # noqa: PLR0913 - what is read, and how much of it
     manifests: pa.Table,
     contents: Sequence[bytes],
     locations: Locations,
     tuples: PartitionTuples,
     *,
+    column_ids: Sequence[int],
     statistics: bool,
     changed: bool,
     limits: Limits,
@@ -121,6 +122,7 @@ def parse_manifests(
         manifests: MANIFEST_FILES.
         contents: The content of each.
         tuples: Partition tuples that were read before, which are extended; tuples of all entries are numbered together.
+        column_ids: Columns that have as many values in a file as the file has rows.
         statistics: Whether to decode the statistics of columns.
         changed: Whether to leave out existing files, which are most of a merged manifest.
 
@@ -128,11 +130,14 @@ def parse_manifests(
     InheritableMetadataFactory.
     """
     paths = manifests.column("path").to_pylist()
-    file = _FILE | (_STATISTICS if statistics else {})
+    file = _FILE | (_STATISTICS if statistics else {_VALUE_COUNTS: COUNTS})
     entry_type = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
     decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, _NAMES, limits)
-    check_manifests(decoded, manifests, [len(content) for content in contents])
-    parts = [_entries(item, manifests, locations, tuples, statistics=statistics, changed=changed) for item in decoded]
+    confirmations = check_manifests(decoded, manifests, [len(content) for content in contents], column_ids)
+    parts = [
+        _entries(item, confirmation, manifests, locations, tuples, statistics=statistics, changed=changed)
+        for item, confirmation in zip(decoded, confirmations, strict=True)
+    ]
     schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
     if not parts:
         return Entries(rows=schema.empty_table(), partitions=tuples)
@@ -145,6 +150,7 @@ def parse_manifests(
 
 def _entries(
     decoded: DecodedFiles,
+    confirmation: Confirmation,
     manifests: pa.Table,
     locations: Locations,
     tuples: PartitionTuples,
@@ -161,6 +167,7 @@ def _entries(
     _check(status, content, of)
     records = _required(file["103"], "record_count", of)
     row_ids = _first_row_ids(file["142"], status, records, of)
+    file |= {"rows": confirmation.rows, "size": confirmation.doubted_size}
     if changed:
         kept = pc.not_equal(status, EXISTING)
         entry, file = ({name: column.filter(kept) for name, column in part.items()} for part in (entry, file))
@@ -181,7 +188,9 @@ def _entries(
         "spec_id": spec_ids,
         "partition": tuples.numbered(spec_ids, file[_PARTITION], partition_schema, by_name=not has_ids(schema)),
         "record_count": records,
+        "has_confirmed_rows": file["rows"],
         "size_bytes": _required(file["104"], "file_size_in_bytes", of),
+        "has_doubted_size": file["size"],
         "snapshot_id": pc.coalesce(entry["1"], of.column("added_snapshot_id")),
         "sequence_number": _sequence_numbers(entry["3"], status, of),
         "file_sequence_number": _inherited(entry["4"], status, of),

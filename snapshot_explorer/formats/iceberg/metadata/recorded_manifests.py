@@ -1,6 +1,8 @@
-"""Checks of manifests against what their manifest list records: whether each is the file that the list names."""
+"""Manifests against what their manifest list records: whether each is the file that the list names, and its counts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,8 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 _WORDS = {1: "added", 0: "existing", 2: "deleted"}
-_ADDED = 1
+_ADDED, _DELETED = 1, 2
+_DATA = 0
 _REQUIRED = {"schema", "partition-spec", "partition-spec-id"}
 """Keys in the header of manifests. Source: iceberg specification, "Manifests"."""
 _CONTENTS = {b"data": 0, b"deletes": 1}
@@ -22,104 +25,237 @@ _CONTENTS = {b"data": 0, b"deletes": 1}
 Counts = npt.NDArray[np.int64]
 
 
-def check_manifests(decoded: Sequence[DecodedFiles], manifests: pa.Table, sizes: Sequence[int]) -> None:
-    """Check the ids, the counts and the sizes of manifests against their lists.
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What the metadata itself says about the numbers of the entries of manifests, in their order."""
+
+    rows: pa.Array
+    """Whether another number agrees with the number of rows of a file, or contradicts it; null if there is none."""
+    doubted_size: pa.Array
+    """Whether the size of a file is probably wrong."""
+
+
+def check_manifests(
+    decoded: Sequence[DecodedFiles], manifests: pa.Table, sizes: Sequence[int], column_ids: Sequence[int]
+) -> Sequence[Confirmation]:
+    """Check the ids, the counts and the sizes of manifests against their lists. Return what confirms their numbers.
 
     A size alone proves nothing: releases of Iceberg before 1.12 that copy a table to another path
     (`rewrite_table_path`) leave the old sizes in manifest lists, and so did iceberg-go before 0.3. A manifest of
     another size is read if its entries name the snapshot and have the counts that the list records.
 
+    Counts alone prove nothing either: Iceberg reads a table whatever they are. A manifest of the recorded size is read
+    with other numbers of files than its list records if those of the list do not add up to the total of the snapshot;
+    with other numbers of rows too, and if not every file has as many values as rows.
+
     A manifest without the header that the specification requires was rewritten by a tool, such as avro-tools. Its
     ids and counts are checked only if its size differs too.
 
     Args:
-        decoded: The manifests, with the fields 0 (status), 1 (snapshot_id) and 2.103 (record_count).
+        decoded: The manifests, with the fields 0 (status), 1 (snapshot_id), 2.103 (record_count), 2.104
+            (file_size_in_bytes) and 2.109 (value_counts).
         manifests: MANIFEST_FILES, in the order that the indices in `decoded` refer to.
         sizes: The size of each manifest in bytes.
+        column_ids: Columns that have as many values in a file as the file has rows.
 
     Source: iceberg specification, "Manifest Lists", fields 501 to 514; apache/iceberg issues 13719 and 16905,
-    apache/iceberg-go issue 438.
+    apache/iceberg-go issue 438, ClickHouse issues 104321 and 121222.
     """
     listed = {name: manifests.column(name).to_pylist() for name in _NEEDED}
-    for part in decoded:
-        status, ids, records = _columns(part)
-        owners = np.repeat(np.arange(len(part.files)), part.counts)
-        writers = np.array([listed["added_snapshot_id"][position] or -1 for position in part.files], np.int64)
-        is_own = (ids < 0) | (ids == writers[owners])
-        counts = _counts(owners, status, records, is_own, len(part.files))
-        for index, (position, container) in enumerate(zip(part.files, part.containers, strict=True)):
-            recorded = {name: values[position] for name, values in listed.items()}
-            path, has_size = recorded["path"], recorded["length"] in (None, sizes[position])
-            if has_size and not _REQUIRED & container.header.keys():
-                continue
-            _check_header(path, container.header, recorded)
-            if counts["added"][index] and not counts["own added"][index] and recorded["added_snapshot_id"] is not None:
-                raise broken(
-                    path,
-                    f"its added files are of snapshot {int(ids[owners == index].max())}, but the manifest list "
-                    f"records that snapshot {recorded['added_snapshot_id']} wrote it: it is another manifest",
-                )
-            _check_counts(path, {name: int(values[index]) for name, values in counts.items()}, recorded)
-            if not has_size:
-                log.warning(
-                    "%s has %d bytes, but its manifest list records %d; its entries are those that the list records",
-                    path,
-                    sizes[position],
-                    recorded["length"],
-                )
+    ids = pa.array(column_ids, pa.int32())
+    return [_checked(part, listed, sizes, ids) for part in decoded]
+
+
+def _checked(
+    part: DecodedFiles, listed: Mapping[str, Sequence[Any]], sizes: Sequence[int], column_ids: pa.Array
+) -> Confirmation:
+    entries = _Entries.of(part)
+    owners = np.repeat(np.arange(len(part.files)), part.counts)
+    writers = np.array([listed["added_snapshot_id"][position] or -1 for position in part.files], np.int64)
+    is_own = (entries.ids < 0) | (entries.ids == writers[owners])
+    counts = _counts(owners, entries, is_own, len(part.files))
+    by_values = _confirmed_by_values(entries, column_ids)
+    by_list = np.full(len(part.files), None, np.object_)
+    end = 0
+    for index, (position, container) in enumerate(zip(part.files, part.containers, strict=True)):
+        begin, end = end, end + container.rows
+        manifest = _Manifest(
+            recorded={name: column[position] for name, column in listed.items()},
+            counts={name: int(column[index]) for name, column in counts.items()},
+            size_bytes=sizes[position],
+        )
+        if not manifest.has_size or _REQUIRED & container.header.keys():
+            _check_header(manifest, container.header)
+            _check_writer(manifest, entries.ids[begin:end])
+            _check_counts(manifest, has_confirmed_rows=all(item is True for item in by_values[begin:end]))
+        if not manifest.has_size:
+            log.warning(
+                "%s has %d bytes, but its manifest list records %d; its entries are those that the list records",
+                manifest.path,
+                manifest.size_bytes,
+                manifest.recorded["length"],
+            )
+        by_list[index] = manifest.confirms_rows
+        if any(item is False for item in by_values[begin:end]):
+            log.warning(
+                "%s records other numbers of rows for data files than of values in their columns: the rows are counted "
+                "in the files",
+                manifest.path,
+            )
+    confirmed = np.where(by_values == None, by_list[owners], by_values)  # noqa: E711 - element by element
+    return Confirmation(pa.array(confirmed, pa.bool_()), _doubted_sizes(entries, owners, confirmed))
 
 
 _COUNTED = tuple(f"{word}_{unit}" for word in _WORDS.values() for unit in ("files", "rows"))
-_NEEDED = ("path", "length", "spec_id", "content", "added_snapshot_id", *_COUNTED)
+_NEEDED = (
+    "path",
+    "length",
+    "spec_id",
+    "content",
+    "added_snapshot_id",
+    "files_add_up",
+    "rows_add_up",
+    *_COUNTED,
+)
 
 
-def _columns(part: DecodedFiles) -> tuple[Counts, Counts, Counts]:
-    """Return status, snapshot id and row count of each entry; -1 where null."""
-    fields = dict(zip((field.name for field in part.rows.type), part.rows.flatten(), strict=True))
-    file = dict(zip((field.name for field in fields["2"].type), fields["2"].flatten(), strict=True))
-    columns = (fields["0"], fields["1"], file["103"])
-    status, ids, records = (
-        pc.fill_null(column.cast(pa.int64()), -1).to_numpy(zero_copy_only=False) for column in columns
-    )
-    return status, ids, records
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entries:
+    status: Counts
+    ids: Counts
+    """The snapshot of each entry; -1 where null."""
+    rows: Counts
+    sizes: Counts
+    values: pa.Array
+    """The number of values of columns, by id."""
+
+    @classmethod
+    def of(cls, part: DecodedFiles) -> "_Entries":
+        fields = dict(zip((field.name for field in part.rows.type), part.rows.flatten(), strict=True))
+        file = dict(zip((field.name for field in fields["2"].type), fields["2"].flatten(), strict=True))
+        status, ids, rows, sizes = (
+            pc.fill_null(column.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+            for column in (fields["0"], fields["1"], file["103"], file["104"])
+        )
+        return cls(status=status, ids=ids, rows=rows, sizes=sizes, values=file["109"])
 
 
-def _counts(
-    owners: Counts, status: Counts, records: Counts, is_own: npt.NDArray[np.bool_], files: int
-) -> dict[str, Counts]:
-    """Return for each manifest the number of entries by status, of their rows, and of those its writer added."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Manifest:
+    recorded: Mapping[str, Any]
+    """Its row of MANIFEST_FILES."""
+    counts: Mapping[str, int]
+    """The counts of its entries."""
+    size_bytes: int
+
+    @property
+    def path(self) -> str:
+        return str(self.recorded["path"])
+
+    @property
+    def has_size(self) -> bool:
+        return self.recorded["length"] in (None, self.size_bytes)
+
+    def agrees(self, name: str) -> bool | None:
+        """Return whether a count of its entries is the recorded one; None if none is recorded.
+
+        A manifest that was appended as a whole may contain files that other snapshots added: some writers count them,
+        some do not.
+        """
+        recorded = self.recorded[name]
+        return None if recorded is None or recorded < 0 else recorded in (self.counts[name], self.counts[f"own {name}"])
+
+    @property
+    def confirms_rows(self) -> bool | None:
+        """Whether the numbers of rows of its files agree with those of its list and of the snapshot."""
+        agrees = [self.agrees("added_rows"), self.agrees("existing_rows")]
+        if False in agrees:
+            return False
+        if self.recorded["content"] != _DATA:
+            return None if None in agrees else True
+        adds_up: bool | None = self.recorded["rows_add_up"]
+        return None if None in agrees else adds_up
+
+
+def _counts(owners: Counts, entries: _Entries, is_own: npt.NDArray[np.bool_], files: int) -> dict[str, Counts]:
+    """Return for each manifest the number of entries by status and of their rows; `own`: of those its writer added."""
     counts: dict[str, Counts] = {}
     for number, word in _WORDS.items():
-        chosen = status == number
-        counts[word] = np.bincount(owners[chosen], minlength=files)
-        counts[f"{word}_rows"] = np.bincount(owners[chosen], records[chosen], minlength=files).astype(np.int64)
-    own = (status == _ADDED) & is_own
-    counts["own added"] = np.bincount(owners[own], minlength=files)
-    counts["own added_rows"] = np.bincount(owners[own], records[own], minlength=files).astype(np.int64)
+        for prefix, chosen in (
+            ("", entries.status == number),
+            ("own ", (entries.status == number) & (is_own if number == _ADDED else True)),
+        ):
+            of_entries = owners[chosen]
+            rows = np.bincount(of_entries, entries.rows[chosen], minlength=files)
+            counts[f"{prefix}{word}_files"] = np.bincount(of_entries, minlength=files)
+            counts[f"{prefix}{word}_rows"] = rows.astype(np.int64)
     return counts
 
 
-def _check_header(path: str, header: Mapping[str, bytes], recorded: Mapping[str, object]) -> None:
+def _confirmed_by_values(entries: _Entries, column_ids: pa.Array) -> npt.NDArray[np.object_]:
+    """Return for each entry whether columns have as many values as it has rows; None if no column is counted."""
+    offsets = entries.values.offsets.to_numpy(zero_copy_only=False)
+    begin, count = int(offsets[0]), int(offsets[-1] - offsets[0])
+    ids, values = (column.slice(begin, count) for column in (entries.values.keys, entries.values.items))
+    owners = np.repeat(np.arange(len(entries.rows)), np.diff(offsets))
+    is_counted = pc.is_in(ids, column_ids).to_numpy(zero_copy_only=False)
+    numbers = pc.fill_null(values, -1).to_numpy(zero_copy_only=False)
+    differs = is_counted & (numbers != entries.rows[owners])
+    result = np.full(len(entries.rows), None, np.object_)
+    result[owners[is_counted]] = True
+    result[owners[differs]] = False
+    return result
+
+
+def _doubted_sizes(entries: _Entries, owners: Counts, confirmed: npt.NDArray[np.object_]) -> pa.Array:
+    """Return whether the size of each file is that of several: entries of one manifest whose numbers are all the same.
+
+    ClickHouse before 26.5 recorded the rows and bytes of a whole commit for each of its files.
+    """
+    doubted = np.flatnonzero(confirmed == False)  # noqa: E712 - element by element
+    result = np.zeros(len(confirmed), np.bool_)
+    if len(doubted):
+        keys = np.stack([owners[doubted], entries.rows[doubted], entries.sizes[doubted]], axis=1)
+        _, codes, sizes = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+        result[doubted] = sizes[codes.ravel()] > 1
+    return pa.array(result)
+
+
+def _check_header(manifest: _Manifest, header: Mapping[str, bytes]) -> None:
     """Check the spec and the content in the header of a manifest; some writers leave them out."""
-    spec = header.get("partition-spec-id", b"").strip()
-    if spec.isdigit() and int(spec) != recorded["spec_id"]:
-        raise broken(path, f"its partition spec is {int(spec)}, but its manifest list records {recorded['spec_id']}")
+    spec, recorded = header.get("partition-spec-id", b"").strip(), manifest.recorded["spec_id"]
+    if spec.isdigit() and int(spec) != recorded:
+        raise broken(manifest.path, f"its partition spec is {int(spec)}, but its manifest list records {recorded}")
     content = _CONTENTS.get(header.get("content", b"").strip())
-    if content is not None and content != recorded["content"]:
-        raise broken(path, "its content is another than its manifest list records")
+    if content is not None and content != manifest.recorded["content"]:
+        raise broken(manifest.path, "its content is another than its manifest list records")
 
 
-def _check_counts(path: str, counts: Mapping[str, int], recorded: Mapping[str, int | None]) -> None:
+def _check_writer(manifest: _Manifest, ids: Counts) -> None:
+    """Check that the snapshot that wrote a manifest added some of the files that are added in it."""
+    writer = manifest.recorded["added_snapshot_id"]
+    if manifest.counts["added_files"] and not manifest.counts["own added_files"] and writer is not None:
+        raise broken(
+            manifest.path,
+            f"its added files are of snapshot {int(ids.max())}, but the manifest list records that snapshot {writer} "
+            "wrote it: it is another manifest",
+        )
+
+
+def _check_counts(manifest: _Manifest, *, has_confirmed_rows: bool) -> None:
     """Check the number of entries and rows of a manifest.
 
-    A manifest that was appended as a whole may contain files that other snapshots added: some writers count them, some
-    do not.
+    Args:
+        has_confirmed_rows: Whether each of its files has as many values as rows.
     """
-    for word in _WORDS.values():
-        for name, actual in ((f"{word}_files", counts[word]), (f"{word}_rows", counts[f"{word}_rows"])):
-            known = recorded[name]
-            own = counts["own added" if name == "added_files" else "own added_rows"] if word == "added" else actual
-            if known is not None and known >= 0 and known not in (actual, own):
-                raise broken(
-                    path, f"its entries have {actual} {name.replace('_', ' ')}, but its manifest list records {known}"
-                )
+    tolerated = {
+        "files": manifest.has_size and manifest.recorded["files_add_up"] is False,
+        "rows": manifest.has_size and (manifest.recorded["rows_add_up"] is False or not has_confirmed_rows),
+    }
+    for name in _COUNTED:
+        if manifest.agrees(name) is not False:
+            continue
+        noun, actual, recorded = name.replace("_", " "), manifest.counts[name], manifest.recorded[name]
+        if not tolerated[name.rpartition("_")[2]]:
+            raise broken(manifest.path, f"its entries have {actual} {noun}, but its manifest list records {recorded}")
+        log.warning("%s has %d %s, but its manifest list records %d", manifest.path, actual, noun, recorded)

@@ -18,6 +18,8 @@ from snapshot_explorer.limits import Limits
 
 MAIN = "main"
 """The branch that a table has from its first commit on."""
+_UNCOUNTED = ("variant", "unknown")
+"""Types of columns whose values are not counted."""
 _GZIP = b"\x1f\x8b"
 _MAX_REFS = 100_000
 _MAX_SNAPSHOTS = 1_000_000
@@ -175,6 +177,20 @@ class TableMetadata:
     def current_schema(self) -> Mapping[str, Any]:
         """Return the current schema."""
         return self.schemas[self.current_schema_id]
+
+    @property
+    def counted_columns(self) -> Sequence[int]:
+        """Return the ids of columns that have as many values in a file as the file has rows: those that are not nested.
+
+        Of the current schema.
+        """
+        fields = self.current_schema.get("fields")
+        return [
+            field["id"]
+            for field in (fields if isinstance(fields, list) else ())
+            if isinstance(field, dict) and isinstance(field.get("type"), str) and field["type"] not in _UNCOUNTED
+            if isinstance(field.get("id"), int) and 0 <= field["id"] < 2**31
+        ]
 
     def schema_of(self, snapshot: IcebergSnapshot | None) -> Mapping[str, Any]:
         """Return the schema of a snapshot; the current one for None, or if its own is not recorded.

@@ -29,7 +29,8 @@ def files_by_names(storage: Storage, split: Split) -> NativeRows | None:
 
 
 def _files(storage: Storage, plan: IcebergPlan) -> NativeRows | None:
-    if plan.deletes.equality:
+    deleted = _deleted(plan)
+    if plan.deletes.equality or deleted is None:
         return None
     fields = plan.context.schema.fields
     constants = {field.name: plan.constants[field.id] for field in fields if field.id in plan.constants}
@@ -43,14 +44,17 @@ def _files(storage: Storage, plan: IcebergPlan) -> NativeRows | None:
         rows=plan.file.rows,
         names={field.name: None if field.type.root == "unknown" else field.name for field in stored},
         ids={field.name: field.id for field in stored if field.type.root != "unknown"},
-        deleted=_deleted(plan),
+        deleted=deleted,
         size_bytes=plan.file.size_bytes,
     )
     partition = pa.table({name: pa.array([value.as_py()], value.type) for name, value in constants.items()})
     return NativeRows(files=(file,), partition=partition if constants else None)
 
 
-def _deleted(plan: IcebergPlan) -> int:
+def _deleted(plan: IcebergPlan) -> int | None:
+    """Return the maximum number of rows that are deleted by their positions; None if it is unknown."""
     if plan.deletes.vector is not None:
         return plan.deletes.vector.cardinality
-    return min(plan.file.rows, sum(file.rows for file in plan.deletes.positions))
+    rows = [file.rows for file in plan.deletes.positions]
+    known = [count for count in rows if count is not None]
+    return sum(known) if len(known) == len(rows) else None

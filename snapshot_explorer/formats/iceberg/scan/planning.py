@@ -17,7 +17,12 @@ from snapshot_explorer.formats.iceberg.deletes.index import PUFFIN, DeleteIndex,
 from snapshot_explorer.formats.iceberg.files.data_files import FORMATS, File, FileFormat
 from snapshot_explorer.formats.iceberg.files.field_ids import id_rules, maps_names
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, walk
-from snapshot_explorer.formats.iceberg.metadata.entries import POSITION_DELETES, IcebergLiveFiles, VersionMetadata
+from snapshot_explorer.formats.iceberg.metadata.entries import (
+    POSITION_DELETES,
+    IcebergLiveFiles,
+    VersionMetadata,
+    known_rows,
+)
 from snapshot_explorer.formats.iceberg.metadata.partitions import (
     PartitionColumn,
     Spec,
@@ -98,7 +103,7 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
     is_read = pa.array(reasons == None)  # noqa: E711 - element by element
 
     def skipped() -> pa.Table:
-        files = live.data.select(["record_count", "size_bytes"]).rename_columns(["rows", "size_bytes"])
+        files = pa.table({"rows": known_rows(live.data), "size_bytes": live.data.column("size_bytes")})
         of_files = partitions.indices(live.data)
         return skipped_frame(files, reasons, partitions=partitions.texts, of_files=of_files)
 
@@ -240,13 +245,26 @@ def _splits(
         "spec_id",
         "partition",
         "record_count",
+        "has_confirmed_rows",
         "size_bytes",
+        "has_doubted_size",
         "sequence_number",
         "first_row_id",
     )
-    for path, location, file_format, spec_id, partition, rows, size_bytes, number, first_row_id in zip(
-        *(files.column(name).to_pylist() for name in names), strict=True
-    ):
+    columns = [files.column(name).to_pylist() for name in names]
+    for (
+        path,
+        location,
+        file_format,
+        spec_id,
+        partition,
+        record_count,
+        is_confirmed,
+        size_bytes,
+        has_doubted_size,
+        number,
+        first_row_id,
+    ) in zip(*columns, strict=True):
         key = (spec_id, partition)
         if key not in constants:
             constants[key] = _constants(partitions.columns[spec_id], partition)
@@ -255,10 +273,11 @@ def _splits(
         file = File(
             location=location,
             format=cast("FileFormat", file_format),
-            rows=rows,
-            size_bytes=size_bytes,
+            rows=record_count if is_confirmed else None,
+            size_bytes=None if has_doubted_size else size_bytes,
             constants=ids[key],
         )
+        rows = None if is_confirmed is False else record_count
         is_whole = not (deletes.vector or deletes.positions or deletes.equality)
         yield Split(
             files=(location,),
@@ -293,9 +312,9 @@ def _constants(columns: Sequence[PartitionColumn], partition: int) -> dict[int, 
     }
 
 
-def _counted(rows: int, deletes: Deletes) -> int | None:
+def _counted(rows: int | None, deletes: Deletes) -> int | None:
     """Return how many rows of a file are left; None where the metadata does not contain it."""
-    if deletes.equality or deletes.positions:
+    if rows is None or deletes.equality or deletes.positions:
         return None
     left = rows - deletes.vector.cardinality if deletes.vector is not None else rows
     return left if left >= 0 else None

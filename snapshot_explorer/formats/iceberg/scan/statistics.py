@@ -13,6 +13,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type, is_nested, is_read
+from snapshot_explorer.formats.iceberg.metadata.entries import known_rows
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import read_manifest_lists
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
@@ -32,8 +33,8 @@ def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:
     Args:
         files: LIVE with STATISTICS.
     """
-    rows = single_chunk(files.column("record_count"))
-    return bounds_from({field.name: _of(files, field) for field in fields if is_read(field.type)}, rows)
+    columns = {field.name: _of(files, field) for field in fields if is_read(field.type)}
+    return bounds_from(columns, known_rows(files))
 
 
 def _of(files: pa.Table, field: IcebergField) -> tuple[pa.Array, pa.Array, pa.Array]:
