@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow import thrift
+from snapshot_explorer.arrow import parquet_footers, thrift
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.limits import Limits
 
@@ -85,9 +85,7 @@ def opened(source: pa.NativeFile) -> "pq.ParquetFile":
         CorruptBytesError: Its footer would make pyarrow abort the process.
         pyarrow.ArrowException: It is not a parquet file.
     """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
-
-    file = pq.ParquetFile(source, page_checksum_verification=True)
+    file = parquet_footers.opened(source, page_checksum_verification=True)
     groups = thrift.structs(thrift.footer(source), 4)
     for chunks in (thrift.structs(group, 1) for group in groups):
         if len(chunks) != len(file.schema):

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow import parquet_footers
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     MissingFileError,
@@ -347,9 +348,7 @@ def _rows_in(source: pa.NativeFile, file_format: str, *, is_whole: bool) -> int:
         stripes = range(reader.nstripes) if is_whole else ()
         rows = sum(reader.read_stripe(number).num_rows for number in stripes) if is_whole else reader.nrows
         return int(rows)
-    from pyarrow import parquet as pq  # noqa: PLC0415 - likewise
-
-    with pq.ParquetFile(source, page_checksum_verification=is_whole) as parquet:
+    with parquet_footers.opened(source, page_checksum_verification=is_whole) as parquet:
         if not is_whole:
             return int(parquet.metadata.num_rows)
         return sum(batch.num_rows for batch in parquet.iter_batches(batch_size=_BATCH_ROWS))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow import int96, parquet_batches
+from snapshot_explorer.arrow import parquet_batches, parquet_footers
 from snapshot_explorer.arrow.positions import bare_batches
 from snapshot_explorer.storage import is_remote, load_of
 
@@ -41,9 +41,7 @@ def open_parquet(
         dictionary: Columns that are not decoded where they are stored as a dictionary.
         options: Arguments of `pyarrow.parquet.ParquetFile`.
     """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
-
-    open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True, **options)
+    open_reader = partial(parquet_footers.opened, source, page_checksum_verification=True, **options)
     reader = open_reader(read_dictionary=list(dictionary) or None)
     if any(map(_might_be_int96, reader.schema_arrow.types)) and any(
         reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))
@@ -52,7 +50,7 @@ def open_parquet(
             reader = open_reader(metadata=reader.metadata, coerce_int96_timestamp_unit="us")
         else:
             # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
-            reader = open_reader(metadata=int96.bytes_metadata(source))
+            reader = open_reader(metadata=parquet_footers.metadata_with_int96_as_bytes(source))
     return ParquetFile(reader, source)
 
 

@@ -13,6 +13,7 @@ from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, Un
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from tests.support.iceberg.live_files import RECORDED, Version, field, schema_of, struct_type
+from tests.support.parquet_footers import like_parquet_mr_1_11
 
 ID, NAME = field(1, "id", "int"), field(2, "name", "string")
 MAPPING = "schema.name-mapping.default"
@@ -403,3 +404,15 @@ def test_row_ids_need_format_version_3(tmp_path):
 
     with pytest.raises(InvalidArgumentError, match="'_row_id' was requested, but rows have ids only from format"):
         version.rows("_row_id")
+
+
+def test_maps_are_read_as_parquet_mr_1_11_writes_them(tmp_path):
+    version = Version(tmp_path, ID, field(2, "m", {**_MAP, "value": "long"}))
+    rows = {"id": [1, 2, 3], "m": [[("a", 1)], None, []]}
+    version.data("a.parquet", rows)
+    content = like_parquet_mr_1_11((tmp_path / "a.parquet").read_bytes())
+    (tmp_path / "a.parquet").write_bytes(content)
+    version.data_files[0]["size_bytes"] = len(content)
+
+    assert [row["m"] for row in version.rows()] == rows["m"]
+    assert version.rows("m", where="id = 1") == [{"m": [("a", 1)]}]

@@ -15,6 +15,7 @@ from snapshot_explorer.formats.paimon.files.data_files import PaimonColumns, Pai
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type, parse_type
 from tests.support.paimon.avro_bytes import container, encoded, written
 from tests.support.paimon.splits import Files, orc_file, parquet
+from tests.support.parquet_footers import like_parquet_mr_1_11
 
 PROBES = Path(__file__).parent / "probes"
 NS = 1_732_603_136_123_456_789
@@ -292,6 +293,15 @@ def test_names_with_dots_are_names(write):
     found = read(write(table), name, 2, [field("a.b", "BIGINT"), field("a.", "BIGINT")])
 
     assert found.to_pydict() == {"a.b": [1, 2], "a.": [5, 6]}
+
+
+def test_maps_are_read_as_parquet_mr_1_11_writes_them():
+    maps = pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int32()))
+    content = like_parquet_mr_1_11(parquet(pa.table({"m": maps})))
+
+    found = read(content, "f.parquet", 3, [field("m", "MAP<STRING, INT>")])
+
+    assert found["m"].to_pylist() == maps.to_pylist()
 
 
 def test_a_file_with_another_number_of_rows_than_its_manifest_says_is_broken():

@@ -310,6 +310,10 @@ class DeltaTable:
             table_metadata = metadata(fields, partition_by=partition_by, configuration=configuration)
             self.commit(*(first or (opening, table_metadata)), operation="CREATE TABLE")
 
+    def as_written(self, content):
+        """Return a parquet file as the writer of the table would write it."""
+        return content
+
     @property
     def url(self):
         """The root as a path for `open_table`."""
@@ -382,11 +386,12 @@ class DeltaTable:
         table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(dicts, schema)
         out = io.BytesIO()
         pq.write_table(table, out, **{key: options.pop(key) for key in ("row_group_size",) if key in options})
-        self.write(name, out.getvalue())
+        content = self.as_written(out.getvalue())
+        self.write(name, content)
         return add(
             quote(name, safe="/=!'()*~:@&$,;+"),
             partition=partition,
-            size=len(out.getvalue()),
+            size=len(content),
             rows=options.pop("count", table.num_rows),
             **options,
         )
@@ -463,7 +468,7 @@ class DeltaTable:
             actions = [action for action in actions if action not in files]
             for number in range(sidecars):
                 side = f"{version:020d}.checkpoint.{number + 1:010d}.{sidecars:010d}.{uuid.uuid4()}.parquet"
-                content = _parquet(files[number::sidecars], {**(columns or {}), **_ONLY_FILES})
+                content = self.as_written(_parquet(files[number::sidecars], {**(columns or {}), **_ONLY_FILES}))
                 self.write(f"_delta_log/_sidecars/{side}", content)
                 paths.append(f"_delta_log/_sidecars/{side}")
                 actions.append(
@@ -472,12 +477,12 @@ class DeltaTable:
         if form == "multi-part":
             for number in range(parts):
                 path = f"{prefix}.{number + 1:010d}.{parts:010d}.parquet"
-                self.write(path, _parquet(actions[number::parts], columns))
+                self.write(path, self.as_written(_parquet(actions[number::parts], columns)))
                 paths.append(path)
         else:
             unique = name or str(uuid.uuid4())
             path = {"classic": f"{prefix}.parquet"}.get(form, f"{prefix}.{unique}.{form}")
-            self.write(path, lines(*actions) if form == "json" else _parquet(actions, columns))
+            self.write(path, lines(*actions) if form == "json" else self.as_written(_parquet(actions, columns)))
             paths.append(path)
         if hint:
             more = {"parts": parts} if form == "multi-part" else {}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow import parquet_footers
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
@@ -79,14 +80,12 @@ def has_one_type_per_column(source: HudiSource, fields: Sequence[HudiField]) -> 
 
 def _of_file(source: HudiSource, version: int) -> str | None:
     """Return the schema in a base file of a version; None if it has none. Reads its footer."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
-
     files = source.state.at(version, source.storage.root)
     for path in files.filter(pc.invert(files.column("is_log"))).column("path").to_pylist():
         if path.endswith(".parquet"):
             try:
                 with source.storage.open(path) as opened:
-                    metadata = pq.read_schema(opened).metadata or {}
+                    metadata = parquet_footers.opened(opened).schema_arrow.metadata or {}
             except (pa.ArrowException, OSError) as error:
                 raise CorruptTableError(
                     f"No commit of the table records a schema, and the base file {path} cannot be read: {error}."

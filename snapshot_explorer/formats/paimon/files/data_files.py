@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, variants
+from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_footers, variants
 from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare_batches
@@ -171,11 +171,9 @@ def check_schema(storage: Storage, file: PaimonDataFile, fields: Sequence[Paimon
 
 
 def _names(storage: Storage, file: PaimonDataFile) -> Sequence[str]:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
-
     with opened(storage, file) as source:
         if file.format == "parquet":
-            names: Sequence[str] = pq.ParquetFile(source).schema_arrow.names
+            names: Sequence[str] = parquet_footers.opened(source).schema_arrow.names
             return names
         if file.format == "orc":
             return [str(name) for name in OrcFile(source).schema.names]

@@ -1,0 +1,94 @@
+"""Footers of parquet files that pyarrow does not read as they are: it reads patched ones instead.
+
+parquet-mr 1.10.99 of Cloudera and 1.11 give the repeated group of a map the logical type UNKNOWN, which pyarrow accepts
+for columns only. The type has no meaning there: other readers ignore it.
+
+Source: parquet-format, "Metadata", "Logical types"; parquet-java ParquetMetadataConverter, MapKeyValueTypeAnnotation.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import int96, thrift
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.thrift import Field, structs
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+_INT96, _FIXED_BYTES = 3, 7
+_I32 = 5
+"""The number of the Thrift type."""
+_SCHEMA, _ROW_GROUPS = 2, 4
+"""Fields of the footer."""
+_TYPE, _LENGTH, _CHILDREN, _LOGICAL_TYPE = 1, 2, 5, 10
+"""Fields of an element of the schema."""
+_UNKNOWN = 11
+"""The field of a logical type."""
+_COLUMNS, _CHUNK_METADATA = 1, 3
+_REFUSED_GROUP = "cannot be applied to group node"
+"""What pyarrow says of a group with a logical type that only columns have."""
+
+
+def opened(source: pa.NativeFile, **options: Any) -> "pq.ParquetFile":
+    """Return a parquet file, opened by pyarrow.
+
+    Args:
+        options: Arguments of `pyarrow.parquet.ParquetFile`.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+
+    try:
+        return pq.ParquetFile(source, **options)
+    except (pa.ArrowException, OSError) as error:
+        if _REFUSED_GROUP not in str(error) or "metadata" in options:
+            raise
+        try:
+            metadata = _patched(source, int96_as_bytes=False)
+        except CorruptBytesError:
+            raise error from None
+        return pq.ParquetFile(source, metadata=metadata, **options)
+
+
+def metadata_with_int96_as_bytes(source: pa.NativeFile) -> "pq.FileMetaData":
+    """Return the metadata of a parquet file with its INT96 columns as 12 bytes. Reads the footer."""
+    return _patched(source, int96_as_bytes=True)
+
+
+def _patched(source: pa.NativeFile, *, int96_as_bytes: bool) -> "pq.FileMetaData":
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    tree = thrift.footer(source)
+    _drop_unknown_types(tree)
+    if int96_as_bytes:
+        _store_int96_as_bytes(tree)
+    footer = thrift.encoded(tree)
+    return pq.read_metadata(pa.BufferReader(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"))
+
+
+def _drop_unknown_types(tree: list[Field]) -> None:
+    """Remove the logical type UNKNOWN from groups, elements of the schema that have children."""
+    for element in structs(tree, _SCHEMA):
+        if any(field.id == _CHILDREN and field.value for field in element):
+            element[:] = [field for field in element if not (field.id == _LOGICAL_TYPE and _is_unknown(field.value))]
+
+
+def _is_unknown(logical_type: thrift.Value) -> bool:
+    return isinstance(logical_type, list) and [field.id for field in logical_type] == [_UNKNOWN]
+
+
+def _store_int96_as_bytes(tree: list[Field]) -> None:
+    """Turn INT96 into 12 bytes: in the schema's elements, and in the metadata of each column chunk."""
+    for element in structs(tree, _SCHEMA):
+        for index, field in enumerate(element):
+            if (field.id, field.value) == (_TYPE, _INT96):
+                field.value = _FIXED_BYTES
+                element[index + 1 : index + 1] = [Field(_LENGTH, _I32, int96.WIDTH)]
+                break
+    for group in structs(tree, _ROW_GROUPS):
+        for chunk in structs(group, _COLUMNS):
+            for metadata in (field.value for field in chunk if field.id == _CHUNK_METADATA):
+                for field in metadata if isinstance(metadata, list) else ():
+                    if (field.id, field.value) == (_TYPE, _INT96):
+                        field.value = _FIXED_BYTES
