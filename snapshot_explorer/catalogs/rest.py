@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import orjson
 from pyiceberg.catalog.rest import RestCatalog  # noqa: TID253 - this module is only imported for a REST catalog
@@ -17,6 +17,7 @@ from requests.exceptions import ConnectionError as RequestsConnectionError
 
 from snapshot_explorer.errors import LimitError, StorageError
 from snapshot_explorer.storage.failures import error_chain
+from snapshot_explorer.storage.location import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -123,6 +124,8 @@ class _LimitedAdapter(BaseAdapter):
                 raise
             response = self._adapter.send(request, *args, **options)
         with response:
+            if response.is_redirect:
+                _check_redirect(str(request.url), response.headers["location"])
             content = _content(response, self._max_bytes)
         is_error = response.status_code >= HTTPStatus.BAD_REQUEST
         # There is no public way to replace the content.
@@ -133,6 +136,17 @@ class _LimitedAdapter(BaseAdapter):
 
     def close(self) -> None:
         self._adapter.close()
+
+
+def _check_redirect(url: str, target: str) -> None:
+    """Raise StorageError for a redirect to another server: requests would send it all but the token."""
+    target = urljoin(url, target)
+    if (origin := _origin(target)) != _origin(url):
+        where = f" to {shortened('://'.join(origin))}" if origin and "@" not in origin[1] else ""
+        raise StorageError(
+            f"it redirects{where}, which is not followed, because credentials would be sent there. If you trust that "
+            "address, give it as the catalog"
+        )
 
 
 def _content(response: Response, max_bytes: int) -> bytes:

@@ -113,6 +113,24 @@ def test_a_redirect_is_followed(is_kept):
     assert requests[-1][0] == "/moved/namespaces/shop/tables/shipments"
 
 
+def test_a_redirect_to_another_server_is_not_followed_and_sends_nothing_there():
+    with served(loaded(HERE), token={"access_token": "t", "token_type": "bearer"}) as (other, sent):
+        elsewhere = (other, other.replace("127.0.0.1", "localhost"), other.replace("127.0.0.1", "127.0.0.2"))
+        for status, where in zip((301, 302, 303, 307, 308), itertools.cycle((*elsewhere, other[5:])), strict=False):
+
+            def moved(output, status=status, where=where):
+                output.write(f"HTTP/1.1 {status} Moved\r\nLocation: {where}/a\r\nContent-Length: 0\r\n\r\n".encode())
+
+            for answers in ({"table": moved}, {"config": moved}, {"token": moved}):
+                with served(**{"table": loaded(HERE), "token": {}, **answers}) as (uri, _):
+                    login = with_credential(uri) if "token" in answers else LOGIN
+                    with pytest.raises(StorageError, match="it redirects to http.*is not followed") as caught:
+                        open_table(NAME, catalog=uri, catalog_options=login)
+                assert str(caught.value).endswith("give it as the catalog. Check the URI and catalog_options. If it is a Paimon REST catalog, add format=\"paimon\".")
+
+    assert sent == []
+
+
 def test_a_connection_that_is_closed_twice_is_an_error():
     with served(lambda _: None) as (uri, requests), pytest.raises(StorageError, match="did not return the location"):
         open_table(NAME, catalog=uri)
