@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import others_in
 from snapshot_explorer.formats.expiry import format_duration, ranges
 from snapshot_explorer.model import gaps_note
@@ -181,12 +181,12 @@ class Twins(Drawable):
         for side, table in zip(self._sides, (self.a, self.b), strict=True):
             files = table.current.files().to_arrow()
             is_whole = files["deletion_vector"].is_valid().to_pylist()
-            rows = zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True)
             deleted = zip(is_whole, files["deleted_rows"].to_pylist(), strict=True)
+            identities = side.identities(files, by_path=self.are_copies)
             counts.append(
                 {
-                    side.file(path, size, by_path=self.are_copies): (rows if has_deletes else 0)
-                    for (path, size), (has_deletes, rows) in zip(rows, deleted, strict=True)
+                    file: (rows if has_deletes else 0)
+                    for file, (has_deletes, rows) in zip(identities, deleted, strict=True)
                 }
             )
         if any(count is None for side in counts for count in side.values()):
@@ -245,19 +245,17 @@ class _Side:
         self._ranges = list(zip(first.tolist(), removed.tolist(), strict=True))
         self.counts = self._summed([1] * len(self._ranges), lambda left, two: left + two, lambda left, two: left - two)
 
-    def file(self, path: str, size_bytes: int | None, *, by_path: bool) -> File:
-        """Return what identifies a file."""
-        return (path, size_bytes) if by_path else (self._address(path), None)
-
-    def _address(self, path: str) -> str:
-        try:
-            return self._storage.address(path)
-        except SnapshotExplorerError:
-            return path  # on another storage
+    def identities(self, files: pa.Table, *, by_path: bool) -> list[File]:
+        """Return what identifies each file of a table with the columns path and size_bytes."""
+        paths = files["path"].to_pylist()
+        if by_path:
+            return list(zip(paths, files["size_bytes"].to_pylist(), strict=True))
+        # A file on another storage has no address.
+        addresses = self._storage.addresses(paths)
+        return [(address or path, None) for path, address in zip(paths, addresses, strict=True)]
 
     def _all(self, *, by_path: bool) -> list[File]:
-        columns = (self._rows[name].to_pylist() for name in ("path", "size_bytes"))
-        return [self.file(path, size, by_path=by_path) for path, size in zip(*columns, strict=True)]
+        return self.identities(self._rows, by_path=by_path)
 
     def addresses(self) -> set[File]:
         """Return the addresses of the files of all versions."""

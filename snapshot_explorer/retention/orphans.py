@@ -17,6 +17,7 @@ from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment, size
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.same_files import match_files
 
 _FOLDERS_AT_ONCE = 256
 """The most folders whose entries are in memory as objects."""
@@ -39,6 +40,7 @@ class Orphans(Drawable):
         under_way: int,
         clean_up: CleanUp,
         unread: Sequence[str],
+        undecided: str | None,
         notes: Sequence[str],
     ) -> None:
         """Create a result. Use `Table.orphans` to get one.
@@ -48,6 +50,7 @@ class Orphans(Drawable):
             young: The number of files that no metadata names, left out because they are younger than `older_than`.
             under_way: The number of files of commits under way, left out.
             unread: Metadata that could not be read, a sentence each.
+            undecided: A sentence on paths in the metadata that could not be compared with the listed ones, if any.
             notes: What was not searched, a sentence each.
         """
         self._name = name
@@ -56,8 +59,10 @@ class Orphans(Drawable):
         self._clean_up = clean_up
         self.examined_at = examined_at
         """When the folder was listed, aware, UTC. Metadata was read afterwards."""
-        self.unread = tuple(unread)
-        """Metadata that could not be read, a sentence each. With any, no file is called an orphan."""
+        self._not_read, self._undecided = tuple(unread), undecided
+        self.unread = (*unread, *([undecided] if undecided else []))
+        """Metadata that could not be read, and paths in it that could not be compared with the listed ones, a sentence
+        each. With any, no file is called an orphan."""
         self.notes = tuple(notes)
         """What was not searched, a sentence each."""
         self.commands = clean_up.commands
@@ -74,11 +79,14 @@ class Orphans(Drawable):
         """What was found, in a sentence or two."""
         rows = self.files.to_arrow()
         old = f" older than {format_duration(self._older_than)}" if self._older_than else ""
-        if self.unread:
+        if self._not_read:
             return (
                 "Which files are orphaned is unknown, because metadata could not be read. The metadata that could be "
                 f"read does not name {counted(len(rows), 'file')}{old}."
             )
+        if self._undecided:
+            files = counted(len(rows), "file")
+            return f"Which files are orphaned is unknown, because not all could be decided: {files}{old} may be."
         orphans = rows.filter(pc.fill_null(rows["is_orphan"], fill_value=False))
         unknown = len(rows) - len(orphans)
         rest = f" For {counted(unknown, 'other file')}, this is unknown." if unknown else ""
@@ -107,9 +115,10 @@ class Orphans(Drawable):
             ("clean-up", _by(rows, "clean_up") or None),
         ]
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(fact for fact in facts if fact[1] is not None))]
-        parts += [Line(f"Not read: {reason}") for reason in self.unread[:_MOST_NOTES]]
-        if len(self.unread) > _MOST_NOTES:
-            parts.append(Line(f"Not read: {len(self.unread) - _MOST_NOTES:,} more."))
+        parts += [Line(f"Not read: {reason}") for reason in self._not_read[:_MOST_NOTES]]
+        if len(self._not_read) > _MOST_NOTES:
+            parts.append(Line(f"Not read: {len(self._not_read) - _MOST_NOTES:,} more."))
+        parts += [Line(self._undecided)] if self._undecided else []
         parts += map(Line, self.notes)
         if len(rows):
             parts += [*self.files.drawing().parts, Line(self._clean_up.rule)]
@@ -144,7 +153,7 @@ def find_orphans(
     # In this order: a file whose commit lands in between is then named.
     listed, nested = _listed_files(storage, table_format.branch_folder)
     named, notes = _named(table_format, storage, listed["path"].combine_chunks())
-    is_named = _is_named(listed["path"], named.paths)
+    is_named, undecided = _is_named(storage, listed["path"].combine_chunks(), named.paths)
     is_under_way = pc.and_(pc.invert(is_named), pc.is_in(listed["path"], named.under_way))
     rest = pc.and_(pc.invert(is_named), pc.invert(is_under_way))
     is_old = pc.fill_null(pc.less(listed["modified"], pa.scalar(cutoff, listed["modified"].type)), fill_value=True)
@@ -152,7 +161,7 @@ def find_orphans(
     dated = unnamed.filter(unnamed["modified"].is_valid())
     clean_up = table_format.clean_up(dated, now)
     return Orphans(
-        _orphans_frame(unnamed, clean_up, unread=bool(named.unread), nested=nested),
+        _orphans_frame(unnamed, clean_up, doubt=_doubt(named, undecided), nested=nested),
         name=name,
         older_than=age,
         examined_at=now,
@@ -161,22 +170,28 @@ def find_orphans(
         under_way=pc.sum(is_under_way).as_py() or 0,
         clean_up=clean_up,
         unread=named.unread,
+        undecided=undecided,
         notes=notes,
     )
 
 
-def _orphans_frame(unnamed: pa.Table, clean_up: CleanUp, *, unread: bool, nested: Sequence[str]) -> pa.Table:
+def _doubt(named: NamedFiles, undecided: str | None) -> str | None:
+    """Return why no file can be called an orphan; None if files can."""
+    if named.unread:
+        return "metadata that may name it could not be read"
+    return "the metadata may name it by another path" if undecided else None
+
+
+def _orphans_frame(unnamed: pa.Table, clean_up: CleanUp, *, doubt: str | None, nested: Sequence[str]) -> pa.Table:
     files = iter(clean_up.files)
     folders = tuple(f"{folder}/" for folder in nested)
     rows = []
     for path, modified in zip(unnamed["path"].to_pylist(), unnamed["modified"].to_pylist(), strict=True):
         judged = next(files) if modified is not None else None
-        reason = None
-        if unread:
-            reason = "metadata that may name it could not be read"
-        elif modified is None:
+        reason = doubt
+        if doubt is None and modified is None:
             reason = "the storage does not report when it was written"
-        elif folders and path.startswith(folders):
+        elif doubt is None and folders and path.startswith(folders):
             reason = "its folder has metadata of its own: it may belong to another table"
         rows.append(
             (
@@ -216,10 +231,15 @@ def _named(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tup
     return replace(named, paths=paths, under_way=running, unread=tuple(unread)), notes
 
 
-def _is_named(paths: pa.ChunkedArray, named: pa.Array) -> pa.ChunkedArray:
-    """Return which files are named; the checksum `.NAME.crc` that Hadoop writes beside a file counts as it."""
+def _is_named(storage: Storage, paths: pa.Array, named: pa.Array) -> tuple[pa.Array, str | None]:
+    """Return which files are named, and a sentence about recorded paths that could not be compared, if any.
+
+    The checksum `.NAME.crc` that Hadoop writes beside a file counts as it.
+    """
+    matched = match_files(storage, paths, named)
+    known = pa.concat_arrays([named.drop_null(), paths.filter(matched.is_named)])
     own = pc.replace_substring_regex(paths, r"(^|/)\.([^/]+)\.crc$", r"\1\2")
-    return pc.or_(pc.is_in(paths, named), pc.is_in(own, named))
+    return pc.or_(matched.is_named, pc.is_in(own, known)), matched.note
 
 
 def _listed_files(storage: Storage, branch_folder: str | None) -> tuple[pa.Table, list[str]]:

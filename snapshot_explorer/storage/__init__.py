@@ -35,6 +35,7 @@ from snapshot_explorer.storage.failures import (
     storage_error,
 )
 from snapshot_explorer.storage.files import Entry, EntryFields, FileNames, Files, LocalFiles, RemoteFiles, local_size
+from snapshot_explorer.storage.immutable_files import ImmutableFiles
 from snapshot_explorer.storage.location import (
     LOCAL,
     Location,
@@ -42,9 +43,9 @@ from snapshot_explorer.storage.location import (
     full_text,
     is_full_location,
     join_address,
+    may_have_links,
     normalize,
     parse_location,
-    resolve_location,
     shortened,
 )
 from snapshot_explorer.storage.object_store_clients import settings
@@ -54,6 +55,7 @@ from snapshot_explorer.storage.options import fsspec_options
 from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, parse_external_files
 from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, is_remote, load_of
 from snapshot_explorer.storage.retries import Attempts
+from snapshot_explorer.storage.same_files import Addresses
 from snapshot_explorer.visible import logger_of
 
 __all__ = ["Entry", "EntryFields", "ExternalFiles", "Storage", "is_remote", "load_of", "parse_external_files"]
@@ -76,8 +78,6 @@ _TOGETHER = 8
 """The most functions beside the caller's that `Storage.together` runs at the same time; each makes many requests."""
 _MAX_KEPT_BYTES = 2**16
 """The size of the largest files that `Storage.reading_once` keeps."""
-_IMMUTABLE_BYTES = 64 * 2**20
-"""The most bytes of files that `Storage.keeping_immutable` keeps in all."""
 _MAX_ENTRIES_PER_FILE = 16
 """Entries of a folder that are listed per file to check."""
 
@@ -155,20 +155,20 @@ class Storage:
         check_limits(limits)
         self.limits = limits
         self._external_files = parse_external_files(external_files)
-        self._external_locations = ExternalLocations(self._location, self._external_files)
         self._connections: dict[int, _Connection] = {}
         self._above: Storage | None = None
         self._path_below = ""
         self._file_names = FileNames()
         self._ahead: dict[str, Future[bytes | None]] = {}
         self._once: SingleFlight | None = None
-        self._immutable: _ImmutableFiles | None = None
+        self._immutable: ImmutableFiles | None = None
         self._keepers = 0
         self._keepers_lock = threading.Lock()
         self._turns: threading.Lock | None = None
         self._listed: dict[str, list[Entry]] | None = None
         check_wrapper(self._location, self._options)
         self._options = _Options(fsspec_options(self._location.protocol, self._options))
+        self._external_locations = ExternalLocations(self._location, self._external_files, self._account)
         check_values(self._location.protocol, self._options)
         if settings(self._location, self._options) is None:
             ensure_backend(self._location.protocol)
@@ -197,7 +197,7 @@ class Storage:
             _location=location,
             _above=self,
             _path_below=path,
-            _external_locations=ExternalLocations(location, self._external_files),
+            _external_locations=ExternalLocations(location, self._external_files, self._account),
             _connections={},
             _file_names=FileNames(),
             _ahead={},
@@ -213,6 +213,15 @@ class Storage:
     def is_local(self) -> bool:
         """Whether the folder is on the local disk."""
         return self._location.protocol == LOCAL
+
+    @property
+    def has_links(self) -> bool:
+        """Whether two names may be one file."""
+        return may_have_links(self._location)
+
+    @property
+    def _account(self) -> object:
+        return self._options.get("account_name")
 
     @property
     def is_portable(self) -> bool:
@@ -295,7 +304,7 @@ class Storage:
             return
         with self._keepers_lock:
             self._keepers += 1
-            self._immutable = self._immutable or _ImmutableFiles()
+            self._immutable = self._immutable or ImmutableFiles()
         try:
             yield
         finally:
@@ -568,9 +577,12 @@ class Storage:
         """Return the absolute path of a local file, for other readers; None for a remote one."""
         return self._resolve(path)[1] if self._location.protocol == LOCAL else None
 
-    def address(self, path: str) -> str:
-        """Return where a file is on its store: equal for the paths of one file from different tables."""
-        return self._resolve(path)[1]
+    def addresses(self, paths: Sequence[str]) -> builtins.list[str | None]:
+        """Return where files are: equal for all paths of one file, also from different tables; None if not read.
+
+        Follows links of the local disk; reads nothing else.
+        """
+        return [*map(Addresses(self._location, self._account).of, paths)]
 
     def is_same_store(self, other: "Storage") -> bool:
         """Return whether equal addresses of both are the same file: same protocol, and equal options."""
@@ -583,7 +595,7 @@ class Storage:
         The path keeps its scheme (`file:///mnt/x`, `s3://bucket/key`), which distinguishes it from a path below the
         root. A location without a scheme is a local file.
         """
-        return full_text(self._external_locations.check(resolve_location(location, self._location)))
+        return full_text(self._external_locations.resolve(location))
 
     def _connection(self) -> _Connection:
         """Return the connection of this process. After a fork the child opens its own."""
@@ -618,7 +630,7 @@ class Storage:
     def _resolve(self, path: str) -> tuple[Files, str]:
         """Return the file system and the address of a path. The path is checked before a connection is opened."""
         if is_full_location(path):
-            resolved = self._external_locations.check(resolve_location(path, self._location))
+            resolved = self._external_locations.resolve(path)
             self._warn_external_files()
             files = self._connection().files
             return files, self._call(files.base, resolved, path)
@@ -724,32 +736,6 @@ class Storage:
         if pool is None or len(items) < 2:  # noqa: PLR2004 - one request needs no thread
             return [operation(item) for item in items]
         return _concurrently(pool, self._connection().files.workers, operation, items)
-
-
-class _ImmutableFiles(SingleFlight):
-    """The files that were read within a block, as far as they fit."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._bytes_left = _IMMUTABLE_BYTES
-        self._weighing = threading.Lock()
-
-    def read(self, path: str, read: Callable[[], bytes]) -> bytes:
-        """Return the content of a file, which one thread reads."""
-        fits = True
-
-        def read_and_weigh() -> bytes:
-            nonlocal fits
-            content = read()
-            with self._weighing:
-                fits = len(content) <= self._bytes_left
-                self._bytes_left -= len(content) if fits else 0
-            return content
-
-        content = self.get(path, read_and_weigh)
-        if not fits:
-            self.forget(path)
-        return content
 
 
 def _files(location: Location, options: Mapping[str, Any]) -> Files:

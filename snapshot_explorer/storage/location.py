@@ -5,14 +5,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 
 LOCAL = "file"
 """The protocol of the local disk."""
 _PROTOCOL_FAMILIES: Mapping[str, str] = MappingProxyType(
-    {"local": LOCAL, "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "az": "abfs", "https": "http"}
+    {"local": LOCAL, "s3a": "s3", "s3n": "s3", "gcs": "gs", "https": "http"}
+    | dict.fromkeys(("abfss", "az", "wasb", "wasbs"), "abfs")
 )
 """Protocols that are aliases of one storage."""
 _FSSPEC_NAMES = MappingProxyType({"local": LOCAL, "s3a": "s3", "s3n": "s3", "abfss": "abfs"})
@@ -21,6 +22,8 @@ QUOTED = ("http", "https")
 """Protocols whose addresses are URLs even inside fsspec: `#` and `?` in a name must be quoted."""
 _BUCKETS = frozenset({"s3", "gs", "abfs", "oss", "tos", "oci", "memory"})
 """Storages whose connection does not depend on the bucket: a table may refer to files in another bucket."""
+_DEFAULT_PORTS = MappingProxyType({"http": "80", "https": "443", "hdfs": "8020", "ftp": "21", "sftp": "22"})
+_AZURE_HOST = re.compile(r"([^.@/:]+)\.(?:blob|dfs)\.([^/:]+)", re.IGNORECASE)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://(.*)", re.DOTALL)
 _FILE_URL = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?(.*)", re.DOTALL | re.IGNORECASE)
 _ONE_SLASH = re.compile(r"([A-Za-z0-9]+):/?([^/].*)", re.DOTALL)
@@ -191,16 +194,22 @@ def is_full_location(path: str) -> bool:
     return "://" in path and _URL.match(path) is not None
 
 
-def resolve_location(location: str, root: Location) -> Location:
-    """Return the location that a full path in a table's metadata refers to."""
-    result = _parse_full(location)
-    if result is None or "\0" in location or _has_parent_step(location):
+def resolve_location(location: str, root: Location, account: object = None) -> Location:
+    """Return the location that a full path in a table's metadata refers to, as the table's own location is written.
+
+    Args:
+        root: The table's folder.
+        account: The account of Azure in the storage options, which the table's location may leave out.
+    """
+    parsed = _parse_full(location)
+    if parsed is None or "\0" in location or _has_parent_step(location):
         raise CorruptTableError(
             f"{shortened(repr(location))} is not a full location of a file. The metadata that names it is corrupt."
         )
+    result = _written_as(parsed, root, account)
     if not _same_storage(result, root):
         raise UnsupportedFeatureError(
-            f"The table names the file {shortened(result.shown)}, which is on another storage than the table itself, "
+            f"The table names the file {shortened(parsed.shown)}, which is on another storage than the table itself, "
             f"{root.shown}. It is not read: metadata may not choose the storage."
         )
     return result
@@ -208,16 +217,90 @@ def resolve_location(location: str, root: Location) -> Location:
 
 def is_outside(target: Location, root: Location) -> bool:
     """Return whether a location is not below a table's folder, whichever alias of the storage it uses."""
-    folder, address = _plain(root), _plain(target)
+    folder, address = comparable(root), comparable(target)
     return address != folder and not address.startswith(folder.rstrip("/") + "/")
 
 
-def _plain(location: Location) -> str:
-    """Return an address to compare, without the scheme of a URL: several schemes are aliases of one storage."""
+def comparable(location: Location) -> str:
+    """Return an address that is equal for locations of one file, except for links; without the scheme and the user.
+
+    Several schemes are aliases of one storage, and hosts are written in several ways.
+    """
     if location.protocol == LOCAL:
         return os.path.normpath(location.address)
-    url = _URL.match(location.address)
-    return (url[2] if url else location.address).rstrip("/")
+    family, authority, key = _parts(location)
+    if family == "abfs":
+        return f"{authority}/{key}".rstrip("/")
+    host = _canonical_host(location.protocol, authority.rpartition("@")[2])
+    return f"{host}/{unquote(key) if family in QUOTED else key}".rstrip("/")
+
+
+def may_have_links(location: Location) -> bool:
+    """Return whether two names of a storage may be one file, as by links: not of an object store or the web."""
+    family, _, _ = _parts(location)
+    return family not in _BUCKETS and family != "http"
+
+
+def _parts(location: Location) -> tuple[str, str, str]:
+    """Return the family of the protocol, the authority and the key of a remote location."""
+    family = _PROTOCOL_FAMILIES.get(location.protocol, location.protocol)
+    authority, _, key = location.address.partition("://")[2].partition("/")
+    return family, authority, key
+
+
+def _canonical_host(protocol: str, host: str) -> str:
+    """Return a host in lower case without a dot at its end and without the default port; a bucket unchanged."""
+    if _PROTOCOL_FAMILIES.get(protocol, protocol) in _BUCKETS - {"abfs"}:
+        return host
+    name, colon, port = host.rpartition(":")
+    if not colon or not (port.isdecimal() or not port):
+        name, port = host, ""
+    name = name.lower().rstrip(".")
+    return name if port in ("", _DEFAULT_PORTS.get(protocol, "")) else f"{name}:{port}"
+
+
+def _written_as(target: Location, root: Location, account: object) -> Location:
+    """Return a location with the scheme and the form of host of a table's location, if both may be one storage."""
+    own, own_authority, _ = _parts(root)
+    family, authority, key = _parts(target)
+    if LOCAL in (own, family) or target.hidden:
+        return target
+    if own == "abfs":
+        return _azure_as(target, root, account)
+    if family != own:
+        return target
+    if family in _BUCKETS:
+        return _at(root.protocol, authority, key)
+    host = _canonical_host(target.protocol, authority)
+    return _at(target.protocol, host or own_authority.rpartition("@")[2], key)
+
+
+def _azure_as(target: Location, root: Location, account: object) -> Location:
+    """Return a location of Azure's blobs as a table's location is written: each has several schemes and two hosts."""
+    family, authority, key = _parts(target)
+    own_host = "".join(_parts(root)[1].partition("@")[2:])
+    container, _, host = authority.rpartition("@")
+    if family == "http" and "%" not in key:
+        host = authority
+        container, _, key = key.partition("/")
+    elif family != "abfs":
+        return target
+    known = _azure_account(own_host) or str(account or "").lower()
+    named = _azure_account(host)
+    if not (known and container) or known not in (named, named.partition(".")[0]):
+        return target
+    return _at(root.protocol, f"{container}@{own_host}" if own_host else container, key)
+
+
+def _azure_account(host: str) -> str:
+    """Return the account and the domain of a host of Azure; empty for another host."""
+    match = _AZURE_HOST.fullmatch(_canonical_host("https", host))
+    return f"{match[1]}.{match[2]}" if match else ""
+
+
+def _at(protocol: str, authority: str, key: str) -> Location:
+    address = f"{protocol}://{authority}/{key}" if key else f"{protocol}://{authority}"
+    return Location(protocol=protocol, address=address, shown=address)
 
 
 def _parse_full(location: str) -> Location | None:
@@ -230,7 +313,10 @@ def _parse_full(location: str) -> Location | None:
 
 def _absolute(path: str) -> Location | None:
     # Not through `_local`: metadata has no home folder and no current folder.
-    return Location(protocol=LOCAL, address=path, shown=path) if path.startswith("/") or os.path.isabs(path) else None  # noqa: PTH117
+    if not os.path.isabs(path):  # noqa: PTH117 - a Path costs more
+        return None
+    plain = f"/{os.path.normpath(path).lstrip('/')}" if path.startswith("/") else path
+    return Location(protocol=LOCAL, address=plain, shown=plain)
 
 
 def _same_storage(target: Location, root: Location) -> bool:
@@ -241,11 +327,11 @@ def _same_storage(target: Location, root: Location) -> bool:
         return True
     if target.hidden:
         return False  # a user, password or query from the metadata
-    urls = (_URL.match(location.address) for location in (target, root))
-    host, own = (url[2].partition("/")[0] if url else "" for url in urls)
+    host, own = (_parts(location)[1] for location in (target, root))
     if family == "abfs":
         return host.rpartition("@")[2] == own.rpartition("@")[2] or "@" not in host
-    return family in _BUCKETS or host in ("", own, own.rpartition("@")[2])
+    own = _canonical_host(root.protocol, own.rpartition("@")[2])
+    return family in _BUCKETS or _canonical_host(target.protocol, host) in ("", own)
 
 
 def full_text(location: Location) -> str:

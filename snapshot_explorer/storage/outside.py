@@ -1,10 +1,12 @@
 """Files outside of a table's folder that its metadata names: whether they are read, and how they are reported."""
 
+import os
 from itertools import takewhile
 from typing import Literal, get_args
 
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.storage.location import Location, is_outside, shortened
+from snapshot_explorer.storage.location import LOCAL, Location, is_outside, resolve_location, shortened
+from snapshot_explorer.storage.same_files import RealPaths
 
 ExternalFiles = Literal["allow", "refuse"]
 """Whether files outside of the table's folder are read."""
@@ -20,17 +22,26 @@ def parse_external_files(text: object) -> ExternalFiles:
 
 
 class ExternalLocations:
-    """Records a table's files outside of its folder. Safe to use from several threads."""
+    """Resolves a table's full locations, and records its files outside of its folder. Safe to use from several threads.
 
-    def __init__(self, root: Location, rule: ExternalFiles) -> None:
-        self._root = root
-        self._rule = rule
+    A local file is in the folder also where it is named by way of a symbolic link.
+    """
+
+    def __init__(self, root: Location, rule: ExternalFiles, account: object = None) -> None:
+        """Start without files.
+
+        Args:
+            account: The account of Azure in the storage options.
+        """
+        self._root, self._rule, self._account = root, rule, account
+        self._real_paths = RealPaths()
         self._found: set[str] = set()
         self._is_reported = False
 
-    def check(self, location: Location) -> Location:
-        """Return a location that the metadata names; record it if it is outside of the folder."""
-        if not is_outside(location, self._root):
+    def resolve(self, path: str) -> Location:
+        """Return the location of a full path in the metadata; record it if it is outside of the folder."""
+        location = resolve_location(path, self._root, self._account)
+        if not self._is_outside(location):
             return location
         if self._rule == "refuse":
             raise UnsupportedFeatureError(
@@ -41,6 +52,12 @@ class ExternalLocations:
         if len(self._found) <= _MAX_COUNTED:
             self._found.add(location.shown)
         return location
+
+    def _is_outside(self, location: Location) -> bool:
+        if not is_outside(location, self._root) or self._root.protocol != LOCAL:
+            return is_outside(location, self._root)
+        folder = os.path.realpath(self._root.address)
+        return not self._real_paths.of(location.address).startswith(folder.rstrip(os.sep) + os.sep)
 
     @property
     def note(self) -> str | None:

@@ -452,10 +452,11 @@ def test_a_storage_has_no_way_to_write():
         "local_address",
         "outside",
         "resolve_external",
-        "address",
+        "addresses",
         "below",
         "each",
         "forget_immutable",
+        "has_links",
         "is_same_store",
     }
 

@@ -44,7 +44,7 @@ def unshared_splits(
         [part for split in splits for part in version.split_by_file(split)]
         for version, splits in zip((a, b), sides, strict=True)
     ]
-    named = [[_NamedFile.of(version, part) for part in parts[side]] for side, version in enumerate((a, b))]
+    named = [_NamedFile.of_splits(version, parts[side]) for side, version in enumerate((a, b))]
     common = {file.address for file in named[0] if file} & {file.address for file in named[1] if file}
     # Of one format both find columns in the same way. Otherwise ids are replaced by the names of their columns.
     by_name = len({file.file.ids is None for files in named for file in files if file}) > 1
@@ -68,7 +68,8 @@ def unshared_splits(
 
 def _are_one_table(a: TableVersion, b: TableVersion, columns: Sequence[tuple[str, str]]) -> bool:
     """Return whether both are versions of one table, in which each pair of columns is one column."""
-    is_one = type(a) is type(b) and a.storage.root == b.storage.root and a.storage.is_same_store(b.storage)
+    roots = (version.storage.addresses([""]) for version in (a, b))
+    is_one = type(a) is type(b) and a.storage.is_same_store(b.storage) and len({*map(tuple, roots)}) == 1
     return is_one and all(a.field_ids[name_a] == b.field_ids[name_b] for name_a, name_b in columns)
 
 
@@ -99,8 +100,14 @@ class _NamedFile:
     """Whether any reader reads all of its columns alike. Otherwise only those of plain types."""
 
     @classmethod
-    def of(cls, version: TableVersion, split: Split) -> _NamedFile | None:
-        if len(split.files) != 1:
+    def of_splits(cls, version: TableVersion, splits: Sequence[Split]) -> list[_NamedFile | None]:
+        """Return the file of each split; None for a split that other readers cannot read, or of several files."""
+        addresses = version.storage.addresses([split.files[0] if split.files else "" for split in splits])
+        return [cls._of(version, split, address) for split, address in zip(splits, addresses, strict=True)]
+
+    @classmethod
+    def _of(cls, version: TableVersion, split: Split, address: str | None) -> _NamedFile | None:
+        if address is None or len(split.files) != 1:
             return None
         native = version.native_files(split)
         if native is not None and not split.raw and native.partition is None:
@@ -109,7 +116,6 @@ class _NamedFile:
         rows = native or by_names
         if rows is None or rows.files[0].deleted:
             return None
-        address = version.storage.address(split.files[0])
         return cls(address=address, file=rows.files[0], native=rows, has_no_ids=by_names is not None, is_raw=split.raw)
 
     def identity(self, version: TableVersion, columns: Sequence[str], *, by_name: bool) -> Hashable | None:

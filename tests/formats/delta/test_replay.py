@@ -21,7 +21,9 @@ VECTORS = [
     {"storageType": "u", "pathOrInlineDv": "aaa", "offset": 1, "sizeInBytes": 1, "cardinality": 1},
     {"storageType": "i", "pathOrInlineDv": "aaa", "sizeInBytes": 1, "cardinality": 1},
 ]
-FILES = st.tuples(st.sampled_from(["a", "b", "c%20d", "/x", "file:/x"]), st.integers(0, len(VECTORS) - 1))
+FILES = st.tuples(
+    st.sampled_from(["a", "./a", "b", "c%20d", "/x", "file:/x", "/y/..//x"]), st.integers(0, len(VECTORS) - 1)
+)
 COMMITS = st.lists(
     st.tuples(
         st.lists(FILES, max_size=4, unique=True), st.lists(FILES, max_size=4, unique=True), st.booleans(), st.randoms()
@@ -31,7 +33,7 @@ COMMITS = st.lists(
 )
 INFO = {"commitInfo": {}}
 """Every commit holds an action."""
-CANONICAL = {"c%20d": "c d", "file:/x": "/x"}
+CANONICAL = {"c%20d": "c d", "./a": "a", "/x": "file:///x", "file:/x": "file:///x", "/y/..//x": "file:///x"}
 
 
 def written(commits):

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.layout import HINT, LOG, SIDECARS, STAGED, log_files, staged_version
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, earliest
-from snapshot_explorer.formats.named_files import NamedFiles, below_root
+from snapshot_explorer.formats.named_files import NamedFiles
 from snapshot_explorer.model import Listing, gaps_note
 from snapshot_explorer.storage import Entry, Storage
 
@@ -35,20 +35,19 @@ def named_files(storage: Storage, log: DeltaLog, listed: pa.Array) -> NamedFiles
     for begin in range(0, len(versions), _AT_ONCE):
         try:
             actions = log.actions(versions[begin : begin + _AT_ONCE], infos=False)
+            parts += [[*_paths(storage, rows)] for rows in (actions.adds, actions.removes)]
         except SnapshotExplorerError as error:
             unread.append(f"The log could not be read: {error}")
             continue
         parts.append(actions.cdc.column("path").to_pylist())
-        parts += [list(_paths(storage, rows)) for rows in (actions.adds, actions.removes)]
     for version in _starts(listing):
         try:
             parts.append(list(_paths(storage, log.state(version).adds)))
         except SnapshotExplorerError as error:
             unread.append(f"The checkpoint of version {version} could not be read: {error}")
-    paths = pa.chunked_array([pa.array(part, pa.string()) for part in parts])
     has_sidecars = any(path.startswith(f"{SIDECARS}/") for path in listed.to_pylist())
     return NamedFiles(
-        paths=below_root(storage, paths),
+        paths=pa.concat_arrays([pa.array(part, pa.string()) for part in parts]),
         unread=tuple(unread),
         notes=("Sidecar files of checkpoints were not searched.",) if has_sidecars else (),
     )
@@ -92,8 +91,8 @@ def _paths(storage: Storage, actions: pa.Table) -> Iterator[str | None]:
 def _vector_path(storage: Storage, vector: Mapping[str, object], path: str) -> str | None:
     try:
         vector_file = vector_of(vector, storage, path)
-    except (UnsupportedFeatureError, CorruptTableError):
-        return None  # on another storage
+    except UnsupportedFeatureError:
+        return str(vector["path_or_inline"])  # on another storage, or of an unknown kind
     return None if vector_file is None else vector_file.path
 
 

@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.expiry.presence import vector_files
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.layout import LOG, DeltaLogFile
-from snapshot_explorer.formats.delta.metadata.locations import is_absolute
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import DeltaState
 from snapshot_explorer.formats.expiry import (
@@ -37,7 +38,10 @@ from snapshot_explorer.formats.expiry import (
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp
 from snapshot_explorer.milliseconds import from_millis, to_millis
+from snapshot_explorer.render.cells import counted
 from snapshot_explorer.storage import Entry, Storage
+from snapshot_explorer.storage.location import is_full_location, shortened
+from snapshot_explorer.storage.same_files import match_files
 
 _HOUR = timedelta(hours=1)
 _AGE, _LOG_AGE = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
@@ -92,19 +96,53 @@ class Vacuum:
         kept = {path for row in removed if row.deleted_at >= cutoff for path in row.paths}
         live = self._live(state)
         existing = list(self._files(state))
+        listed = pa.array([item.path for item in existing], pa.string())
+        needed = match_files(self._storage, listed, pa.array([*live, *kept], pa.string()))
         freed = [
-            item for item in existing if item.modified_ms < cutoff and item.path not in live and item.path not in kept
+            item
+            for item, is_needed in zip(existing, needed.is_named.to_pylist(), strict=True)
+            if item.modified_ms < cutoff and not is_needed
         ]
-        frame = _freed_frame(freed, lifetimes)
+        lifetimes = self._as_listed(lifetimes, listed)
         versions = self._versions(lifetimes, state.version, existing, freed)
+        if needed.note:
+            freed, versions = [], _undecided(versions)
         return Expiry(
             versions=versions,
-            freed=frame,
+            freed=_freed_frame(freed, lifetimes),
             holders=_holders(lifetimes, state.version, existing, freed),
             rules=self._rules(rule, keep, state),
             commands=_commands(self._storage.root, keep, own),
-            notes=_notes(keep, own),
+            notes=(
+                *([f"{needed.note} No file is listed."] if needed.note else []),
+                *self._linked(needed.listed_as),
+                *_notes(keep, own),
+            ),
         )
+
+    def _as_listed(self, lifetimes: pa.Table, listed: pa.Array) -> pa.Table:
+        """Return LIFETIMES whose files below the root have the paths of the listing."""
+        paths = single_chunk(lifetimes.column("path"))
+        listed_as = match_files(self._storage, listed, paths).listed_as
+        if not listed_as:
+            return lifetimes
+        renamed = pa.array([listed_as.get(path, path) for path in paths.to_pylist()], pa.string())
+        index = lifetimes.schema.get_field_index("path")
+        return lifetimes.set_column(index, lifetimes.schema.field(index), renamed)
+
+    def _linked(self, listed_as: Mapping[str, str]) -> Iterator[str]:
+        """Yield a warning about needed files that the log names by a path outside of the folder, such as a link."""
+        if not self._storage.is_local:
+            return
+        start = f"{self._storage.resolve_external(self._storage.root)}/"
+        full = [path for path in listed_as if is_full_location(path)]
+        linked = [path for path in full if not self._storage.resolve_external(path).startswith(start)]
+        if linked:
+            count = counted(len(linked), "file")
+            yield (
+                f"The log names {count} by another path to the folder, such as {shortened(linked[0])}. VACUUM compares "
+                "paths as text and may delete what is in use: run it on that path only."
+            )
 
     def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
         """Return what VACUUM, by the table's own setting, would do with files that the log does not name.
@@ -176,31 +214,21 @@ class Vacuum:
             strict=True,
         )
         return [
-            _RemovedFiles(version=version, deleted_at=deleted_at or 0, paths=self._paths_below(path, vector))
+            _RemovedFiles(version=version, deleted_at=deleted_at or 0, paths=self._paths(path, vector))
             for version, deleted_at, path, vector in rows
         ]
 
     def _live(self, state: DeltaState) -> frozenset[str]:
         rows = zip(state.adds.column("path").to_pylist(), state.adds.column("deletion_vector").to_pylist(), strict=True)
-        return frozenset(address for path, vector in rows for address in self._paths_below(path, vector))
+        return frozenset(address for path, vector in rows for address in self._paths(path, vector))
 
-    def _paths_below(self, path: str, vector: Mapping[str, object] | None) -> tuple[str, ...]:
-        """Return the paths below the root of a data file and its deletion vector; VACUUM ignores others."""
-        paths = [self._below(path)]
-        if vector is not None and vector["storage_type"] == "u":
-            vector_file = vector_of(vector, self._storage, path)
-            paths.append(None if vector_file is None else vector_file.path)
-        return tuple(address for address in paths if address is not None)
-
-    def _below(self, path: str) -> str | None:
-        if not is_absolute(path):
-            return path
-        root = self._storage.resolve_external(self._storage.root) if is_absolute(self._storage.root) else ""
+    def _paths(self, path: str, vector: Mapping[str, object] | None) -> tuple[str, ...]:
+        """Return the paths of a data file and of the file of its deletion vector."""
         try:
-            address = self._storage.resolve_external(path)
-        except (UnsupportedFeatureError, CorruptTableError):
-            return None
-        return address.removeprefix(f"{root.rstrip('/')}/") if address.startswith(f"{root.rstrip('/')}/") else None
+            vector_file = vector_of(vector, self._storage, path)
+        except UnsupportedFeatureError:
+            vector_file = None  # on another storage
+        return (path,) if vector_file is None or vector_file.path is None else (path, vector_file.path)
 
     def _files(self, state: DeltaState) -> Iterator[_File]:
         """Yield the files below the root that VACUUM checks. One listing per folder, concurrent per depth."""
@@ -237,7 +265,8 @@ class Vacuum:
         versions = [version for version in listing.versions if version <= newest]
         whole = listing.loadable
         present, taken = {item.path for item in existing}, {item.path for item in freed}
-        needs = list(zip(map(self._below, lifetimes.column("path").to_pylist()), vector_files(lifetimes), strict=True))
+        paths = [None if is_full_location(path) else path for path in lifetimes.column("path").to_pylist()]
+        needs = list(zip(paths, vector_files(lifetimes), strict=True))
         gone = _lacking(
             lifetimes, versions, [any(item is not None and item not in present for item in pair) for pair in needs]
         )
@@ -301,6 +330,17 @@ def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]
     np.subtract.at(counts, ends, 1)
     result: list[int] = np.cumsum(counts)[:-1].tolist()
     return result
+
+
+def _undecided(versions: pa.Table) -> pa.Table:
+    """Return RETAINED in which it is unknown whether versions are lost that would lose files."""
+    is_lost = pc.equal(versions["outcome"], "lost")
+    names = versions.column_names
+    for name, value in (("outcome", None), ("because", "not all could be decided: see the notes")):
+        index = names.index(name)
+        column = pc.if_else(is_lost, pa.scalar(value, pa.string()), versions[name])
+        versions = versions.set_column(index, versions.schema.field(index), column)
+    return versions
 
 
 def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:

@@ -15,12 +15,12 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
-from snapshot_explorer.formats.delta.metadata.locations import is_absolute
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions
 from snapshot_explorer.formats.delta.metadata.replay import keys
 from snapshot_explorer.model import Readable
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.location import is_full_location
 
 _MAX_CHECKED = 256
 """The maximum number of files that are checked one by one. For more files, their folders are listed."""
@@ -163,7 +163,7 @@ class Readability:
     def _storage_path(self, path: str) -> str | None:
         """Return the path for the storage; None for a file on another storage, which is not checked."""
         try:
-            return self._storage.resolve_external(path) if is_absolute(path) else path
+            return self._storage.resolve_external(path) if is_full_location(path) else path
         except (UnsupportedFeatureError, CorruptTableError):
             return None
 

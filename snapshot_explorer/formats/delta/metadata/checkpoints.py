@@ -25,11 +25,12 @@ from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta.metadata.actions import Parser, domain_of, metadata_of, protocol_of, transaction_of
 from snapshot_explorer.formats.delta.metadata.json_columns import integer
 from snapshot_explorer.formats.delta.metadata.layout import SIDECARS, DeltaLogFile
-from snapshot_explorer.formats.delta.metadata.locations import decoded, decoded_array, is_absolute
+from snapshot_explorer.formats.delta.metadata.locations import decoded, decoded_array
 from snapshot_explorer.formats.delta.metadata.records import ADDS, DELETION_VECTOR, STRINGS
 from snapshot_explorer.formats.delta.metadata.replay import ReplayState, joined_adds
 from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.location import is_full_location
 
 WHOLE_FILE_BYTES = 8 << 20
 """A checkpoint file up to this size is read whole, in one request, concurrently with others."""
@@ -218,7 +219,7 @@ class _CheckpointParts:
             if not isinstance(name, str) or not name:
                 raise CorruptTableError(f"{path} is damaged: a sidecar without a path. Restore it from a backup.")
             where = decoded(name)
-            full = where if is_absolute(where) else f"{SIDECARS}/{where}"
+            full = where if is_full_location(where) else f"{SIDECARS}/{where}"
             self.sidecars[full] = _size(body.get("sizeInBytes"))
             self.named_by[full] = path
 
@@ -236,7 +237,7 @@ def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iter
     size_bytes = 0
     for path, size in files:
         if size is not None and size > WHOLE_FILE_BYTES:
-            yield path, storage.open(_storage_path(storage, path))
+            yield path, storage.open(path)
             continue
         waiting.append(path)
         size_bytes += WHOLE_FILE_BYTES if size is None else size
@@ -247,13 +248,8 @@ def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iter
 
 
 def _read(storage: Storage, paths: Sequence[str]) -> Iterator[tuple[str, pa.NativeFile]]:
-    contents = storage.read_many([_storage_path(storage, path) for path in paths])
-    for path, content in zip(paths, contents, strict=True):
+    for path, content in zip(paths, storage.read_many(paths), strict=True):
         yield path, pa.BufferReader(content)
-
-
-def _storage_path(storage: Storage, path: str) -> str:
-    return storage.resolve_external(path) if is_absolute(path) else path
 
 
 def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:

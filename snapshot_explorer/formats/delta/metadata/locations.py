@@ -1,4 +1,4 @@
-"""The paths of data files in the log, decoded; absolute ones in one normal form.
+"""The paths of data files in the log, decoded, in one normal form: relative to the table's root, or full locations.
 
 `Storage` refuses paths on another storage when the file is read; here they are only text.
 """
@@ -10,29 +10,51 @@ from urllib.parse import unquote_to_bytes
 
 import pyarrow as pa
 
-_FILE = re.compile(r"file:(?://(?:localhost(?=/))?)?(?=/)(.*)", re.DOTALL | re.IGNORECASE)
-_FULL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/")
+_FILE = re.compile(r"(?:file:(?://(?:localhost(?=/))?)?)?/(.*)", re.DOTALL | re.IGNORECASE)
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?:/(?!/)|//([^/]*)(?:/|$))(.*)", re.DOTALL)
+_UNUSUAL = ("%", ":", "//", "./", "/.", "\n/")
+"""Text without which each of several paths, one a line, is in its normal form."""
 
 
 def decoded(path: str) -> str:
-    """Return the path of an action: percent-decoded once, local files in one normal form.
+    """Return the path of an action in its normal form, percent-decoded once.
 
-    `file:/a`, `file:///a` and `/a` are one file. A `+` is literal. Text that does not decode to UTF-8 is unchanged, so
+    `file:/a`, `file:///a`, `/a` and `/b/..//./a` are one file, as for Spark, which normalizes paths before it compares
+    and opens them; so are `a/b` and `./a//b`. A `+` is literal. Text that does not decode to UTF-8 is not decoded, so
     that different files remain different.
 
-    Source: delta PROTOCOL.md, "Add File and Remove File"; delta DeltaLog, canonicalizePath.
+    Source: delta PROTOCOL.md, "Add File and Remove File"; delta DeltaLog, canonicalizePath; hadoop Path(URI).
     """
+    if file := _FILE.fullmatch(path):
+        start, rest = "file:///", file[1]
+    elif url := _URL.fullmatch(path):
+        start, rest = f"{url[1]}://{url[2] or ''}/", url[3]
+    else:
+        start, rest = "", path
+    path = start + _without_empty_steps(rest)
     if "%" in path:
         with suppress(UnicodeDecodeError):
-            path = unquote_to_bytes(path).decode()
-    match = _FILE.match(path) if path[:5].lower() == "file:" else None
-    return re.sub(r"^/+", "/", match[1]) if match else path
+            return unquote_to_bytes(path).decode()
+    return path
+
+
+def _without_empty_steps(path: str) -> str:
+    """Return a path without `.`, empty steps, and `..` after a step; not one that leads above its start."""
+    if not any(text in f"\n{path}" for text in _UNUSUAL[2:]):
+        return path
+    steps: list[str] = []
+    for step in path.split("/"):
+        if step == ".." and steps and steps[-1] != "..":
+            steps.pop()
+        elif step not in ("", "."):
+            steps.append(step)
+    return "/".join(steps)
 
 
 def decoded_texts(paths: Sequence[str | None]) -> Sequence[str | None]:
-    """Return the paths of many actions, decoded; the same object if none needs decoding."""
-    together = "\n".join(filter(None, paths))
-    if "%" not in together and ":" not in together:
+    """Return the paths of many actions, decoded; the same object if each is in its normal form."""
+    together = "\n".join(filter(None, ("", *paths)))
+    if not any(text in together for text in _UNUSUAL) and not together.startswith("/"):
         return paths
     return [None if path is None else decoded(path) for path in paths]
 
@@ -42,8 +64,3 @@ def decoded_array(paths: pa.Array) -> pa.Array:
     values = paths.to_pylist()
     changed = decoded_texts(values)
     return paths if changed is values else pa.array(changed, pa.string())
-
-
-def is_absolute(path: str) -> bool:
-    """Return whether a decoded path is absolute, not below the table's root."""
-    return path.startswith("/") or _FULL.match(path) is not None

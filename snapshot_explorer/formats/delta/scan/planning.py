@@ -13,7 +13,6 @@ from snapshot_explorer.arrow.equal_rows import SharedRows, equal_rows
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, parts
-from snapshot_explorer.formats.delta.metadata.locations import is_absolute
 from snapshot_explorer.formats.delta.metadata.partitions import DeltaPartitions, partitions_of
 from snapshot_explorer.formats.delta.metadata.records import DeltaState
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
@@ -24,6 +23,7 @@ from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.location import is_full_location
 
 _IDENTITY = ["path", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version"]
 """The columns of ADDS that decide which rows are read of a file; see `Plan.identity`."""
@@ -225,9 +225,11 @@ def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[Delta
         *columns,
         strict=True,
     ):
+        if is_full_location(path):
+            storage.resolve_external(path)  # refuses one on another storage before any row
         result.append(
             DeltaDataFile(
-                path=storage.resolve_external(path) if is_absolute(path) else path,
+                path=path,
                 size_bytes=size,
                 rows=count,
                 vector=None if vector is None else vector_of(vector, storage, path),

@@ -5,7 +5,6 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
-from snapshot_explorer.formats.delta.metadata.locations import is_absolute
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.storage import Storage
 
@@ -38,9 +37,6 @@ def _needs(storage: Storage, adds: pa.Table, path: str) -> bool:
     """Return whether a file is among live files, or contains a deletion vector of one."""
     paths = adds.column("path")
     if pc.any(pc.equal(paths, path)).as_py():
-        return True
-    full = paths.filter(pc.or_(pc.starts_with(paths, "/"), pc.match_substring(paths, ":/"))).to_pylist()
-    if any(storage.resolve_external(item) == path for item in full if is_absolute(item)):
         return True
     with_vector = adds.filter(adds.column("deletion_vector").is_valid())
     descriptors = with_vector.column("deletion_vector").to_pylist()

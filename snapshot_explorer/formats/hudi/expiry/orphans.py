@@ -14,7 +14,7 @@ from snapshot_explorer.formats.hudi.metadata.commits import change_data, written
 from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
-from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles, below_root
+from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
 from snapshot_explorer.render.cells import counted
 
 _UNDONE = ("rollback", "restore")
@@ -64,7 +64,7 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
         elif source.config.layout > 1 and (log := log_name(name)) is not None:
             strays += log.instant in completed and name not in named
     return NamedFiles(
-        paths=below_root(source.storage, pa.array(paths, pa.string())),
+        paths=pa.array(paths, pa.string()),
         under_way=pa.array(under_way, pa.string()),
         unread=tuple(unread),
         notes=(

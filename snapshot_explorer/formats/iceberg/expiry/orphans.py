@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.iceberg.expiry.settings import name_of
@@ -19,8 +20,9 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import (
     TableMetadata,
     parse_table_metadata,
 )
-from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles, below_root
+from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
 from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.storage.same_files import match_files
 
 _AGE = timedelta(days=3)
 _AT_ONCE = 256
@@ -48,7 +50,7 @@ def named_files(source: Source, listed: pa.Array) -> NamedFiles:
             parts.append(single_chunk(manifests.column("location")))
             parts += _files(source, manifests, unread)
     return NamedFiles(
-        paths=below_root(source.storage, pa.chunked_array(parts)),
+        paths=single_chunk(pa.chunked_array(parts)),
         unread=tuple(unread),
         notes=(f"{locations.note} Files left at the recorded location were not searched.",) if locations.note else (),
     )
@@ -59,13 +61,16 @@ def _metadata_log(source: Source, listed: pa.Array, unread: list[str]) -> list[s
 
     Source: iceberg ReachableFileUtil.metadataFileLocations.
     """
-    storage, existing = source.storage, set(listed.to_pylist())
+    storage = source.storage
+    existing = listed.filter(pc.starts_with(listed, f"{FOLDER}/"))
     recorded = [path for _, path in source.metadata.metadata_log]
     known = {source.metadata.path}
     log = recorded
     while log:
-        files = below_root(storage, source.locations.many(pa.array(log, pa.string()))).to_pylist()
-        oldest = next((path for path in files if path in existing), None)
+        files = source.locations.many(pa.array(log, pa.string()))
+        listed_as = dict(zip(existing.to_pylist(), existing.to_pylist(), strict=True))
+        listed_as |= match_files(storage, existing, files).listed_as
+        oldest = next((listed_as[path] for path in files.to_pylist() if path in listed_as), None)
         if oldest is None or oldest in known:
             break
         known.add(oldest)

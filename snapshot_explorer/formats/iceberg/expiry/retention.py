@@ -31,6 +31,8 @@ from snapshot_explorer.formats.iceberg.metadata.manifests import live
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
 from snapshot_explorer.formats.settings import SettingsReader, flag
 from snapshot_explorer.milliseconds import to_millis
+from snapshot_explorer.render.cells import counted
+from snapshot_explorer.storage.same_files import match_files
 
 _AGE = "history.expire.max-snapshot-age-ms"
 _MIN = "history.expire.min-snapshots-to-keep"
@@ -87,13 +89,14 @@ def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetim
             notes=("The table has no snapshots: nothing expires.",),
         )
     reached = _ReachableFiles(source)
+    freed, undecided = _freed(source, reached, kept, lifetimes)
     return Expiry(
         versions=versions,
-        freed=_freed(source, reached, kept, lifetimes),
+        freed=freed,
         holders=_holders(history, reached, kept),
         rules=rules,
         commands=_commands(source.storage.root, arguments),
-        notes=_notes(metadata, history, kept),
+        notes=(*undecided, *_notes(metadata, history, kept)),
         command_notes=(_COMMAND_NOTE,),
     )
 
@@ -222,10 +225,23 @@ class _ReachableFiles:
         return sizes
 
 
-def _freed(source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifetimes: pa.Table) -> pa.Table:
+def _freed(
+    source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifetimes: pa.Table
+) -> tuple[pa.Table, Sequence[str]]:
+    """Return FREED, and notes on files that kept snapshots may name by another path: these are left out."""
     lost = [snapshot.id for snapshot in reached.snapshots if snapshot.id not in kept.snapshots]
-    freed = reached.files(lost) & ~reached.files(list(kept.snapshots))
-    rows = reached.rows.filter(pa.array(freed))
+    needed = pa.array(reached.files(list(kept.snapshots)))
+    freed = pc.and_(pa.array(reached.files(lost)), pc.invert(needed))
+    matched = match_files(source.storage, reached.paths.filter(freed), reached.paths.filter(needed))
+    rows = reached.rows.filter(freed).filter(pc.invert(matched.is_named))
+    notes = []
+    if count := pc.sum(matched.is_named).as_py():
+        notes.append(
+            f"{counted(count, 'file')} of snapshots that would be removed {'is' if count == 1 else 'are'} not listed: "
+            "kept snapshots name the same by another path. expire_snapshots compares paths as text and may delete it."
+        )
+    if matched.note:
+        rows, notes = rows.slice(0, 0), [*notes, f"{matched.note} No file is listed."]
     maps = partition_maps(source.metadata, reached.partitions.arrays())
     is_vector = pc.equal(rows.column("file_format"), "puffin")
     of_data = pc.equal(rows.column("content"), 0)
@@ -239,7 +255,7 @@ def _freed(source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifet
         "removed_version": removed,
     }
     table = frames.table_of(frames.FREED, columns)
-    return table.sort_by([("removed_version", "ascending"), ("path", "ascending")])
+    return table.sort_by([("removed_version", "ascending"), ("path", "ascending")]), notes
 
 
 def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnapshots) -> pa.Table:

@@ -1,0 +1,184 @@
+"""Which file a path means: the same for every path of one file, however metadata, listings and other tables write it.
+
+A file of the local disk is where its path leads, through symbolic links and mounts. On other storages the name is the
+file, but hosts, schemes and Azure's two endpoints are written in several ways.
+"""
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.storage.location import (
+    LOCAL,
+    Location,
+    comparable,
+    is_full_location,
+    normalize,
+    resolve_location,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    from snapshot_explorer.storage import Storage
+
+_EMPTY_STEPS = re.compile(r"/(?:\.?/)+")
+
+
+class RealPaths:
+    """Local paths without symbolic links. Looks at each folder once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        """Return where an absolute path leads; what does not exist has no links."""
+        folder, name = os.path.split(path)
+        real = self._folders.get(folder)
+        if real is None:
+            real = self._folders[folder] = os.path.realpath(folder)
+        joined = os.path.join(real, name)  # noqa: PTH118 - a Path costs more
+        return os.path.realpath(joined) if os.path.islink(joined) else joined  # noqa: PTH114 - as above
+
+
+class Addresses:
+    """Where the files of a table are: equal for all paths of one file. Reads nothing but links of the local disk."""
+
+    def __init__(self, root: Location, account: object) -> None:
+        self._root, self._account = root, account
+        self._folder = comparable(root).rstrip("/")
+        self._real_paths = RealPaths() if root.protocol == LOCAL else None
+
+    def of(self, path: str) -> str | None:
+        """Return the address of a path in the metadata; None for one that is not read, as on another storage."""
+        try:
+            if path.startswith("/") or is_full_location(path):
+                address = comparable(resolve_location(path, self._root, self._account))
+            else:
+                address = f"{self._folder}/{normalize(path)}".rstrip("/")
+        except (UnsupportedFeatureError, CorruptTableError):
+            return None
+        return address if self._real_paths is None else self._real_paths.of(os.path.normpath(address))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchedFiles:
+    """Which of the listed files the paths in metadata mean."""
+
+    is_named: pa.Array
+    """For each listed path, whether a recorded path means its file."""
+    listed_as: Mapping[str, str] = field(default_factory=dict)
+    """For recorded paths that are written in another way than in the listing, the listed path of the file."""
+    undecided: tuple[str, ...] = ()
+    """Recorded paths that might mean a listed file that no other path names."""
+
+    @property
+    def note(self) -> str | None:
+        """A sentence about the paths that are undecided; None without them."""
+        if not self.undecided:
+            return None
+        more = f" and {len(self.undecided) - 1:,} more" if len(self.undecided) > 1 else ""
+        return (
+            f"Not all could be decided: the metadata names {shortened(self.undecided[0])}{more}, which may be another "
+            "path of a file in the table's folder."
+        )
+
+
+def match_files(storage: "Storage", listed: pa.Array, recorded: pa.Array | pa.ChunkedArray) -> MatchedFiles:
+    """Return which of the listed files the recorded paths mean. Looks at files and links on the local disk only.
+
+    Args:
+        listed: Paths below the table's folder, as they are listed; none twice.
+        recorded: Paths in the metadata: below the folder or full locations. Nulls are left out.
+    """
+    unique = pc.unique(recorded.drop_null())
+    is_named = pc.is_in(listed, unique)
+    has_left = not pc.all(is_named).as_py()
+    unusual = [path for path in unique.filter(pc.invert(pc.is_in(unique, listed))).to_pylist() if _is_unusual(path)]
+    may_be_linked = has_left and storage.has_links
+    if not unusual and not may_be_linked:
+        return MatchedFiles(is_named=is_named)
+    # A link in the folder may be another path of any file in it.
+    names = unique.to_pylist() if may_be_linked else unusual
+    addresses = dict(zip(names, storage.addresses(names), strict=True))
+    places: dict[str | None, list[str]] = {}
+    for path, address in zip(listed.to_pylist(), storage.addresses(listed.to_pylist()), strict=True):
+        places.setdefault(address, []).append(path)
+    listed_as = {path: places[addresses[path]][0] for path in unusual if addresses[path] in places}
+    named = {path for address in {*addresses.values()} - {None} for path in places.get(address, ())}
+    named |= {*listed.filter(is_named).to_pylist()}
+    left = {path: address for address, paths in places.items() for path in paths if path not in named}
+    waiting = {path: addresses[path] for path in names if addresses[path] not in places}
+    if storage.is_local:
+        listed_as |= _same_on_disk(waiting, left)
+        left = {path: address for path, address in left.items() if path not in listed_as.values()}
+    elif may_be_linked:
+        waiting = addresses  # a path that is listed may be a link to another one that is
+    waiting = {path: address for path, address in waiting.items() if path not in listed_as}
+    undecided = _undecided(storage, waiting, left) if left else ()
+    is_named = pc.is_in(listed, pa.array([*named, *listed_as.values()], pa.string()))
+    return MatchedFiles(is_named=is_named, listed_as=listed_as, undecided=tuple(undecided))
+
+
+def _is_unusual(path: str) -> bool:
+    """Return whether another path may be that of the same file, on a storage without links."""
+    return path.startswith(("/", "./")) or any(text in path for text in ("//", "/./", "..")) or path.endswith("/.")
+
+
+def _same_on_disk(recorded: Mapping[str, str | None], listed: Mapping[str, str | None]) -> dict[str, str]:
+    """Return for recorded paths the listed path of the same file, reached by a mount or written in another case.
+
+    Args:
+        recorded: The address of each; None for a file on another storage.
+    """
+    known = {_number(address): path for path, address in listed.items()} if recorded else {}
+    numbers = {path: _number(address) for path, address in recorded.items()}
+    return {path: known[number] for path, number in numbers.items() if number is not None and number in known}
+
+
+def _number(address: str | None) -> tuple[int, int] | None:
+    """Return the device and the number of a local file; None if it cannot be looked at."""
+    try:
+        status = None if address is None else os.stat(address)  # noqa: PTH116 - a Path costs more
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino) if status is not None and status.st_ino else None
+
+
+def _undecided(
+    storage: "Storage", recorded: Mapping[str, str | None], listed: Mapping[str, str | None]
+) -> Iterator[str]:
+    """Yield the recorded paths that might mean one of the listed files.
+
+    Certain are paths below the folder without empty steps, local files that exist elsewhere, and names on a storage
+    without links. The others are compared loosely: decoded, without case and empty steps; those of which it is not
+    certain where they are by their last names alone.
+    """
+    names = {_loose(path.rpartition("/")[2]) for path in listed}
+    whole = {_loose(address or "") for address in listed.values()}
+    for path, address in recorded.items():
+        if not _is_unusual(path) and not (storage.has_links and not storage.is_local):
+            continue
+        if address is not None and not storage.has_links:
+            is_doubtful = _loose(address) in whole
+        else:
+            is_elsewhere = storage.is_local and _number(address) is not None
+            is_doubtful = not is_elsewhere and not names.isdisjoint(_last_names(path))
+        if is_doubtful:
+            yield path
+
+
+def _loose(path: str) -> str:
+    return unicodedata.normalize("NFC", _EMPTY_STEPS.sub("/", unquote(path)).casefold())
+
+
+def _last_names(path: str) -> set[str]:
+    """Return the last name in a path or a URL: with what may be its query, and without."""
+    return {_loose(text.rstrip("/").rpartition("/")[2]) for text in (path, re.split("[?#]", path)[0])}
