@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
@@ -14,12 +13,13 @@ from snapshot_explorer.render import Code, Drawing, Grid, Line, html
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commit_bars import commit_bars
 from snapshot_explorer.results import Frame
-from snapshot_explorer.results.exports import output_path
+from snapshot_explorer.results.outputs import output_file, output_path
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from os import PathLike
+    from pathlib import Path
 
 _MAX_BYTES = 450_000
 """The size up to which a file has all rows that it may have."""
@@ -87,7 +87,7 @@ def report(path: str | PathLike[str], *results: object, title: str | None = None
 
 def report_target(path: str | PathLike[str], *, overwrite: bool) -> Path:
     """Return the file to write a report to. Raises InvalidArgumentError if it must not be written."""
-    target = Path(output_path(path))
+    target = output_path(path)
     if target.exists() and not overwrite:
         raise InvalidArgumentError(f"{target} exists. Choose another file, or replace it with overwrite=True.")
     return target
@@ -100,7 +100,8 @@ def write_report(target: Path, sections: Sequence[Section], *, title: str | None
     while len(page.encode()) > _MAX_BYTES and limit > 1:
         limit //= 2
         page = _page(sections, title, limit)
-    target.write_text(page, encoding="utf-8")
+    with output_file(target) as file:
+        file.write(page.encode())
     return target
 
 

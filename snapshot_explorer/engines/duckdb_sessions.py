@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     import duckdb
 
 _OFFLINE = {
+    "temp_directory": "",  # otherwise a folder in the current one, which may be that of a table
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
 }
-_LOCKED = {**_OFFLINE, "enable_external_access": "false", "threads": "1"}
-_FILES = {**_OFFLINE, "temp_directory": ""}
+_LOCKED = {**_OFFLINE, "threads": "1"}
 _PLANNING = {**_LOCKED, "errors_as_json": "true"}
-_QUERIES = {**_FILES, "errors_as_json": "true"}
+_QUERIES = {**_OFFLINE, "errors_as_json": "true"}
+_NO_ACCESS = "SET enable_external_access = false"
+"""Not among the settings: afterwards, no other folder for temporary files can be set."""
 _LOCAL_JSON_ERRORS = "SET errors_as_json = true"
 _MEMORY_SHARE = 0.5 / 0.8
 """Half of the memory, as a share of DuckDB's own limit, which is 80 %."""
@@ -60,7 +62,7 @@ def is_truncated(dtype: pa.DataType) -> bool:
 @contextmanager
 def locked_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a new connection that has no access to files, the network or Python variables; it uses one thread."""
-    with _closing(_instance(os.getpid(), tuple(_LOCKED.items())).cursor()) as cursor:
+    with _closing(_instance(os.getpid(), tuple(_LOCKED.items()), _NO_ACCESS).cursor()) as cursor:
         yield cursor
 
 
@@ -68,9 +70,9 @@ def locked_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
 def planning_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a new connection like `locked_cursor` that explains queries and runs none; its errors are JSON."""
     if DUCKDB_LOCAL_ERRORS_AS_JSON.applies():
-        connection = opened(_LOCKED, _LOCAL_JSON_ERRORS)
+        connection = opened(_LOCKED, _NO_ACCESS, _LOCAL_JSON_ERRORS)
     else:
-        connection = _instance(os.getpid(), tuple(_PLANNING.items())).cursor()
+        connection = _instance(os.getpid(), tuple(_PLANNING.items()), _NO_ACCESS).cursor()
     with _closing(connection) as cursor:
         yield cursor
 
@@ -78,7 +80,7 @@ def planning_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
 @contextmanager
 def file_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a new connection that reads local files, in threads. Only for queries that this package builds."""
-    with _closing(_instance(os.getpid(), tuple(_FILES.items())).cursor()) as cursor:
+    with _closing(_instance(os.getpid(), tuple(_OFFLINE.items())).cursor()) as cursor:
         yield cursor
 
 
@@ -139,9 +141,9 @@ def _instances_of_queries(process: int) -> Callable[[tuple[str, ...]], duckdb.Du
 
 
 def _opened_for(paths: Sequence[str]) -> duckdb.DuckDBPyConnection:
-    settings, statements = _QUERIES, ["SET enable_external_access = false"]
+    settings, statements = _QUERIES, [_NO_ACCESS]
     if DUCKDB_LOCAL_ERRORS_AS_JSON.applies():
-        settings, statements = _FILES, [*statements, _LOCAL_JSON_ERRORS]
+        settings, statements = _OFFLINE, [*statements, _LOCAL_JSON_ERRORS]
     if paths:
         listed = ", ".join(f"'{path}'" for path in paths)
         statements.insert(0, f"SET allowed_paths = [{listed}]")
@@ -149,9 +151,9 @@ def _opened_for(paths: Sequence[str]) -> duckdb.DuckDBPyConnection:
 
 
 @cache
-def _instance(process: int, settings: tuple[tuple[str, str], ...]) -> duckdb.DuckDBPyConnection:
+def _instance(process: int, settings: tuple[tuple[str, str], ...], *more: str) -> duckdb.DuckDBPyConnection:
     del process  # a forked process must not use its parent's instance, nor close it, for lack of its threads
-    return opened(dict(settings))
+    return opened(dict(settings), *more)
 
 
 def opened(settings: Mapping[str, str], *more: str, memory_share: float = 1.0) -> duckdb.DuckDBPyConnection:

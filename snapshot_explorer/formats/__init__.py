@@ -34,10 +34,19 @@ def is_table(storage: Storage, folders: Collection[str] | None = None) -> bool:
         folders: The folders in the root, where they are known.
     """
     try:
-        known = frozenset(storage.folders("")) if folders is None else folders
-        return any(table_format.recognises(storage, known) for table_format in FORMATS)
+        return is_recognized(storage, frozenset(storage.folders("")) if folders is None else folders)
     except SnapshotExplorerError:
         return False
+
+
+def is_recognized(storage: Storage, folders: Collection[str]) -> bool:
+    """Return whether the storage's root, which contains these folders, is a table of any format."""
+    return any(table_format.recognises(storage, folders) for table_format in FORMATS)
+
+
+def is_metadata_name(name: str) -> bool:
+    """Return whether only metadata of tables, of any format, has files of this name."""
+    return any(table_format.metadata_names.fullmatch(name) for table_format in FORMATS)
 
 
 def bind(

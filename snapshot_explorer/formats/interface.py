@@ -4,6 +4,7 @@ A format implements the abstract methods. The others have defaults for a format 
 a format overrides those of the features that it has.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,6 +74,8 @@ class TableFormat(ABC):
     """The name of the format in sentences, such as Delta Lake."""
     metadata_folders: ClassVar[frozenset[str]]
     """Folders in a table's folder that contain its metadata; each table has at least one of them."""
+    metadata_names: ClassVar[re.Pattern[str]] = re.compile("(?!)")
+    """Names of files by which a folder of metadata is recognized, also where it is not in a table's folder."""
     first_file: ClassVar[str | None] = None
     """A small file that opening reads first. Remote storage reads it while it lists the table's folder."""
     main_branch: ClassVar[str | None] = None

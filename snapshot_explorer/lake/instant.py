@@ -28,6 +28,7 @@ from snapshot_explorer.refs.records import format_time
 from snapshot_explorer.render import Drawing, mimebundle, text
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.results import Frame, non_empty_columns
+from snapshot_explorer.results.outputs import output_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,6 +167,7 @@ class LakeSnapshot:
         """Return the record as JSON text, or write it to a file. It contains no credentials.
 
         Raises:
+            InvalidArgumentError: The file is in a table, or its folder does not exist.
             OSError: The file cannot be written.
         """
         tables = [{item.name: getattr(table, item.name) for item in fields(table)} for table in self.tables]
@@ -173,7 +175,8 @@ class LakeSnapshot:
         content = orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
         if path is None:
             return content.decode()
-        Path(path).write_bytes(content)
+        with output_file(path) as file:
+            file.write(content)
         return None
 
     @classmethod

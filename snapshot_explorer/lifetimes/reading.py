@@ -1,7 +1,5 @@
 """Read the `FileLifetimes` of a table from its log, incrementally."""
 
-import os
-import tempfile
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
@@ -27,6 +25,7 @@ from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.intervals import INTERVALS, OPEN, Intervals
 from snapshot_explorer.model import Listing
 from snapshot_explorer.progress import Step, step
+from snapshot_explorer.results.outputs import make_folder, output_file, output_folder
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -282,12 +281,9 @@ _FOLDERS = pa.schema([pa.field("folder", pa.string(), nullable=False)])
 _PARTITIONS = pa.schema([pa.field("partition", frames.PARTITION)])
 
 
-def file_of(cache_dir: str | os.PathLike[str], table: Sequence[str | None]) -> Path:
+def file_of(cache_dir: str | PathLike[str], table: Sequence[str | None]) -> Path:
     """Return the path of the file for the lifetimes of a table."""
-    try:
-        folder = Path(cache_dir).expanduser().resolve()
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"cache_dir must be the path of a folder, got {cache_dir!r}.") from error
+    folder = output_folder(cache_dir, name="cache_dir")
     location = (table[0] or "").removeprefix("file://")
     if "://" not in location and folder.is_relative_to(Path(location).resolve()):
         raise InvalidArgumentError(
@@ -318,15 +314,9 @@ def save(file: Path, lifetimes: FileLifetimes) -> None:
     """Write lifetimes to a file, atomically: a concurrent reader sees the old or the new file."""
     content = _serialized(lifetimes)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(content)
-            Path(name).replace(file)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        make_folder(file.parent)
+        with output_file(file) as out:
+            out.write(content)
     except OSError as error:
         raise StorageError(
             f"The lifetimes could not be written to {file.parent}: {error.strerror}. "

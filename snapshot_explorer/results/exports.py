@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+import io
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, overload
 
 import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow.python_values import with_dicts
-from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats import is_table, metadata_folders
+from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.results.pandas_types import as_pandas
-from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +51,8 @@ class Exportable:
         content = json_text(self.to_arrow())
         if path is None:
             return content
-        Path(output_path(path)).write_text(content, encoding="utf-8")
+        with output_file(path) as file:
+            file.write(content.encode())
         return None
 
     @overload
@@ -67,20 +67,20 @@ class Exportable:
         """
         from pyarrow import csv  # noqa: PLC0415 - loaded where it is used: it takes time
 
-        sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(output_path(path), "wb")
-        schema, parts = self._parts()
-        with sink:
+        text = io.BytesIO()
+        with nullcontext(text) if path is None else output_file(path) as sink:
+            schema, parts = self._parts()
             with csv.CSVWriter(sink, self._csv_rows(schema.empty_table()).schema) as writer:
                 for part in parts:
                     writer.write_table(self._csv_rows(part))
-            return sink.getvalue().to_pybytes().decode() if path is None else None
+        return text.getvalue().decode() if path is None else None
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the rows to a parquet file."""
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
 
         schema, parts = self._parts()
-        with pq.ParquetWriter(output_path(path), schema) as writer:
+        with output_file(path) as file, pq.ParquetWriter(file, schema) as writer:
             for part in parts:
                 writer.write_table(part)
 
@@ -95,32 +95,6 @@ class Exportable:
         while any(pa.types.is_struct(field.type) for field in rows.schema):
             rows = rows.flatten()
         return flat(rows)
-
-
-def output_path(path: str | PathLike[str]) -> str:
-    """Return the path of a file to write; `~` is the home folder."""
-    try:
-        target = Path(path).expanduser()
-        resolved = target.resolve()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidArgumentError(f"path must be the path of a file, got {path!r}: {error}.") from error
-    if "://" in str(path):
-        raise InvalidArgumentError(f"{path} is a URL, but files are written to the local disk. Choose a path there.")
-    if target.is_dir():
-        raise InvalidArgumentError(f"{target} is a folder. Give the path of a file in it.")
-    for folder in resolved.parents:
-        if _has_table(folder):
-            raise InvalidArgumentError(
-                f"{path} is in the table {folder}, which is read-only. Choose a file outside of it."
-            )
-    if not target.parent.is_dir():
-        raise InvalidArgumentError(f"The folder {target.parent} does not exist. Create it first.")
-    return str(target)
-
-
-def _has_table(folder: Path) -> bool:
-    names = frozenset(name for name in metadata_folders() if (folder / name).is_dir())
-    return bool(names) and is_table(Storage(str(folder)), names)
 
 
 def json_text(rows: pa.Table) -> str:

@@ -19,9 +19,7 @@ from __future__ import annotations
 import atexit
 import difflib
 import shutil
-import tempfile
 from importlib import resources
-from pathlib import Path
 
 from snapshot_explorer.errors import TableNotFoundError
 
@@ -56,9 +54,11 @@ def path(name: str) -> str:
             if near
             else f"Sample {name!r} does not exist: this installation contains none. Install snapshot-explorer again."
         )
-    folder = tempfile.mkdtemp(prefix="snapshot-explorer-")
+    from snapshot_explorer.results.outputs import scratch_folder  # noqa: PLC0415 - imports libraries, which take time
+
+    folder = scratch_folder("explorer")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    copy = Path(folder) / name
+    copy = folder / name
     with resources.as_file(resources.files(__name__).joinpath(name)) as source:
         shutil.copytree(source, copy)
     return str(copy)

@@ -1,5 +1,6 @@
 """`Delta`: a Delta table on storage, an implementation of `formats.TableFormat`."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -58,6 +59,9 @@ class Delta(TableFormat):
         restore_note="RESTORE is a commit of its own: later versions remain and can be restored in the same way.",
     )
     metadata_folders: ClassVar[frozenset[str]] = frozenset((LOG,))
+    metadata_names: ClassVar[re.Pattern[str]] = re.compile(
+        r"\d{20}\.(?:[\w.-]+\.)?(?:json|crc|parquet)|_last_checkpoint", re.ASCII
+    )
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     has_file_times: ClassVar[bool] = True
     has_exact_row_counts: ClassVar[bool] = True

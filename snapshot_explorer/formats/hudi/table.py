@@ -1,5 +1,6 @@
 """`Hudi`: a Hudi table on storage, an implementation of `formats.TableFormat`."""
 
+import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import ClassVar
@@ -36,6 +37,11 @@ class Hudi(TableFormat):
         restore_note="A rollback to a savepoint deletes all later instants: it cannot be undone.",
     )
     metadata_folders: ClassVar[frozenset[str]] = frozenset((FOLDER,))
+    metadata_names: ClassVar[re.Pattern[str]] = re.compile(
+        r"hoodie\.properties(?:\.backup)?|\.hoodie_partition_metadata(?:\.\w+)?"
+        r"|\d{14,17}(?:_\d{14,17})?\.(?:[a-z]+\.)?(?:[a-z]*commit|requested|inflight|clean|rollback|savepoint)",
+        re.ASCII,
+    )
     first_file: ClassVar[str | None] = PROPERTIES
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     has_ordered_times: ClassVar[bool] = False

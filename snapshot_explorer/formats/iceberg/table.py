@@ -1,5 +1,6 @@
 """`Iceberg`: an Iceberg table on storage, an implementation of `formats.TableFormat`."""
 
+import re
 import threading
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
@@ -79,6 +80,9 @@ class Iceberg(TableFormat):
         "them unless a tag or a branch names them.",
     )
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("metadata",))
+    metadata_names: ClassVar[re.Pattern[str]] = re.compile(
+        r".+\.metadata\.json(?:\.gz)?|version-hint\.text|snap-\d+-.+\.avro", re.ASCII
+    )
     first_file: ClassVar[str | None] = HINT
     main_branch: ClassVar[str | None] = MAIN
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS

@@ -1,5 +1,6 @@
 """`Paimon`: a Paimon table on storage, an implementation of `formats.TableFormat`."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -71,6 +72,9 @@ class Paimon(TableFormat):
         flink_restore_command="CALL sys.rollback_to(`table` => '{name}', snapshot_id => {version})",
     )
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("schema", "snapshot", "manifest"))
+    metadata_names: ClassVar[re.Pattern[str]] = re.compile(
+        r"(?:schema|snapshot|changelog|manifest(?:-list)?|index-manifest)-(?:\d{1,18}|[0-9a-f-]{36}-\d+)", re.ASCII
+    )
     first_file: ClassVar[str | None] = Layout().hint("snapshot", "LATEST")
     main_branch: ClassVar[str | None] = MAIN
     branch_folder: ClassVar[str | None] = "branch"

@@ -1,7 +1,6 @@
 """`%snapshot check`: rules on what happened recently, for scripts and CI."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from snapshot_explorer import formats
@@ -11,7 +10,7 @@ from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocati
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, column_names, dict_of
 from snapshot_explorer.lake import Lake, open_lake
 from snapshot_explorer.opening import open_table
-from snapshot_explorer.results.exports import output_path
+from snapshot_explorer.results.outputs import output_file, output_path
 from snapshot_explorer.table import Table
 
 
@@ -29,7 +28,8 @@ def _check(invocation: Invocation) -> CheckResult:
     )
     for name, file in files.items():
         content = result.to_markdown() if name == "markdown" else result.to_junit()
-        Path(file).write_text(content, encoding="utf-8")
+        with output_file(file) as written:
+            written.write(content.encode())
     return result
 
 

@@ -6,8 +6,6 @@ import shutil
 import weakref
 from collections import Counter
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +20,7 @@ from snapshot_explorer.render.cells import cell, counted, cut, fact_line
 from snapshot_explorer.render.grid import drawn_field
 from snapshot_explorer.results import Exportable, Frame
 from snapshot_explorer.results.exports import flat
+from snapshot_explorer.results.outputs import scratch_folder
 from snapshot_explorer.rows.diffs.changed_rows import (
     by_column,
     by_values,
@@ -34,6 +33,7 @@ from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
@@ -120,7 +120,7 @@ class ChangedRows(DiffRows):
 
     def _path(self) -> str:
         if self._folder is None:
-            self._folder = Path(mkdtemp(prefix="snapshot-diff-"))
+            self._folder = scratch_folder("diff")
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         return str(self._folder / "changes.arrows")
 

@@ -1,15 +1,16 @@
 """Rows of two sides by hash: in memory up to a limit, beyond it in temporary files."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.results.outputs import scratch_folder
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, Hashes, Indices, equal_hashes, equal_rows, unmatched
 
 _HASH = "hash"
@@ -124,8 +125,8 @@ class _BucketFiles:
         self._shift = shift
         self._schema = schema
         self._stack = ExitStack()
-        folder = self._stack.enter_context(TemporaryDirectory(prefix="snapshot-rows-"))
-        self._folder = Path(folder)
+        self._folder = scratch_folder("rows")
+        self._stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
         self._writers: dict[tuple[int, int], pa.ipc.RecordBatchStreamWriter] = {}
 
     def __enter__(self) -> Self:
