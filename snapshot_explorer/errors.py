@@ -15,10 +15,11 @@ SnapshotExplorerError
 └── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is missing or does not start
 ```
 
-A message names the request, what was found and what to do next. It never contains a secret, and it is one line:
-invisible characters in a table's names and values are escaped.
+A message names the request, what was found and what to do next. It is one line: invisible characters in a table's names
+and values are escaped. It never contains a secret, nor a URL's user, password, query or signature.
 """
 
+from snapshot_explorer.url_secrets import hide_url_secrets
 from snapshot_explorer.visible import visible
 
 
@@ -26,8 +27,8 @@ class SnapshotExplorerError(Exception):
     """The root of the tree: catch it to catch everything raised on purpose."""
 
     def __init__(self, *args: object) -> None:
-        """Store a message, with invisible characters escaped."""
-        super().__init__(*(visible(arg) if isinstance(arg, str) else arg for arg in args))
+        """Store a message, with invisible characters escaped and the secrets of URLs hidden."""
+        super().__init__(*(visible(hide_url_secrets(arg)) if isinstance(arg, str) else arg for arg in args))
 
 
 class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):

@@ -1,8 +1,10 @@
-"""Text that is safe in a terminal and a log: invisible characters are escaped."""
+"""Text that is safe in a terminal and a log: invisible characters are escaped, and in a log secrets of URLs hidden."""
 
 import logging
 import unicodedata
 from collections.abc import Mapping
+
+from snapshot_explorer.url_secrets import hide_url_secrets
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -27,7 +29,10 @@ def _escaped(letter: str) -> str:
 
 
 class VisibleArguments(logging.Filter):
-    """Escapes the arguments of log lines, so that no name in a table adds a line or changes a terminal's colours."""
+    """Escapes the arguments of log lines, so that no name in a table adds a line or changes a terminal's colors.
+
+    The secrets of URLs, which a table may name its files by, are hidden.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True. Escapes the record's arguments, not its format string."""
@@ -39,7 +44,7 @@ class VisibleArguments(logging.Filter):
 
 
 def _argument(value: object) -> object:
-    return value if value is None or isinstance(value, int | float) else visible(str(value))
+    return value if value is None or isinstance(value, int | float) else visible(hide_url_secrets(str(value)))
 
 
 def logger_of(name: str) -> logging.Logger:

@@ -27,8 +27,9 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import formats_by_name, metadata_file_format, titles
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
-from snapshot_explorer.storage.failures import Mask, error_chain, error_text
+from snapshot_explorer.storage.failures import error_chain, error_text
 from snapshot_explorer.storage.location import parse_location, shortened
+from snapshot_explorer.storage.masks import Mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -10,8 +10,8 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.storage.failures import Mask
 from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.masks import Mask
 
 PACKAGE = "pypaimon-rust"
 EXPECTED_URI = 'With format="paimon", catalog must be the URI of a Paimon REST catalog, such as http://host:8080.'

@@ -24,7 +24,6 @@ from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import azure
 from snapshot_explorer.storage.failures import (
-    Mask,
     ensure_backend,
     is_missing_bucket,
     is_missing_file,
@@ -48,6 +47,7 @@ from snapshot_explorer.storage.location import (
     parse_location,
     shortened,
 )
+from snapshot_explorer.storage.masks import Mask
 from snapshot_explorer.storage.object_store_clients import settings
 from snapshot_explorer.storage.object_stores import ObjectStoreFiles
 from snapshot_explorer.storage.option_values import check_values

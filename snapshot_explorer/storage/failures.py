@@ -2,15 +2,12 @@
 
 import difflib
 import errno
-import json
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any
 
 from snapshot_explorer.errors import MissingDependencyError, StorageError
 from snapshot_explorer.storage.location import LOCAL, shortened
+from snapshot_explorer.storage.masks import Mask
 
 _PACKAGES: Mapping[str, str] = MappingProxyType(
     {
@@ -44,10 +41,6 @@ _REDIRECT_LOOPS = frozenset({"TooManyRedirects", "RecursionError"})
 _UNAUTHORIZED = 401
 _DENIED_STATUSES = frozenset({_UNAUTHORIZED, 403})
 _MISSING_STATUSES = frozenset({404, 410})
-_SHORTEST_SECRET = 4
-_SHORTEST_VARIABLE = 8
-_SECRET_VARIABLES = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL|SAS\b|CONNECTION_STRING|ACCOUNT_KEY", re.IGNORECASE)
-"""Names of environment variables that contain secrets of any storage."""
 _MAX_PARTS = 2_000
 """The most parts of an error and its chain that are searched for secrets; a larger one counts as unsafe."""
 _MEMBERS = ("args", "filename", "filename2", "strerror", "object", "exceptions", "__cause__", "__context__")
@@ -60,64 +53,6 @@ class MissingBucketError(FileNotFoundError):
 
 class UnexpectedResponseError(OSError):
     """The storage did not answer with the file, but with a page of a proxy or a part of it. A retry may succeed."""
-
-
-class Mask:
-    """Removes secrets from text: storage options, hidden parts of the location, and environment secrets."""
-
-    def __init__(self, options: Mapping[str, Any], hidden: Iterable[str]) -> None:
-        words = {word for word in (*_option_values(options), *hidden) if len(word) >= _SHORTEST_SECRET}
-        words |= set(_environment_secrets())
-        longest_first = sorted(words, key=len, reverse=True)
-        self._count = len(words)
-        self._secrets = re.compile("|".join(map(_escaped_pattern, longest_first)) or r"(?!)")
-
-    def __repr__(self) -> str:
-        return f"Mask({self._count} hidden)"
-
-    def has_secret(self, text: str) -> bool:
-        """Return whether the text contains a secret."""
-        return self._secrets.search(text) is not None
-
-    def __call__(self, text: str) -> str:
-        """Return the text with `***` for each secret."""
-        return self._secrets.sub("***", text)
-
-
-def _environment_secrets() -> Iterator[str]:
-    """Yield the secrets in the environment. Short values are skipped, because they may be ordinary words."""
-    for name, value in os.environ.items():
-        # A path to a file of secrets is not a secret itself.
-        if _SECRET_VARIABLES.search(name) and len(value) >= _SHORTEST_VARIABLE and not os.path.isabs(value):  # noqa: PTH117
-            yield value
-
-
-def _escaped_pattern(word: str) -> str:
-    """Return a pattern that matches a word unchanged, quoted in a URL, or escaped by Python or JSON."""
-    return "".join(f"(?:{'|'.join(_letter_escapes(letter))})" for letter in word)
-
-
-def _letter_escapes(letter: str) -> Iterator[str]:
-    yield re.escape(letter)
-    yield "".join(f"%(?i:{byte:02x})" for byte in letter.encode("utf-8", "surrogatepass"))
-    if letter == " ":
-        yield r"\+"
-    for escaped in {repr(letter)[1:-1], ascii(letter)[1:-1], json.dumps(letter)[1:-1], f"\\{letter}"} - {letter}:
-        yield re.escape(escaped)
-
-
-def _option_values(value: object) -> Iterator[str]:
-    """Yield every text in storage options, at any depth; numbers too, which may be passwords."""
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _option_values(item)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for item in value:
-            yield from _option_values(item)
-    elif isinstance(value, bytes | bytearray):
-        yield bytes(value).decode("utf-8", "replace")
-    elif isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
-        yield str(value)
 
 
 def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool) -> StorageError:

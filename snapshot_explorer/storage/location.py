@@ -8,6 +8,7 @@ from types import MappingProxyType
 from urllib.parse import quote, unquote
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.url_secrets import hide_typed_secrets, split_url
 
 LOCAL = "file"
 """The protocol of the local disk."""
@@ -35,7 +36,6 @@ _WRAPPERS = frozenset(
 )
 """Protocols of fsspec that only wrap another file system, which a URL cannot name."""
 _DATABRICKS = "On its clusters dbfs:/ is a local folder: give /dbfs/{}. Elsewhere, give the object store's URL."
-_QUERY = re.compile(r"\?[^?]*=.*", re.DOTALL)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _MAX_LENGTH = 300
 
@@ -63,29 +63,34 @@ def parse_location(path: object) -> Location:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise InvalidArgumentError(
-            f"{shortened(repr(text))} is not a path. Give the table's folder, such as /data/orders or s3://lake/orders."
+            f"{_shown_typed(repr(text))} is not a path. Give the table's folder, such as /data/orders or "
+            "s3://lake/orders."
         )
     _refuse_chain(text)
     if local := _FILE_URL.match(text):
         return _local(local[1] or "/")
     url = _URL.match(text) or re.fullmatch(r"(hdfs):(/.*)", text, re.DOTALL)
-    return _remote(url[1].lower(), url[2]) if url else _local(text)
+    return _remote(url[1].lower(), url[2], is_typed=True) if url else _local(text)
 
 
 def mistaken_path(path: str) -> str | None:
     """Return a hint for a local path that is quoted, of Windows or of Databricks; else None."""
     plain = path.strip()
     if len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "'\"`":
-        return f"The path has quotation marks of its own: give {shortened(plain[1:-1])} without them."
+        return f"The path has quotation marks of its own: give {_shown_typed(plain[1:-1])} without them."
     if plain.lower().startswith("dbfs:/"):
-        return _DATABRICKS.format(shortened(plain[6:].lstrip("/")))
+        return _DATABRICKS.format(_shown_typed(plain[6:].lstrip("/")))
     if _DRIVE.match(plain) and os.name != "nt":
         drive, rest = plain[0].lower(), plain[3:].replace("\\", "/")
         return (
             f"That is a path of Windows, and this Python does not run there. In WSL it is /mnt/{drive}/"
-            f"{shortened(rest)}."
+            f"{_shown_typed(rest)}."
         )
     return None
+
+
+def _shown_typed(path: str) -> str:
+    return shortened(hide_typed_secrets(path))
 
 
 def missing_slash(path: str) -> str | None:
@@ -109,7 +114,7 @@ def _refuse_chain(text: str) -> None:
         raise _archive_error(archive[1].lower())
     raise UnsupportedFeatureError(
         "A folder of an archive is not given with `::`. Give the archive as an option: "
-        f"open_table('zip://{shortened(archive[2])}', storage_options={{'fo': '{shortened(archive[3])}'}})."
+        f"open_table('zip://{_shown_typed(archive[2])}', storage_options={{'fo': '{_shown_typed(archive[3])}'}})."
     )
 
 
@@ -133,7 +138,7 @@ def check_wrapper(location: Location, options: Mapping[str, object]) -> None:
     if protocol == "dbfs" and not options.keys() >= {"instance", "token"}:
         raise InvalidArgumentError(
             "dbfs:// needs the storage options instance and token, of a workspace of Databricks. "
-            f"{_DATABRICKS.format(shortened(location.address[7:].lstrip('/')))}"
+            f"{_DATABRICKS.format(_shown_typed(location.address[7:].lstrip('/')))}"
         )
     if protocol in _WRAPPERS and not options.keys() & {"fs", "fo", "target_protocol"}:
         raise UnsupportedFeatureError(
@@ -152,26 +157,24 @@ def _is_chain(text: str) -> bool:
 
 def _local(path: str) -> Location:
     address = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - Path has no way to drop `..` unread
-    return Location(protocol=LOCAL, address=address, shown=address)
+    return Location(protocol=LOCAL, address=address, shown=_shown_local(address))
 
 
-def _remote(scheme: str, rest: str) -> Location:
-    protocol = _FSSPEC_NAMES.get(scheme, scheme)
-    authority, slash, key = rest.partition("/")
-    hidden: list[str] = []
-    shown_authority = authority
-    user, at, host = authority.rpartition("@")
-    if at:
-        # A container of Azure is written like a user: container@account.
-        keeps_user = _PROTOCOL_FAMILIES.get(protocol, protocol) == "abfs" and ":" not in user
-        shown_authority = authority if keeps_user else host
-        hidden += [] if keeps_user else [user, *user.split(":")]
-    shown = f"{protocol}://" + f"{shown_authority}{slash}{key}".rstrip("/")
-    if query := _QUERY.search(shown):
-        hidden += [query[0], *re.split(r"[?&=]", query[0])]
-        shown = shown[: query.start()] + "?..."
-    address = f"{protocol}://" + rest.rstrip("/")
-    return Location(protocol=protocol, address=address, shown=shown, hidden=tuple(filter(None, hidden)))
+def _shown_local(address: str) -> str:
+    """Return a local path for display: without secrets if nothing is there, because it may be a mistyped URL."""
+    shown = hide_typed_secrets(address)
+    return address if shown == address or os.path.lexists(address) else shown
+
+
+def _remote(scheme: str, rest: str, *, is_typed: bool = False) -> Location:
+    protocol, rest = _FSSPEC_NAMES.get(scheme, scheme), rest.rstrip("/")
+    shown, hidden = split_url(protocol, rest, is_typed=is_typed)
+    return Location(
+        protocol=protocol,
+        address=f"{protocol}://{rest}",
+        shown=f"{protocol}://" + (hide_typed_secrets(shown) if is_typed else shown).rstrip("/"),
+        hidden=hidden,
+    )
 
 
 def normalize(path: str) -> str:
