@@ -7,7 +7,7 @@ file, but hosts, schemes and Azure's two endpoints are written in several ways.
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -95,36 +95,67 @@ def match_files(storage: "Storage", listed: pa.Array, recorded: pa.Array | pa.Ch
     """Return which of the listed files the recorded paths mean. Looks at files and links on the local disk only.
 
     Args:
-        listed: Paths below the table's folder, as they are listed; none twice.
+        listed: Paths of existing files, as they are listed; none twice.
         recorded: Paths in the metadata: below the folder or full locations. Nulls are left out.
     """
     unique = pc.unique(recorded.drop_null())
     is_named = pc.is_in(listed, unique)
-    has_left = not pc.all(is_named).as_py()
-    unusual = [path for path in unique.filter(pc.invert(pc.is_in(unique, listed))).to_pylist() if _is_unusual(path)]
-    may_be_linked = has_left and storage.has_links
-    if not unusual and not may_be_linked:
-        return MatchedFiles(is_named=is_named)
+    known, has_left = listed.to_pylist(), not pc.all(is_named).as_py()
+    unmatched = unique.filter(pc.invert(pc.is_in(unique, listed))).to_pylist()
+    unusual = [path for path in unmatched if _is_unusual(path)]
     # A link in the folder may be another path of any file in it.
-    names = unique.to_pylist() if may_be_linked else unusual
+    is_linked = has_left and (_contains_links(storage, known) if storage.is_local else storage.has_links)
+    if not (unusual or is_linked or (has_left and unmatched and storage.is_local)):
+        return MatchedFiles(is_named=is_named)
+    names = unique.to_pylist() if is_linked else unmatched if storage.is_local else unusual
     addresses = dict(zip(names, storage.addresses(names), strict=True))
     places: dict[str | None, list[str]] = {}
-    for path, address in zip(listed.to_pylist(), storage.addresses(listed.to_pylist()), strict=True):
+    for path, address in zip(known, _addresses_of_listed(storage, known, is_linked=is_linked), strict=True):
         places.setdefault(address, []).append(path)
     listed_as = {path: places[addresses[path]][0] for path in unusual if addresses[path] in places}
     named = {path for address in {*addresses.values()} - {None} for path in places.get(address, ())}
     named |= {*listed.filter(is_named).to_pylist()}
     left = {path: address for address, paths in places.items() for path in paths if path not in named}
-    waiting = {path: addresses[path] for path in names if addresses[path] not in places}
+    waiting = {path: address for path, address in addresses.items() if address not in places}
     if storage.is_local:
         listed_as |= _same_on_disk(waiting, left)
         left = {path: address for path, address in left.items() if path not in listed_as.values()}
-    elif may_be_linked:
+    elif is_linked:
         waiting = addresses  # a path that is listed may be a link to another one that is
     waiting = {path: address for path, address in waiting.items() if path not in listed_as}
-    undecided = _undecided(storage, waiting, left) if left else ()
-    is_named = pc.is_in(listed, pa.array([*named, *listed_as.values()], pa.string()))
-    return MatchedFiles(is_named=is_named, listed_as=listed_as, undecided=tuple(undecided))
+    return MatchedFiles(
+        is_named=pc.is_in(listed, pa.array([*named, *listed_as.values()], pa.string())),
+        listed_as=listed_as,
+        undecided=tuple(_undecided(storage, waiting, left)) if left else (),
+    )
+
+
+def _addresses_of_listed(storage: "Storage", listed: Sequence[str], *, is_linked: bool) -> Sequence[str | None]:
+    if is_linked or any(map(is_full_location, listed)):
+        return storage.addresses(listed)
+    folder = (storage.addresses([""])[0] or "").rstrip("/")
+    return [f"{folder}/{path}" for path in listed]
+
+
+def _contains_links(storage: "Storage", listed: Sequence[str]) -> bool:
+    """Return whether a folder of the files contains a symbolic link. Lists each on the local disk.
+
+    Also for files outside of the table's folder, whose folders may be anywhere.
+    """
+    if any(map(is_full_location, listed)):
+        return True
+    folders, waiting = {""}, {path.rpartition("/")[0] for path in listed}
+    while waiting:
+        folders |= waiting
+        waiting = {path.rpartition("/")[0] for path in waiting} - folders
+    for folder in folders:
+        try:
+            with os.scandir(storage.local_address(folder)) as entries:
+                if any(entry.is_symlink() for entry in entries):
+                    return True
+        except OSError:
+            return True  # unknown: looked for by each path
+    return False
 
 
 def _is_unusual(path: str) -> bool:
