@@ -954,13 +954,14 @@ class Table(Drawable):
         (`types['amount'] = 'double'`), `null_count.COLUMN` and `null_rate.COLUMN`; `metadata.rows` where a column is
         called `rows`. Rows are those in files, before merges and deletes.
 
-        Conditions on metadata are evaluated at every version, in one pass over the log. For other conditions the last
-        version is loaded, and then the middle of the rest: at most 11 of 1,000 versions, and only the columns of the
-        condition. If the condition changed several times, this finds one of its changes; a note says so if the
-        evaluated versions show it. If it reads less, a single pass reads each file once and evaluates every version,
-        which finds the first one however often the condition comes and goes. It is possible for conditions on each row
-        and for counts, `min`, `max`, `bool_or`, `bool_and` and sums of exact numbers, in tables whose rows are not
-        merged or deleted by other files and whose columns in the condition stayed the same. Versions that are missing
+        Conditions on metadata are evaluated at every version, in one pass over the log, and conditions on the rows of
+        small tables too: the answer says how often such a condition changes. For other conditions the last version is
+        loaded, and then the middle of the rest: at most 11 of 1,000 versions, and only the columns of the condition.
+        If the condition changed several times, this finds one of its changes, so the answer says "if it changes only
+        once", and what evaluating every version would read. If it reads no more, a single pass reads each file once and
+        evaluates every version. It is possible for conditions on each row and for counts, `min`, `max`, `bool_or`,
+        `bool_and` and sums of exact numbers, in tables whose rows are not merged or deleted by other files and whose
+        columns in the condition stayed the same. A function is called at few versions. Versions that are missing
         or cannot be read are skipped and named: the condition may hold first at one of them (`Bisection.gap`). The
         condition does not hold where it is null, or where the version lacks one of its columns.
 
@@ -970,8 +971,8 @@ class Table(Drawable):
                 the condition already holds there, there is no answer.
             bad: A later version where it holds; by default the newest one.
             announce: Called with what will be read, before any rows are read.
-            single_pass: Whether to read rows in a single pass. By default, if that reads fewer bytes of data files and
-                commits, by the metadata.
+            single_pass: Whether to read rows in a single pass. By default, if that reads no more bytes of data files
+                and commits, by the metadata, or the table is small; False loads few versions also of a small table.
             every: Whether every version is evaluated, so that `Bisection.changes` has each one where the condition
                 begins or ceases to hold. Loads every version unless the condition is on metadata, or a single pass can
                 read less.

@@ -32,12 +32,15 @@ _CHARACTERS = 100
 _STRONG = ("live", "live, missing", "removed, missing")
 _WIDTH, _THIN = 9, 3
 """The width of a line, and that of a branch."""
+_HATCH = "3px,4px"
 
+NOT_EVALUATED = "not evaluated"
+"""The group of versions whose rows were not looked at; its lines are hatched."""
 GROUPS = {
     "does not hold": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
     "holds": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
     "could not be read": Style(colour=GREY, pattern="", symbol="circle-open", sign=""),
-    "between": Style(colour=GREY, pattern="", symbol="circle", sign=""),
+    NOT_EVALUATED: Style(colour=GREY, pattern="/", symbol="circle", sign=""),
     "first": Style(colour=VERMILLION, pattern="", symbol="circle-open", sign=""),
     "present": Style(colour=GREY, pattern="", symbol="circle", sign=""),
     "inserted": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
@@ -355,7 +358,11 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
             y=[end for index, _ in spans for end in (index, index, None)],
             text=[text for _, span in spans for text in (plain(span.hover),) * 2 + ("",)],
             mode="lines",
-            line={"color": style_of(group).colour, "width": _THIN if group == "branch" else _WIDTH},
+            line={
+                "color": style_of(group).colour,
+                "width": _THIN if group == "branch" else _WIDTH,
+                **({"dash": _HATCH} if group == NOT_EVALUATED else {}),
+            },
             opacity=0.9 if group in _STRONG else 0.45,
             name=group,
             legendgroup=group,

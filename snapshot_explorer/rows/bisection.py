@@ -1,7 +1,7 @@
 """The first version where a condition holds: from metadata, from one pass over the rows, or by halving."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -51,7 +51,7 @@ def bisect(
     versions = source.versions(good, bad)
     newest = source.format.version(versions[-1])
     call = source.opened + _call(condition, good, bad, every=every)
-    is_on_each_row = False
+    is_on_each_row, cost_of_all = False, ""
     if isinstance(condition, str) and is_on_metadata(condition, newest.arrow_schema.names):
         on_metadata = metadata_condition(condition, newest.arrow_schema)
         evaluations = _by_metadata(source, on_metadata, versions)
@@ -60,6 +60,8 @@ def bisect(
         is_on_each_row = isinstance(condition, str) and aggregate(condition, newest.arrow_schema) is None
         reading = _reading(versions, test, newest, every=every)
         once = None if single_pass is False else _pass_over(source, test, versions, reading, is_required=single_pass)
+        if once is None and single_pass is None and not every and _are_few(versions, test, newest):
+            every, reading = True, _reading(versions, test, newest, every=True)
         if once is not None:
             reading = replace(reading, files=once.files, size_bytes=once.size_bytes, single_pass=True)
         if announce is not None:
@@ -69,7 +71,10 @@ def bisect(
             passed = _by_pass(once, test, versions, is_required=single_pass, is_bad_given=bad is not None)
         search = _by_all if every else _by_halving
         evaluations = search(source, test, versions, is_bad_given=bad is not None) if passed is None else passed
-    return _result(source, condition, versions, evaluations, good=good, call=call, is_on_each_row=is_on_each_row)
+        if len(evaluations.answers) < len(versions):
+            cost_of_all = _reading(versions, test, newest, every=True).cost
+    result = _result(source, condition, versions, evaluations, good=good, call=call, is_on_each_row=is_on_each_row)
+    return _with_all(result, bounds=(good, bad), cost=cost_of_all) if cost_of_all else result
 
 
 def _check_order(good: int | None, bad: int | None) -> None:
@@ -239,14 +244,29 @@ def _reading(versions: Sequence[int], test: _Test, newest: TableVersion, *, ever
 
 _COMMIT_BYTES = 64 * 2**10
 """The cost of reading the commit of a version, in bytes of data files."""
+_SMALL_BYTES = 16 * 2**20
+"""Bytes of data files and commits up to which every version is evaluated, although loads would read less."""
+_FEW_VERSIONS = 32
+"""Versions up to which each is loaded where that is not more than `_SMALL_BYTES`."""
+
+
+def _are_few(versions: Sequence[int], test: _Test, newest: TableVersion) -> bool:
+    """Return whether every version is loaded. A function is not called more often than it has to be."""
+    if len(versions) > _FEW_VERSIONS or not isinstance(test, _Rows):
+        return False
+    size_bytes = _reading(versions, test, newest, every=True).size_bytes
+    return len(versions) * (size_bytes + _COMMIT_BYTES) <= _SMALL_BYTES
 
 
 def _pass_over(
     source: RowSource, test: _Test, versions: Sequence[int], reading: BisectionReading, *, is_required: bool | None
 ) -> SinglePass | None:
-    """Return the pass that evaluates the condition at every version; None if loads read less, or it is not exact."""
-    bytes_of_loads = reading.loads * reading.size_bytes
-    if not is_required and bytes_of_loads < len(versions) * _COMMIT_BYTES:
+    """Return the pass that evaluates the condition at every version; None if it reads more than loads and is not small.
+
+    None also if it may not be exact.
+    """
+    max_bytes = max(reading.loads * (reading.size_bytes + _COMMIT_BYTES), _SMALL_BYTES)
+    if not is_required and max_bytes < len(versions) * _COMMIT_BYTES:
         return None
     result: SinglePass | str = "counts, exact sums, min, max, bool_or and bool_and add up over files, and nothing else"
     if isinstance(test, _Rows) and test.partial is not None:
@@ -257,7 +277,7 @@ def _pass_over(
             raise InvalidArgumentError(f"A single pass may not be exact here: {result}. Leave single_pass out.")
         return None
     cost = result.size_bytes + len(versions) * _COMMIT_BYTES
-    return result if is_required or cost < bytes_of_loads else None
+    return result if is_required or cost <= max_bytes else None
 
 
 def _by_pass(
@@ -282,13 +302,19 @@ def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
     return InvalidArgumentError(f"bad is version {version}, but {why}. Give a version where the condition holds.")
 
 
+_AT_ONCE = 8
+"""Versions that are loaded at a time from a remote storage."""
+
+
 def _by_all(source: RowSource, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating every version."""
     result = _Evaluations()
+    at_once = _AT_ONCE if isinstance(test, _Rows) else 1  # a user's function may not be made for threads
     with step("Evaluating versions", total=len(versions)) as evaluating:
-        for version in versions:
-            _evaluate(source, test, version, result)
-            evaluating.advance()
+        for start in range(0, len(versions), at_once):
+            chosen = versions[start : start + at_once]
+            source.format.storage.together(*(partial(_evaluate, source, test, version, result) for version in chosen))
+            evaluating.advance(len(chosen))
     if is_bad_given and not result.answers[versions[-1]]:
         raise _not_bad(versions[-1], result.notes.get(versions[-1]))
     return result
@@ -396,7 +422,7 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluatio
         if len(values) < len(versions):
             notes.append(
                 "Earlier versions were not evaluated. If the condition held at one of them, search up to it: "
-                "bad=VERSION (--bad VERSION), or evaluate all: every=True (--all)."
+                "bad=VERSION (--bad VERSION)."
             )
         return notes
     if first == good:
@@ -406,12 +432,33 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluatio
     unreadable = [version for version, holds in values.items() if holds is None and version < first]
     if unreadable:
         notes.append(f"Skipped, because they cannot be read: {runs_text(runs_of(unreadable))}.")
-    known = [item for item, holds in values.items() if holds is not None]
-    ends = [late for early, late in itertools.pairwise(known) if values[early] and not values[late]]
-    if ends:
-        times = "" if len(ends) == 1 else f", and {len(ends) - 1:,} times after that"
-        notes.append(f"The condition is not monotone: it ceases to hold at version {ends[0]}{times}.")
+    if len(values) < len(versions):
+        return notes
+    known = [holds for holds in values.values() if holds is not None]
+    changes = sum(before != after for before, after in itertools.pairwise(known))
+    if changes > 1:
+        runs = tuple((run[0], run[-1]) for run in _runs(values))
+        minimum = "at least " if gaps or len(known) < len(values) else ""
+        notes.append(f"The condition changes {minimum}{changes:,} times: it holds at {runs_text(runs)}.")
     return notes
+
+
+def _runs(values: Mapping[int, bool | None]) -> Iterator[list[int]]:
+    """Yield the runs of versions at which a condition holds, without a version between at which it is not known to."""
+    for holds, run in itertools.groupby(values, key=lambda version: values[version]):
+        if holds:
+            yield list(run)
+
+
+def _with_all(result: Bisection, *, bounds: tuple[int | None, int | None], cost: str) -> Bisection:
+    """Return the result of a search with the next step, which evaluates every version, and its cost."""
+    options = "".join(
+        f" --{name} {value}" for name, value in zip(("good", "bad"), bounds, strict=True) if value is not None
+    )
+    first = f"Version {result.version} is the first one if the condition changes only once. "
+    note = f"{first if result.assumes_one_change else ''}Every change is found by every=True (--all): {cost}."
+    command = f"%snapshot bisect {result.condition}{options} --all"
+    return replace(result, notes=(*result.notes, note), next_commands=(*result.next_commands, command))
 
 
 def _evaluated(source: RowSource, evaluations: _Evaluations) -> Frame:

@@ -1,6 +1,7 @@
 """`Bisection`: the first version where a condition holds, and how it was found. Draws itself and exports."""
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import counted, fact_line, size
 from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
-from snapshot_explorer.render.tracks import Mark, Span, Track, Tracks, tracks_figure
+from snapshot_explorer.render.tracks import NOT_EVALUATED, Mark, Span, Track, Tracks, tracks_figure
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.frame_result import FrameResult
 
@@ -34,17 +35,25 @@ class BisectionReading:
     """Whether each file is read once for all versions, instead of loading some versions."""
 
     def __str__(self) -> str:
-        values = "what the function reads" if self.columns is None else ", ".join(self.columns) or "no column"
-        files = f"{counted(self.files, 'file')} ({size(self.size_bytes)} in all columns)"
         versions = counted(self.versions, "version")
         if self.single_pass:
-            return (
-                f"Evaluating {versions} in a single pass: {values} of {files}, each read once, which is "
-                f"less than {counted(self.loads, 'load')}."
-            )
-        loads = f"{counted(self.loads, 'load')} of {values}" + (", each" if self.loads > 1 else ",")
+            return f"Evaluating {versions} in a single pass: {self._values} of {self._files}, each read once."
         verb = "Evaluating" if self.loads == self.versions else "Bisecting"
-        return f"{verb} {versions}: at most {loads} of about {files}."
+        return f"{verb} {versions}: {self.cost}."
+
+    @property
+    def cost(self) -> str:
+        """Return what loads read, such as `at most 5 loads of amount, each of about 12 files (4 MB in all columns)`."""
+        each = ", each" if self.loads > 1 else ","
+        return f"at most {counted(self.loads, 'load')} of {self._values}{each} of about {self._files}"
+
+    @property
+    def _values(self) -> str:
+        return "what the function reads" if self.columns is None else ", ".join(self.columns) or "no column"
+
+    @property
+    def _files(self) -> str:
+        return f"{counted(self.files, 'file')} ({size(self.size_bytes)} in all columns)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -68,7 +77,7 @@ class Bisection(FrameResult):
     evaluated: Frame
     """The versions that were evaluated, ascending, with their values: BISECTED. `holds` is null for skipped ones."""
     notes: tuple[str, ...]
-    """Further notes, such as that the condition is not monotone; a sentence each."""
+    """Further notes, such as how often the condition changes; a sentence or two each."""
     call: str
     """The Python call that returns this result."""
     opened: str
@@ -103,7 +112,7 @@ class Bisection(FrameResult):
         changed = known.filter(pa.array(differs))
         missed = len(self.versions) - len(known)
         notes = (f"{counted(missed, 'version')} of {len(self.versions):,} could not be, or were not, evaluated.",)
-        times = counted(max(0, len(changed) - 1), "time")
+        times = ("at least " if missed else "") + counted(max(0, len(changed) - 1), "time")
         return Frame(
             changed,
             title=f"{self.condition} changes {times} from version {self.versions[0]} to {self.versions[-1]}",
@@ -111,6 +120,17 @@ class Bisection(FrameResult):
             drawn=tuple(name for name in changed.column_names if name != "note"),
             notes=notes if missed else (),
         )
+
+    @property
+    def assumes_one_change(self) -> bool:
+        """Return whether `version` is the first one only if the condition changes once.
+
+        That is so where versions before it were not evaluated.
+        """
+        if self.version is None:
+            return False
+        before = np.asarray(self.evaluated["version"].to_numpy()) < self.version
+        return int(before.sum()) < int((np.asarray(self.versions, np.int64) < self.version).sum())
 
     @property
     def holds_at_good(self) -> bool:
@@ -134,13 +154,13 @@ class Bisection(FrameResult):
             return f"{self.condition} {self._where_not()} of {self.name}{missing}"
         if self.last_good is None and self.good is None:
             where = f"version {self.version} of {self.name}, the earliest that can be read"
-            return f"{self.condition} holds already at {where}"
+            return f"{self.condition} holds already at {where}{self._how_often}"
         missing = "" if self.gap is None else f": {self.gap}"
         where = f"{'one of the versions' if ' to ' in self.first else 'version'} {self.first}"
         unless = ""
         if self.last_good is None and self.good in self.skipped:
             unless = f", unless at {self.good}, which was given as good and cannot be read"
-        return f"{self.condition} holds first at {where} of {self.name}{missing}{unless}"
+        return f"{self.condition} holds first at {where} of {self.name}{missing}{unless}{self._how_often}"
 
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the version, the versions around it, and how it was found."""
@@ -157,28 +177,25 @@ class Bisection(FrameResult):
     def tracks(self) -> Tracks:
         """Return the versions as a strip: where the condition was evaluated, and the first version where it holds."""
         known = np.asarray(self.versions, np.int64)
-        rows = [row for row in self.evaluated.to_arrow().to_pylist() if row["version"] in {*self.versions}]
-        words = {True: "holds", False: "does not hold", None: "could not be read"}
-        marks = [
-            Mark(
-                place=int(np.searchsorted(known, row["version"])),
-                group=words[row["holds"]],
-                hover=f"version {row['version']}: {words[row['holds']]}",
-            )
-            for row in rows
-        ]
-        last, spans = len(known) - 1, []
-        good = -1 if self.last_good is None else int(np.searchsorted(known, self.last_good))
-        first = last + 1 if self.version is None else int(np.searchsorted(known, self.version))
-        if good >= 0:
-            spans.append(Span(first=0, last=good, group="does not hold", hover=_ONLY_MARKED))
-        if first - good > 1:
-            spans.append(Span(first=good + 1, last=first - 1, group="between", hover=_ONLY_MARKED))
+        holds = dict(zip(self.evaluated["version"].to_pylist(), self.evaluated["holds"].to_pylist(), strict=True))
+        groups = [_GROUPS[holds[version]] if version in holds else NOT_EVALUATED for version in self.versions]
+        spans, marks = [], []
+        for group, run in groupby(range(len(groups)), key=groups.__getitem__):
+            places = list(run)
+            versions = [self.versions[place] for place in places]
+            hover = f"{_run_text(versions[0], versions[-1])}: {group}"
+            spans.append(Span(first=places[0], last=places[-1], group=group, hover=hover))
+            if group != NOT_EVALUATED:
+                # Each evaluated version where some are not, since there they are the evidence; otherwise the changes.
+                marked = places[:1] if len(holds) == len(groups) else places
+                marks += [
+                    Mark(place=place, group=group, hover=f"version {self.versions[place]}: {group}") for place in marked
+                ]
         if self.version is not None:
-            spans.append(Span(first=first, last=last, group="holds", hover=_ONLY_MARKED))
             commit = self.commit
             user = f" by {short_user(commit.user)}" if commit is not None and commit.user else ""
             done = "" if commit is None else f" {commit.operation or commit.kind}{user}"
+            first = int(np.searchsorted(known, self.version))
             marks.append(Mark(place=first, group="first", text=f"{self.first}{done}", hover=self.answer))
         track = Track(label="", spans=tuple(spans), marks=tuple(marks))
         return Tracks(title=self.answer, versions=self.versions, tracks=(track,), total=1, noun="conditions")
@@ -186,6 +203,16 @@ class Bisection(FrameResult):
     def picture(self) -> Picture:
         """Return the versions as a strip, those that were evaluated marked and the first where it holds ringed."""
         return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
+
+    @property
+    def _how_often(self) -> str:
+        """Return how often the condition changes, as the end of a sentence; empty for once, or if it is unknown."""
+        if self.assumes_one_change:
+            return ", if it changes only once"
+        times = len(self.changes) - 1
+        if len(self.evaluated) < len(self.versions) or times < 2:  # noqa: PLR2004 - once is what is expected
+            return ""
+        return f", and changes {'at least ' if self.gaps or self.skipped else ''}{times:,} times"
 
     def _where_not(self) -> str:
         rows = self.evaluated.to_arrow()
@@ -220,6 +247,12 @@ class Bisection(FrameResult):
         return rows.drop_columns(["note"]) if rows["note"].null_count == len(rows) else rows
 
 
-_ONLY_MARKED = "Only versions with a mark were evaluated."
+_GROUPS = {True: "holds", False: "does not hold", None: "could not be read"}
+
+
+def _run_text(first: int, last: int) -> str:
+    return f"version {first}" if first == last else f"versions {first} to {last}"
+
+
 _DRAWN = 14
 """Evaluated versions that are drawn."""

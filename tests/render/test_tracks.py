@@ -25,22 +25,50 @@ def groups_of(track):
 
 def test_a_bisection_is_a_strip_with_the_first_version_ringed(orders):
     found = orders.bisect("amount < 0", bad=8)
+    by_halving = orders.bisect("amount < 0", bad=8, single_pass=False)
 
     (strip,) = found.tracks().tracks
 
     assert [(span.first, span.last, span.group) for span in strip.spans] == [(0, 6, "does not hold"), (7, 7, "holds")]
     assert groups_of(strip)[-1] == (7, "first")
     assert strip.marks[-1].text == "8 append by 3389c2bd"
-    assert len(strip.marks) == 1 + len(found.evaluated)
+    assert [mark.place for mark in strip.marks] == [0, 7, 7]
     names = [trace.name for trace in found.figure().data]
     assert names == ["does not hold", "does not hold", "holds", "holds", "first"]
+    (strip,) = by_halving.tracks().tracks
+    assert len(strip.marks) == 1 + len(by_halving.evaluated)
 
 
 def test_a_condition_that_never_holds_has_no_ring(orders):
-    (strip,) = orders.bisect("amount < -1000000").tracks().tracks
+    found = orders.bisect("amount < -1000000", single_pass=False)
+    (strip,) = found.tracks().tracks
 
-    assert {span.group for span in strip.spans} <= {"does not hold", "between"}
+    assert [span.group for span in strip.spans] == ["not evaluated", "does not hold"]
     assert "first" not in {mark.group for mark in strip.marks}
+
+
+def test_versions_that_were_not_evaluated_are_hatched_and_never_drawn_as_if_they_were(orders):
+    """Amounts were negative from 8 to 10 alone, and many ships sail later: halving looks at few versions."""
+    for condition, bad in (
+        ("amount < 0", 10),
+        ("order_id > 40", "latest"),
+        (lambda snapshot: snapshot.version > 5, 18),
+    ):
+        found = orders.bisect(condition, bad=bad, single_pass=False)
+        evaluated = dict(zip(found.evaluated["version"].to_pylist(), found.evaluated["holds"].to_pylist(), strict=True))
+
+        (strip,) = found.tracks().tracks
+
+        drawn = {place: span.group for span in strip.spans for place in range(span.first, span.last + 1)}
+        words = {True: "holds", False: "does not hold", None: "not evaluated"}
+        assert [drawn[place] for place in range(len(found.versions))] == [
+            words[evaluated.get(version)] for version in found.versions
+        ]
+        lines = {trace.name: trace.line.dash for trace in found.figure().data if trace.mode == "lines"}
+        assert lines.pop("not evaluated") == "3px,4px"
+        assert set(lines.values()) == {None}
+        assert found.assumes_one_change
+        assert found.figure().layout.title.text.endswith(", if it changes only once")
 
 
 def test_the_life_of_a_row_is_a_track(orders):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
+from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
 from tests.support.row_histories import KINDS, STEPS, play
@@ -68,8 +69,12 @@ def test_a_condition_on_rows_is_a_change_that_linear_search_finds_too(kind, step
     table = open_table(model.url)
     holds = dict(zip(model.versions, (number in rows for rows in model.rows), strict=True))
 
+    every = table.bisect(f"id = {number}")
+    assert every.version == next((version for version in model.versions if holds[version]), None)
+    assert {row["version"]: row["holds"] for row in every.evaluated.to_dict()} == holds
+
     for condition in (f"id = {number}", f"count(*) filter (where id = {number}) > 0"):
-        found = table.bisect(condition)
+        found = table.bisect(condition, single_pass=False)
 
         reported = {row["version"]: row["holds"] for row in found.evaluated.to_dict()}
         assert reported == {version: holds[version] for version in reported}
@@ -136,7 +141,7 @@ def test_a_single_pass_is_refused_for_conditions_that_do_not_add_up(table, condi
 def test_a_condition_on_rows_loads_a_version_for_each_halving(table):
     announced = []
 
-    found = table.bisect("name IS NULL", announce=announced.append)
+    found = table.bisect("name IS NULL", announce=announced.append, single_pass=False)
 
     assert found.version == table.model.versions[7]
     assert found.last_good == table.model.versions[6]
@@ -180,7 +185,7 @@ def test_the_result_is_drawn_with_its_source_and_its_call(table):
 
     assert shown["text/plain"].startswith(f"max(id) > 5 holds first at version {found.version} of {table.name}")
     assert f").bisect('max(id) &gt; 5', good={table.model.versions[1]})" in shown["text/html"].replace("&#x27;", "'")
-    assert "not monotone" not in shown["text/plain"]
+    assert "changes" not in shown["text/plain"]
     assert found.to_pandas().shape[0] == len(found.evaluated)
 
 
@@ -191,7 +196,9 @@ def test_a_condition_on_metadata_that_comes_and_goes_is_said_to(kind):
     found = open_table(model.url).bisect("rows >= 4")
 
     assert found.version == first_true(model, lambda rows: len(rows) >= 4)
-    assert "The condition is not monotone: it ceases to hold at version" in repr(found)
+    assert found.answer.endswith(", and changes 3 times")
+    runs = f"{model.versions[1]} and {model.versions[4]}"
+    assert f"The condition changes 3 times: it holds at versions {runs}.\n" in repr(found)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -242,9 +249,7 @@ def test_one_version_and_one_file_are_singular(memory_root):
     opened = open_table(table.url)
 
     assert "evaluated 1 of 1 version\n" in repr(opened.bisect("id = 1", announce=announced.append))
-    assert [str(one).partition(" (")[0] for one in announced] == [
-        "Evaluating 1 version: at most 1 load of id, of about 1 file"
-    ]
+    assert [str(one).partition(" (")[0] for one in announced] == ["Evaluating 1 version in a single pass: id of 1 file"]
     assert "compared 1 of 1 version: no" in repr(opened.blame("id = 1"))
 
 
@@ -281,7 +286,13 @@ def test_a_condition_that_no_longer_holds_is_said_in_one_sentence(table):
 
     assert found.version is None
     assert repr(found).startswith(f"max(id) < 3 does not hold at version {table.model.versions[-1]} of {table.name}\n")
-    assert found.notes[0].endswith("search up to it: bad=VERSION (--bad VERSION), or evaluate all: every=True (--all).")
+    assert found.notes[0].endswith("search up to it: bad=VERSION (--bad VERSION).")
+    assert found.notes[1].startswith(
+        "Every change is found by every=True (--all): at most 12 loads of id, each of about "
+    )
+    assert found.next_commands[-1] == "%snapshot bisect max(id) < 3 --all"
+    every = table.bisect("max(id) < 3")
+    assert every.answer.startswith(f"max(id) < 3 holds already at version {table.model.versions[0]} of ")
     assert repr(table.bisect("rows > 99")).startswith(f"rows > 99 holds at no version of {table.name}\n")
 
 
@@ -383,3 +394,79 @@ def test_every_version_where_a_condition_changes_is_found():
 def test_with_every_version_a_bad_one_must_still_be_bad():
     with pytest.raises(InvalidArgumentError, match="bad is version 6"):
         open_table(samples.path("orders")).bisect("amount < 0", bad=6, every=True)
+
+
+PATTERNS = [
+    "0111111111011111111",
+    "1010101010101010101",
+    "0110000000000000011",
+    "1000000000000000001",
+    "0000111100001111011",
+    "0111111110000000000",
+    "0000000000000000111",
+]
+"""At which versions a row is called cy: changes of which halving sees one."""
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_condition_that_changes_often_is_said_to_or_the_answer_says_what_it_assumes(kind, pattern):
+    model = played(kind, [("update", 0, "cy" if value == "1" else "bob") for value in pattern])
+    table, versions = open_table(model.url), model.versions
+    holds = [False, *(value == "1" for value in pattern)]
+    changes = sum(before != after for before, after in pairwise(holds))
+
+    for condition in ("name = 'cy'", "bool_or(name = 'cy')"):
+        found = table.bisect(condition)
+        assert found.evaluated["holds"].to_pylist() == holds
+        assert found.version == versions[holds.index(True)]
+        assert not found.assumes_one_change
+        assert found.answer.endswith(f", and changes {changes} times" if changes > 1 else f" of {table.name}")
+        assert len(found.changes) == changes + 1
+
+    for condition in ("name = 'cy'", lambda snapshot: snapshot.count("name = 'cy'") > 0):
+        found = table.bisect(condition, single_pass=False)
+        answers = dict(zip(found.evaluated["version"].to_pylist(), found.evaluated["holds"].to_pylist(), strict=True))
+        assert answers == {version: holds[versions.index(version)] for version in answers}
+        assert "--all" in found.next_commands[-1]
+        assert "at most 20 loads" in found.notes[-1]
+        if found.version is not None:
+            assert found.assumes_one_change
+            for shown in (found.answer, repr(found), found._repr_mimebundle_()["text/html"], found.tracks().title):
+                assert "if it changes only once" in shown
+            assert f"Version {found.version} is the first one if the condition changes only once." in repr(found)
+        drawn = [span for span in found.tracks().tracks[0].spans if span.group == "not evaluated"]
+        assert sum(span.last - span.first + 1 for span in drawn) == len(versions) - len(answers)
+        assert found.changes.title.startswith(f"{found.condition} changes at least ")
+
+
+def test_a_large_table_is_halved_and_the_cost_of_the_rest_is_offered(memory_root):
+    table = DeltaTable(*memory_root)
+    table.append([(0, "ann")])
+    for number in range(300):  # whose commits alone are more than is read without being asked for
+        table.commit(operation=f"NOTHING {number}")
+    table.append([(1, "bob")])
+    opened = open_table(table.url)
+
+    found = opened.bisect("name = 'bob'", good=2, bad="latest")
+
+    assert (found.version, found.assumes_one_change) == (302, True)
+    assert len(found.evaluated) < 12
+    assert found.notes[-1].startswith(
+        "Version 302 is the first one if the condition changes only once. Every change is found by every=True (--all): "
+        "at most 301 loads of name, each of about 2 files ("
+    )
+    assert found.next_commands[-1] == "%snapshot bisect name = 'bob' --good 2 --bad 302 --all"
+
+
+def test_a_terminal_says_what_is_assumed(memory_root, tmp_path, capsys):
+    table = DeltaTable(None, tmp_path / "big")
+    for number in range(300):
+        table.commit(operation=f"NOTHING {number}")
+    table.append([(1, "bob")])
+
+    for flags in ([], ["--json"]):
+        assert main(["bisect", str(tmp_path / "big"), "name = 'bob'", *flags]) == 0
+        assert "holds first at version 301 of big, if it changes only once" in capsys.readouterr().out
+    assert main(["bisect", str(tmp_path / "big"), "name = 'bob'", "--all"]) == 0
+    assert "changes 1 time from version 0 to 301" in capsys.readouterr().out

@@ -74,7 +74,8 @@ def test_a_bisection_names_the_missing_version_beside_the_first_one_that_can_be_
 
     assert (found.version, found.last_good) == (gapped.after, gapped.before)
     name = gapped.table.name
-    assert found.answer == f"name = 'cy' holds first at version {gapped.either} of {name}: {gapped.missing}"
+    once = ", if it changes only once" if found.assumes_one_change else ""
+    assert found.answer == f"name = 'cy' holds first at version {gapped.either} of {name}: {gapped.missing}{once}"
     assert repr(found).startswith("name = 'cy' holds first at version ")
     assert f"commit of {gapped.after}" in repr(found)
 

@@ -57,6 +57,7 @@ BISECT = Command(
     notes="The condition needs no quotes; options follow it. A condition without an aggregate holds if any row "
     "matches. Metadata: rows, files, bytes, committed_at, columns, types, null_count.COLUMN, null_rate.COLUMN; every "
     "version is evaluated from the log. A condition on rows loads about log2(n) of n versions, only the columns "
-    "that it names, or reads each file once if that is less. Versions that are missing or cannot be read are "
-    "skipped and named.",
+    "that it names, and the answer then says what it assumes: that the condition changes only once. If the table is "
+    "small, or reading each file once is not more, every version is evaluated. Versions that are missing or cannot be "
+    "read are skipped and named.",
 )

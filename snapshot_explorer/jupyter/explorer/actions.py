@@ -146,6 +146,8 @@ class Bisector(Action):
     place = "bisect"
     cancelled = "Nothing was bisected: that was cancelled."
     _announcement = ""
+    _offered: tuple[str, int | None, int | None] | None = None
+    """The condition and B for which the button evaluates every version, and where that ends."""
 
     def __init__(self, context: ExplorerContext, *, on_commit: Callable[[int], None]) -> None:
         """Read nothing yet; `found` receives the first version where the condition holds."""
@@ -153,14 +155,18 @@ class Bisector(Action):
         self._on_commit = on_commit
 
     def bisect(self) -> None:
-        """Bisect; a bisection that reads much must be requested twice."""
+        """Bisect; one that reads much must be requested twice. After one that left versions out, evaluate all."""
         state, work, cache = self._context.state, self._context.work, self._context.cache
         condition, newest = state.where.strip(), state.versions[-1:]
         if not condition or state.b is None:
             self.view.fail("There is no condition to bisect. Write one under Where, such as amount < 0.")
             return
         bad = None if (state.b,) == newest else state.b
-        is_confirmed, self._unconfirmed = self._unconfirmed == (condition, bad), None
+        offered, self._offered = self._offered, None
+        is_every = offered is not None and offered[:2] == (condition, state.b)
+        if offered is not None and is_every:
+            bad = offered[2]
+        is_confirmed, self._unconfirmed = is_every or self._unconfirmed == (condition, bad), None
         limits = load_limits()
 
         def announce(job: Job, reading: BisectionReading) -> None:
@@ -171,7 +177,7 @@ class Bisector(Action):
 
         def run(job: Job) -> tuple[Bisection | None, str]:
             try:
-                result = cache.table.bisect(condition, bad=bad, announce=partial(announce, job))
+                result = cache.table.bisect(condition, bad=bad, announce=partial(announce, job), every=is_every)
             except _ConfirmationRequiredError as error:
                 return None, str(error)
             return result, cache.cited(result.versions[0], result.versions[-1])
@@ -182,6 +188,8 @@ class Bisector(Action):
                 self._unconfirmed = (condition, bad)
                 self.view.fail(f"{text} Press Bisect again to read that much.")
             else:
+                if len(result.evaluated) < len(result.versions):
+                    self._offered = condition, state.b if result.version is None else result.version, bad
                 self._show(result, source=text)
 
         self._announcement = ""
@@ -212,21 +220,30 @@ def _sentences(bisection: Bisection) -> list[str]:
     """Return what a bisection found, the answer first."""
     evaluated = len(bisection.evaluated) - len(bisection.skipped)
     how = f"{evaluated:,} of {len(bisection.versions):,} versions were evaluated."
+    is_all = len(bisection.evaluated) == len(bisection.versions)
+    again = [] if is_all else ["Press Bisect again to evaluate every version."]
     if bisection.holds_at_good:
         return [f"{bisection.answer}.", *bisection.notes]
     if bisection.version is None:
         advice = ["The search ends at B: move B to a version where it holds."]
-        return [f"{bisection.answer}.", how, *(advice if evaluated < len(bisection.versions) else [])]
+        return [
+            f"{bisection.answer}.",
+            how,
+            *(advice if evaluated < len(bisection.versions) else []),
+            *bisection.notes[-1:],
+            *again,
+        ]
     commit = bisection.commit
     facts = [] if commit is None else [commit.operation or commit.kind, f"by {commit.user}" if commit.user else ""]
     facts += [f"at {moment(commit.committed_at)}"] if commit is not None and commit.committed_at else []
     words = " ".join(word for word in facts if word)
     before = [] if bisection.last_good is None else [f"At version {bisection.last_good} it does not hold."]
     if bisection.gap is None and bisection.last_good is not None:
-        first = f"{bisection.condition} holds first at version {bisection.version}" + (f", {words}." if words else ".")
+        once = ", if it changes only once" if bisection.assumes_one_change else ""
+        first = f"{bisection.condition} holds first at version {bisection.version}{once}{', ' if words else ''}{words}."
     else:
         first = f"{bisection.answer}."
-    return [first, *before, how, f"B is set to version {bisection.version}.", *bisection.notes]
+    return [first, *before, how, f"B is set to version {bisection.version}.", *bisection.notes, *again]
 
 
 class Loader(Action):

@@ -424,13 +424,42 @@ def test_a_condition_on_metadata_is_bisected(explorer, orders):
     assert "rows > 30 holds first at version" in bisected(explorer)
 
 
+def test_an_answer_that_assumes_something_says_so_and_the_button_then_evaluates_every_version(tmp_path, shell):
+    table = DeltaTable(None, tmp_path / "big")
+    table.append([(1, "bob")], name="bob.parquet")
+    for number in range(300):
+        if number == 20:
+            table.commit(remove("bob.parquet"))
+        elif number == 200:
+            table.append([(1, "bob")], name="again.parquet")
+        else:
+            table.commit(operation=f"NOTHING {number}")
+    explorer = Explorer(open_table(tmp_path / "big"), name="big").wait()
+    explorer.state.tab, explorer.state.where = "data", "name = 'bob'"
+    explorer.wait()
+
+    pressed(explorer, "Bisect")
+    assert "name = 'bob' holds first at version 202, if it changes only once, " in bisected(explorer)
+    assert "at most 302 loads of name" in bisected(explorer)
+    assert "Press Bisect again to evaluate every version." in bisected(explorer)
+    assert {"not evaluated", "holds"} <= explorer.view["bisected"]["tracks"]["groups"].keys()
+
+    pressed(explorer, "Bisect")
+    assert "name = 'bob' holds first at version 1, " in bisected(explorer)
+    assert "302 of 302 versions were evaluated." in bisected(explorer)
+    assert "The condition changes 3 times: it holds at versions 1 to 21 and 202 to 301." in bisected(explorer)
+    assert "Press Bisect again" not in bisected(explorer)
+    assert explorer.view["bisected"]["code"] == "big.bisect(\"name = 'bob'\", every=True)"
+    explorer.close()
+
+
 def test_a_condition_that_holds_nowhere_leaves_b(explorer):
     explorer.state.tab, explorer.state.where = "data", "amount > 1000000"
     explorer.wait()
 
     pressed(explorer, "Bisect")
 
-    assert "amount > 1000000 does not hold at version 18 of orders." in bisected(explorer)
+    assert "amount > 1000000 holds at no version of orders. 18 of 18 versions were evaluated." in bisected(explorer)
     assert explorer.state.b == 18
 
 
@@ -453,7 +482,7 @@ def test_a_bisection_that_reads_much_is_announced_and_requested_again(orders, sh
     explorer.wait()
 
     pressed(explorer, "Bisect")
-    assert "Bisecting 10 versions: at most 5 loads of amount" in bisected(explorer)
+    assert "Evaluating 10 versions: at most 10 loads of amount" in bisected(explorer)
     assert "Press Bisect again to read that much." in bisected(explorer)
     assert explorer.state.b == 10
 
@@ -469,7 +498,7 @@ def test_a_bisection_announces_what_it_reads_and_is_cancelled(explorer, monkeypa
     explorer.state.tab, explorer.state.where, explorer.state.b = "data", "amount < 0", 10
     explorer.wait()
     pressed(explorer, "Bisect")
-    assert any(what.startswith("Bisecting 10 versions: at most 5 loads of amount") for what in shown)
+    assert any(what.startswith("Evaluating 10 versions: at most 10 loads of amount") for what in shown)
 
     monkeypatch.setattr(
         type(explorer.table), "bisect", lambda *given, **named: gate.wait(30) and bisect(*given, **named)

@@ -95,6 +95,8 @@ const isOpen = (shape) => shape.endsWith("-open") || shape === "x";
 export const Key = ({ path, colour, isLine, dash, children }) => html`<span><svg width="14" height="14" aria-hidden="true"><path d=${path} fill=${isLine ? "none" : colour} stroke=${colour}
   stroke-width=${isLine ? 2 : 0} stroke-dasharray=${dash} /></svg> ${children}</span>`;
 
+const HATCH = "3 4";  // of lines over versions that were not evaluated
+
 const LABEL = 24;  // characters of the label of a track
 
 const cutLabel = (label, most = LABEL) => label.length > most ? `${label.slice(0, most - 1)}\u2026` : label;
@@ -145,10 +147,10 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
       fill=${groups[group][0]}><title>${group}</title></rect>`)}${links.map(link)}
     ${tracks.map(({ label, spans, marks }, row) => html`<g key=${row}><text class="sx-track" x="0" y=${y(row) + 4}><title>${label}</title>${cutLabel(label)}</text>
       ${spans.map(([first, last, group, hover]) => html`<line class=${group === "branch" ? "sx-thin" : /live|missing/.test(group) ? "sx-strong" : ""} x1=${at(first - (group === "branch" ? 0 : 0.3))} x2=${at(last + (group === "branch" ? 0 : 0.3))} y1=${y(row)} y2=${y(row)}
-        stroke=${groups[group][0]}><title>${hover || group}</title></line>`)}
+        stroke=${groups[group][0]} stroke-dasharray=${group === "not evaluated" ? HATCH : undefined}><title>${hover || group}</title></line>`)}
       ${marks.map((one) => mark(one, row))}</g>`)}<${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} width=${width} /></svg>
     <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first" && group !== "branch").map(([group, [colour, shape]]) => html`<${Key}
-      path=${shapeOf(shape, 7, 7)} colour=${colour} isLine=${isOpen(shape)}>${group}</${Key}>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
+      path=${group === "not evaluated" ? "M0,7h14" : shapeOf(shape, 7, 7)} colour=${colour} isLine=${isOpen(shape) || group === "not evaluated"} dash=${group === "not evaluated" ? HATCH : undefined}>${group}</${Key}>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
 }
 
 /** A map of numbers: a row for each label, a column for each version or run of versions; nothing is drawn for 0. */
