@@ -657,9 +657,10 @@ class Table(Drawable):
 
         Args:
             level: `existence`: each file exists and has the recorded size; costs what `readability` costs. `footers`:
-                also the footer of each Parquet and ORC file is read, and has the recorded number of rows. `bytes`: also
-                each file is read as a whole, once, with the checksums of its pages if it has any, and so are deletion
-                vectors and delete files, whose problems are those of the data files that need them.
+                also the footer of each file that has one is read, and has the recorded number of rows. `bytes`: also
+                each file is read as a whole, once, by the readers of rows, with the checksums of its pages if it has
+                any, and so are deletion vectors and delete files, whose problems are those of the data files that
+                need them.
             resume: An earlier result: files that it found in order at this level or a higher one are not opened again.
                 True for all earlier calls on this table, also one that was interrupted.
         """

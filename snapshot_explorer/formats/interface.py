@@ -18,6 +18,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
 from snapshot_explorer.formats.statistics import StatisticsFiles
@@ -356,6 +357,10 @@ class TableFormat(ABC):
         """
         unchecked = np.ones(len(lifetimes), np.bool_)
         return Presence(gone=~unchecked, resized=~unchecked, unknown=unchecked, without={}, through={})
+
+    def file_check(self) -> FileCheck:
+        """Return the function that reads a data file to check it, with the reader of rows."""
+        return lambda *_: CheckedFile(unchecked=f"data files of {self.name} tables are not opened")
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         """Return the files that the metadata of all branches names, including the metadata files themselves.

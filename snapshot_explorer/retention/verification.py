@@ -14,15 +14,17 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow import parquet_footers
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     MissingFileError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
+    StorageError,
+    UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.expiry import Presence, ranges
+from snapshot_explorer.formats.file_checks import FileCheck, RecordedFile
 from snapshot_explorer.lifetimes import FileLifetimes, despite_expiry
 from snapshot_explorer.model import Listing, Split, capitalized, runs_of, runs_text
 from snapshot_explorer.progress import step
@@ -41,16 +43,7 @@ THREADS = 8
 _REMOTE_THREADS = 32
 _State = tuple[str | None, str | None]
 """The state of a file in VERIFIED_FILES, and the detail of a problem."""
-_BATCH_ROWS = 65_536
-_READERS = {".parquet": "parquet", ".orc": "orc"}
 _MOST_NOTES = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DataFile:
-    path: str
-    size_bytes: int | None
-    rows: int | None
 
 
 class Verification(Drawable):
@@ -138,7 +131,7 @@ def verify(
     names = (own, *(other for other in own_format.branch_names() if other != own))
     histories = {other: history(other) for other in names}
     now = datetime.now(UTC)
-    files: dict[str, _DataFile] = {}
+    files: dict[str, RecordedFile] = {}
     states: dict[str, _State] = {}
     notes: list[str] = []
     deletes: list[_SplitWithDeletes] = []
@@ -158,7 +151,7 @@ def verify(
         indices = np.select(masks, [1, 2, 3], 0).tolist()
         columns = (rows[column].to_pylist() for column in ("path", "size_bytes", "rows"))
         for path, size_bytes, count, index in zip(*columns, indices, strict=True):
-            files[path] = _DataFile(path=path, size_bytes=size_bytes, rows=count)
+            files[path] = RecordedFile(path=path, size_bytes=size_bytes, rows=count)
             states[path] = max(states.get(path, _STATES[0]), _STATES[index], key=_STATES.index)
     left = [file for path, file in files.items() if states[path] == _STATES[0]]
     storage = own_format.storage
@@ -166,7 +159,7 @@ def verify(
         known = opened if resume is True else _known(resume or None)
         needed = LEVELS.index(chosen)
         left = [file for file in left if known.get((file.path, file.size_bytes), 0) < needed]
-        states |= _opened(storage, left, chosen, opened)
+        states |= _opened(own_format, left, chosen, opened)
         for state, paths in _read_deletes(storage, deletes):
             states |= {path: state for path in paths if states[path][0] == "ok"}
     order = sorted(files, key=lambda path: (states[path][0] == "ok", states[path][0] is None, path))
@@ -300,10 +293,13 @@ def _known(resume: Verification | None) -> VerifiedFiles:
     return {(row["path"], row["size_bytes"]): level for row in rows if row["state"] == "ok"}
 
 
-def _opened(storage: Storage, files: Sequence[_DataFile], level: Level, opened: VerifiedFiles) -> dict[str, _State]:
+def _opened(
+    table_format: TableFormat, files: Sequence[RecordedFile], level: Level, opened: VerifiedFiles
+) -> dict[str, _State]:
     states: dict[str, _State] = {}
-    with step("Verifying files", total=len(files)) as verifying, _pool(storage) as pool:
-        results = pool.map(lambda file: file_state(storage, file, is_whole=level == "bytes"), files)
+    check = table_format.file_check()
+    with step("Verifying files", total=len(files)) as verifying, _pool(table_format.storage) as pool:
+        results = pool.map(lambda file: file_state(check, file, is_whole=level == "bytes"), files)
         for file, state in zip(files, results, strict=True):
             states[file.path] = state
             if state[0] == "ok":
@@ -322,33 +318,18 @@ def _pool(storage: Storage) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(cancel_futures=True)  # after an interrupt only files that are being read are waited for
 
 
-def file_state(storage: Storage, file: _DataFile, *, is_whole: bool) -> _State:
+def file_state(check: FileCheck, file: RecordedFile, *, is_whole: bool) -> _State:
     """Return the state of a file in VERIFIED_FILES and the detail of a problem. Reads its footer, or all of it."""
-    file_format = next((file_format for ending, file_format in _READERS.items() if file.path.endswith(ending)), None)
-    if file_format is None:
-        return None, "only parquet and ORC files are opened"
     try:
-        with storage.open(file.path, size_bytes=file.size_bytes) as source:  # a size that was compared before
-            rows = _rows_in(source, file_format, is_whole=is_whole)
+        found = check(file, is_whole)
     except MissingFileError:
         return "missing", "it was removed while files were verified"
-    except (SnapshotExplorerError, pa.ArrowException, OSError, ValueError) as error:
-        return "unreadable", str(error).splitlines()[0] if str(error) else type(error).__name__
-    if file.rows is not None and rows != file.rows:
-        return "rows differ", f"it has {counted(rows, 'row')}, and the metadata records {file.rows:,}"
+    except (UnsupportedFeatureError, StorageError) as error:
+        return None, str(error).splitlines()[0]
+    except SnapshotExplorerError as error:
+        return "unreadable", str(error).splitlines()[0]
+    if found.unchecked is not None:
+        return None, found.unchecked
+    if None not in (file.rows, found.rows) and found.rows != file.rows:
+        return "rows differ", f"it has {counted(found.rows or 0, 'row')}, and the metadata records {file.rows:,}"
     return "ok", None
-
-
-def _rows_in(source: pa.NativeFile, file_format: str, *, is_whole: bool) -> int:
-    """Return the rows of a file by its footer, or those that were read; checksums of pages are compared."""
-    if file_format == "orc":
-        from pyarrow import orc  # noqa: PLC0415 - loaded where it is used: it takes time
-
-        reader = orc.ORCFile(source)
-        stripes = range(reader.nstripes) if is_whole else ()
-        rows = sum(reader.read_stripe(number).num_rows for number in stripes) if is_whole else reader.nrows
-        return int(rows)
-    with parquet_footers.opened(source, page_checksum_verification=is_whole) as parquet:
-        if not is_whole:
-            return int(parquet.metadata.num_rows)
-        return sum(batch.num_rows for batch in parquet.iter_batches(batch_size=_BATCH_ROWS))

@@ -46,6 +46,7 @@ from snapshot_explorer.storage.location import (
     normalize,
     parse_location,
     shortened,
+    spellings,
 )
 from snapshot_explorer.storage.masks import Mask
 from snapshot_explorer.storage.object_store_clients import settings
@@ -475,9 +476,10 @@ class Storage:
             listed = tree or {}
             log.debug("listed %s with its folders (%d files)", self.root, len(listed))
         return listed | {
-            f"{folder}/{entry.name}" if folder else entry.name: entry.size_bytes
+            f"{folder}/{name}" if folder else name: entry.size_bytes
             for folder, entries in zip(folders, self.list_many(folders), strict=True)
             for entry in entries
+            for name in spellings(entry.name, folder)
             if not entry.is_folder
         }
 

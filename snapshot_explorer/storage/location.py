@@ -351,6 +351,11 @@ def join_address(base: str, path: str, protocol: str) -> str:
     return base + path if base.endswith("/") else f"{base}/{path}"
 
 
+def spellings(name: str, folder: str) -> frozenset[str]:
+    """Return how a path in metadata may write the name of a listed file: quoted or not in a full URL of the web."""
+    return frozenset({name, quote(name)} if folder.partition("://")[0] in QUOTED else {name})
+
+
 def shortened(text: str) -> str:
     """Return text from metadata or a library as one line of bounded length."""
     line = " ".join(text[: 4 * _MAX_LENGTH].split())

@@ -1,7 +1,11 @@
 """Metadata that names files by other paths than the one that was opened: every call finds the same files."""
 
+import threading
 import uuid
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
+from urllib.parse import quote
 
 import fsspec
 import pytest
@@ -235,3 +239,32 @@ def test_files_on_a_store_are_found_by_every_spelling_of_their_url(form, is_deci
 
     assert not any(orphans.files.to_arrow()["is_orphan"].to_pylist())
     assert orphans.is_complete is (is_decided or "//" in form.removeprefix("memory://"))
+
+
+@pytest.fixture
+def web(folder):
+    """Serve the folder on the loopback interface; return its address."""
+    handler = type("Handler", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+    with server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield f"127.0.0.1{{}}:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("form", ["http://{}/real/t/", "HTTP://{}//real/./t/", "http://{}/source%20x/", ""])
+def test_files_on_the_web_are_found_by_every_spelling_of_their_url(folder, web, form):
+    table = DeltaTable(None, folder / "real/t")
+    action = table.data("a b.parquet", [(1, "a")])
+    if "source" in form:
+        (folder / "source x").mkdir()
+        (folder / "real/t/a b.parquet").rename(folder / "source x/a b.parquet")
+    # Delta decodes a path once; a URL keeps one escape.
+    path = quote(form.format(web.format(".")), safe=":/") + (quote("a%20b.parquet") if form else "a%20b.parquet")
+    table.commit({"add": action["add"] | {"path": path}})
+    opened = open_table(f"http://{web.format('')}/real/t")
+
+    assert rows(opened) == [(1, "a")]
+    assert opened.verify("bytes").is_ok
+    assert opened.trace("id = 1").versions["rows"].to_pylist()[-1] == 1
+    assert not any(opened.orphans("0d").files["is_orphan"].to_pylist())

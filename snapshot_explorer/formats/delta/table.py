@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
@@ -29,6 +30,8 @@ from snapshot_explorer.formats.delta.metadata.schema import schema_of, table_sch
 from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.version import DeltaVersion
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.file_checks import FileCheck
+from snapshot_explorer.formats.files.whole_files import check_file
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
@@ -175,6 +178,12 @@ class Delta(TableFormat):
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log always exists
         return presence(self._storage, lifetimes)
+
+    def file_check(self) -> FileCheck:
+        # Early releases of delta-rs recorded the size 0 for each file.
+        return lambda file, is_whole: check_file(
+            self._storage, replace(file, size_bytes=file.size_bytes or None), is_whole=is_whole, kind="parquet"
+        )
 
     def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:  # noqa: ARG002 - the log has all
         return statistics_files(self._storage, self._log, at)

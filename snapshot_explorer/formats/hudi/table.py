@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.hudi.expiry import cleaning
 from snapshot_explorer.formats.hudi.expiry.orphans import clean_up, named_files
 from snapshot_explorer.formats.hudi.expiry.presence import presence_of
+from snapshot_explorer.formats.hudi.files.whole_files import file_check
 from snapshot_explorer.formats.hudi.frames.commits import commits_frame
 from snapshot_explorer.formats.hudi.frames.files import changes_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import INSPECTIONS, inspect_table
@@ -119,6 +121,9 @@ class Hudi(TableFormat):
         if first != last and first >= self._history.current().versions[0]:
             self._history.having(first)
         return version.changes(first, mode)
+
+    def file_check(self) -> FileCheck:
+        return file_check(self._history.current())
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - of files alone
         return presence_of(self._storage, self._history.current().config, lifetimes)

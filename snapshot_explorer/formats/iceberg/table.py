@@ -16,6 +16,8 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.file_checks import FileCheck
+from snapshot_explorer.formats.files.whole_files import check_file
 from snapshot_explorer.formats.iceberg import metadata_tasks
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
 from snapshot_explorer.formats.iceberg.changes.row_changes import splits_between
@@ -338,6 +340,9 @@ class Iceberg(TableFormat):
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:  # noqa: ARG002 - all of one file
         source, history, _ = self._read()
         return expiry(source, history, rule, lifetimes)
+
+    def file_check(self) -> FileCheck:
+        return lambda file, is_whole: check_file(self._storage, file, is_whole=is_whole)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         source, history = self._history(versions)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
@@ -26,6 +27,7 @@ from snapshot_explorer.formats.paimon.expiry.retention import (
     used,
 )
 from snapshot_explorer.formats.paimon.expiry.settings import sql_name
+from snapshot_explorer.formats.paimon.files.whole_files import file_check
 from snapshot_explorer.formats.paimon.frames.commits import commit_details, read_commits, with_tags
 from snapshot_explorer.formats.paimon.inspect.inspections import INSPECTIONS, PaimonInspector
 from snapshot_explorer.formats.paimon.metadata.branches import (
@@ -271,6 +273,9 @@ class Paimon(TableFormat):
     @property
     def _branch(self) -> str:
         return self._layout.branch or MAIN
+
+    def file_check(self) -> FileCheck:
+        return file_check(self._storage)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         snapshots = self._history.snapshots(versions)

@@ -61,6 +61,7 @@ class PaimonTable:
         self.sizes = {}
         self.known = {}
         self.own = self.suffix = ""
+        self.file_ending = "parquet"
         self.snapshots = 0
         self.base = []
         self.live = {}
@@ -96,7 +97,7 @@ class PaimonTable:
         number = self.snapshots
         entries = [self.file_entry(1, name, self.live.pop(name)) for name in removed]
         if rows:
-            name = f"data-{number}{self.suffix}.parquet"
+            name = f"data-{number}{self.suffix}.{self.file_ending}"
             self.live[name] = len(rows)
             self.known[name] = self.statistics_of(rows)
             self.names[name] = rows[0][1]

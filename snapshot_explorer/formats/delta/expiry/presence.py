@@ -4,6 +4,7 @@ import re
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError
@@ -18,6 +19,8 @@ def presence(storage: Storage, lifetimes: pa.Table) -> Presence:
     """Return which data files and deletion vectors exist, and which data files have another size."""
     paths, vectors = single_chunk(lifetimes.column("path")), pa.array(vector_files(lifetimes), pa.string())
     sizes = single_chunk(lifetimes.column("size_bytes"))
+    # Early releases of delta-rs recorded 0 for each file. Source: delta-io/delta-rs pull request 625.
+    sizes = pc.if_else(pc.equal(sizes, 0), pa.scalar(None, sizes.type), sizes)
     # The log does not record the size of a file with deletion vectors.
     sizes = pa.concat_arrays([sizes, pa.nulls(len(vectors), sizes.type)])
     checked = checked_files(storage, pa.concat_arrays([paths, vectors]), sizes)

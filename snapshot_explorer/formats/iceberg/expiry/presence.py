@@ -10,10 +10,13 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.expiry import Presence, checked_files, presence_from
+from snapshot_explorer.formats.iceberg.files.data_files import is_read_despite_size
+from snapshot_explorer.formats.iceberg.files.field_ids import id_rules
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DELETES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live, needed
+from snapshot_explorer.formats.iceberg.metadata.schema import parse_schema
 
 
 def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
@@ -22,7 +25,12 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
     Reads the manifest lists, and each manifest of delete files. A listing for each folder.
     """
     paths = single_chunk(lifetimes.column("path"))
-    checked = checked_files(source.storage, paths, single_chunk(lifetimes.column("size_bytes")))
+    sizes = single_chunk(lifetimes.column("size_bytes"))
+    checked = checked_files(source.storage, paths, sizes)
+    if len(checked.resized):
+        checked = replace(
+            checked, resized=_unreadable(source, checked.resized, pc.take(sizes, pc.index_in(checked.resized, paths)))
+        )
     lists = manifests_of(source, [history.snapshots[version] for version in versions])
     locations = lists.column("location")
     manifests = checked_files(source.storage, single_chunk(locations), single_chunk(lists.column("length")))
@@ -39,6 +47,26 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
     is_bad = pc.is_in(locations, pa.concat_arrays([manifests.gone, manifests.resized, manifests.unknown]))
     lacking, elsewhere = _check_deletes(source, history, lists.filter(pc.invert(is_bad)))
     return replace(presence_from(checked, paths), without=without, lacking=lacking, unchecked=elsewhere | unchecked)
+
+
+def _unreadable(source: Source, resized: pa.Array, recorded: pa.Array) -> pa.Array:
+    """Return those of the data files with another size whose rows are not read. Reads the footer of each.
+
+    Files that were registered in the table may have been replaced since, and early releases recorded wrong sizes.
+    """
+    metadata = source.metadata
+    rules = id_rules(metadata.properties, [parse_schema(schema) for schema in metadata.schemas.values()])
+    constants = frozenset(
+        int(field["source-id"])
+        for spec in metadata.specs.values()
+        for field in spec["fields"]
+        if field.get("transform") == "identity" and "source-id" in field
+    )
+    files = zip(resized.to_pylist(), recorded.to_pylist(), strict=True)
+    return pa.array(
+        [path for path, size in files if not is_read_despite_size(source.storage, path, size, rules, constants)],
+        pa.string(),
+    )
 
 
 def _check_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> tuple[dict[int, str], dict[int, str]]:

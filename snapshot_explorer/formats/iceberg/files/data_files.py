@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -13,7 +13,7 @@ from snapshot_explorer.arrow import parquet_batches
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare_batches
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import Container, read_container
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
@@ -158,6 +158,22 @@ def opened(
         if file.rows is not None:
             check_rows(f"The file {file.location}", result.rows, file.rows, by="its manifest")
         yield result
+
+
+def is_read_despite_size(
+    storage: Storage, location: str, recorded: int | None, rules: IdRules, constants: frozenset[int]
+) -> bool:
+    """Return whether the rows of a file are read although it has another size than recorded. Reads its footer."""
+    formats: tuple[FileFormat, ...] = ("parquet", "orc")
+    for file_format in formats:
+        file = File(location=location, format=file_format, rows=None, constants=constants)
+        try:
+            with opened(storage, file, rules) as result:
+                named = replace(result, file=replace(file, size_bytes=recorded))
+                return _is_imported(named) or _is_overstated(named, result.source.size())
+        except SnapshotExplorerError:
+            continue
+    return False
 
 
 def _head(

@@ -196,6 +196,20 @@ def read_ranges(storage: Storage, file: PaimonDataFile) -> BlobRanges:
     return BlobRanges(uri=f"file:{path}" if path.startswith("/") else path, lengths=lengths, starts=starts)
 
 
+def check(storage: Storage, file: PaimonDataFile, *, is_whole: bool) -> None:
+    """Read the index of a blob file, or all of its entries, one after another, with their checksums."""
+    with _translated(file), opened(storage, file) as source:
+        end = source.size()
+        source.seek(max(0, end - _TAIL))
+        begin = end - _TAIL - _index_bytes(source.read(_TAIL), end)
+        source.seek(begin)
+        lengths, _ = _ranges(source.read(end - _TAIL - begin), file.rows, begin)
+        source.seek(0)
+        for length in lengths[lengths > 0].tolist() if is_whole else ():
+            entry = BlobFile(content=source.read(length), lengths=np.array([length]), starts=np.array([0]))
+            entry.value(0)
+
+
 @contextmanager
 def _translated(file: PaimonDataFile) -> Iterator[None]:
     try:

@@ -84,9 +84,15 @@ def check_no_blobs(written: Sequence[str] | None, columns: Iterable[PaimonField]
 
 def file_format(file_name: str, version: int) -> str:
     """Return the format of a data file by its extension: parquet, orc, avro or blob."""
-    name = file_name.lower()
-    result = format_of(name) if "." in name else "unknown"
-    if result not in FORMATS or ".vector." in name:
-        format_name = "vector store" if ".vector." in name else result
-        raise refusal(features.OTHER_FILE_FORMATS, version=version, format=format_name, file=file_name)
+    result = format_in_name(file_name)
+    if result not in FORMATS:
+        raise refusal(features.OTHER_FILE_FORMATS, version=version, format=result, file=file_name)
     return result
+
+
+def format_in_name(file_name: str) -> str:
+    """Return the format of a data file by its name, supported or not."""
+    name = file_name.lower()
+    if ".vector." in name:
+        return "vector store"
+    return format_of(name) if "." in name else "unknown"

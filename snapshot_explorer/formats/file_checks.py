@@ -1,0 +1,32 @@
+"""Data files that are read to check them: what metadata records of one, and what it contains."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedFile:
+    """A data file as metadata records it."""
+
+    path: str
+    size_bytes: int | None
+    """Its size; None if not recorded."""
+    rows: int | None
+    """The rows that it stores, also deleted ones; None if not recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedFile:
+    """What a data file contains."""
+
+    rows: int | None = None
+    """Its rows by its footer, or as they were read; None if that is not compared."""
+    unchecked: str | None = None
+    """Why it was not looked at; None if it was."""
+
+
+FileCheck = Callable[[RecordedFile, bool], CheckedFile]
+"""Reads a data file: its footer or, if the second argument is true, all of it.
+
+Raises MissingFileError, StorageError, CorruptTableError or UnsupportedFeatureError.
+"""

@@ -1,0 +1,113 @@
+"""Data files that are read to check them, with the readers of rows: by their footers, or all of their columns."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.formats.avro.container import MAGIC, read_container
+from snapshot_explorer.formats.corrupt_files import named_in_errors
+from snapshot_explorer.formats.file_checks import CheckedFile, RecordedFile
+from snapshot_explorer.formats.files.orc_file import OrcFile
+from snapshot_explorer.formats.files.parquet_file import open_parquet
+from snapshot_explorer.storage import Storage
+
+FileKind = Literal["parquet", "orc", "avro"]
+
+_PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
+_ORC = b"ORC"
+_TAIL = 256
+"""The most bytes at the end of an ORC file among which its name is: those of its postscript."""
+_ENDINGS: dict[str, FileKind] = {".parquet": "parquet", ".parq": "parquet", ".orc": "orc", ".avro": "avro"}
+
+
+def check_file(storage: Storage, file: RecordedFile, *, is_whole: bool, kind: FileKind | None = None) -> CheckedFile:
+    """Read the footer of a data file, or all of it. Checksums of pages are compared.
+
+    Args:
+        kind: Its format; None if its bytes and its name say which.
+    """
+    try:
+        return _checked(storage, file, is_whole=is_whole, kind=kind)
+    except CorruptTableError:
+        if storage.is_local or file.size_bytes is None:
+            raise
+        # Rows are read from some files whose size is not the recorded one, by which the end of the file was sought.
+        return _checked(storage, replace(file, size_bytes=None), is_whole=is_whole, kind=kind)
+
+
+def _checked(storage: Storage, file: RecordedFile, *, is_whole: bool, kind: FileKind | None) -> CheckedFile:
+    name = kind or "a data file"
+    with (
+        named_in_errors(file.path, name, lambda: MissingFileError(f"{file.path} does not exist.")),
+        storage.open(file.path, size_bytes=file.size_bytes) as source,
+    ):
+        chosen = kind or _kind_of(source, file.path)
+        if chosen == "avro" and not is_whole:
+            return CheckedFile(unchecked="Avro files have no footer; verify('bytes') reads them")
+        if chosen == "parquet":
+            return CheckedFile(rows=_parquet_rows(source, file.path, is_whole=is_whole))
+        if chosen == "orc":
+            return CheckedFile(rows=_orc_rows(source, is_whole=is_whole))
+        return CheckedFile(rows=_avro_rows(storage, source, file.path))
+
+
+def _kind_of(source: pa.NativeFile, path: str) -> FileKind:
+    """Return the format of a file by its last or first bytes; of a damaged one by its name, or parquet."""
+    size = source.size()
+    source.seek(max(0, size - _TAIL))
+    tail = source.read(_TAIL)
+    source.seek(0)
+    if tail.endswith((_PARQUET, _ENCRYPTED)):
+        return "parquet"
+    if _ORC in tail[-len(_ORC) - 1 :]:
+        return "orc"
+    head = source.read(len(_PARQUET))
+    source.seek(0)
+    if head in (_PARQUET, _ENCRYPTED):
+        return "parquet"
+    if head == MAGIC:
+        return "avro"
+    if head.startswith(_ORC):
+        return "orc"
+    return next((kind for ending, kind in _ENDINGS.items() if path.lower().endswith(ending)), "parquet")
+
+
+def _parquet_rows(source: pa.NativeFile, path: str, *, is_whole: bool) -> int:
+    file = open_parquet(source)
+    recorded = int(file.reader.metadata.num_rows)
+    names = list(dict.fromkeys(file.reader.schema_arrow.names))
+    if not is_whole or not names:
+        return recorded
+    return _read(file.batches(names, range(file.reader.num_row_groups), recorded), recorded, path)
+
+
+def _orc_rows(source: pa.NativeFile, *, is_whole: bool) -> int:
+    file = OrcFile(source)
+    names = list(file.schema.names)
+    if not is_whole or not names:
+        return file.rows
+    return sum(int(batch.num_rows) for batch in file.batches(names, names))
+
+
+def _avro_rows(storage: Storage, source: pa.NativeFile, path: str) -> int:
+    from snapshot_explorer.formats.avro import rows as avro_rows  # noqa: PLC0415 - for fastavro
+
+    container = read_container(source.read(), path, {}, limits=storage.limits)
+    try:
+        return sum(1 for _ in avro_rows.records(container))
+    except avro_rows.FOREIGN_ERRORS as error:
+        raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
+
+
+def _read(batches: Iterator[pa.RecordBatch], recorded: int, path: str) -> int:
+    rows = sum(int(batch.num_rows) for batch in batches)
+    if rows != recorded:
+        raise CorruptTableError(
+            f"The data file {path} returned {rows} rows, but {recorded} by its footer. It is damaged; compare it with "
+            "a copy of the table."
+        )
+    return rows
