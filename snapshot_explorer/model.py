@@ -421,6 +421,8 @@ class Listing:
     after_gaps: tuple[int, ...] = field(default=(), compare=False)
     """Versions before which some are missing, where numbers are not consecutive."""
 
+    newest_schema: int | None = field(default=None, compare=False)
+    """The id of the newest schema, in formats that list schemas apart from versions."""
     kept_from: int | None = field(default=None, compare=False)
     """The first version that has not expired, where tags or changelogs keep older ones; None for the earliest."""
 

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Commit, Listing, TableSchema
     from snapshot_explorer.results import PandasTypes
 
-_INTERNAL = frozenset(("drawing", "known_readability", "listing", "live_files", "pair_side", "resolved"))
+_INTERNAL = frozenset(
+    ("drawing", "in_own_schema", "known_readability", "listing", "live_files", "pair_side", "resolved")
+)
 """What only this package uses: completion does not offer it."""
 
 
@@ -66,6 +68,8 @@ class Snapshot(Drawable):
         self.resolved = resolved
         """The `formats.TableVersion`. Not part of the stable interface."""
         self._cache = SingleFlight()
+        self._schema_key = "schema"
+        self._in_own_schema: Snapshot | None = None
         self._readability = readability or KnownReadability()
         self.version = resolved.number
         """Paimon's snapshot id, Delta's version, Iceberg's sequence number or Hudi's instant; None without versions."""
@@ -92,7 +96,7 @@ class Snapshot(Drawable):
     @property
     def schema(self) -> TableSchema:
         """Return the schema of the version: columns, types, keys. Reads one small file, or Delta's checkpoint, once."""
-        return self._cache.get("schema", lambda: self.resolved.schema)
+        return self._cache.get(self._schema_key, lambda: self.resolved.schema)
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -102,7 +106,7 @@ class Snapshot(Drawable):
     @property
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows that `to_arrow` returns. Cost and errors as `schema`."""
-        return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
+        return self._cache.get(f"arrow {self._schema_key}", lambda: self.resolved.arrow_schema)
 
     @property
     def pair_side(self) -> PairSide:
@@ -207,7 +211,7 @@ class Snapshot(Drawable):
         self._check_partition({} if partition is None else partition)
         if metadata.is_spark(engine):
             return metadata.files(self._format, self.version, spark, partition=partition, statistics=statistics)
-        key = "files with statistics" if statistics else "files"
+        key = f"files with statistics in {self._schema_key}" if statistics else "files"
         rows = self._cache.get(key, lambda: self.resolved.files(statistics=statistics))
         drawn = _file_columns(rows) if not statistics else ()
         shown = _in_partition(rows, partition) if partition else rows
@@ -398,6 +402,21 @@ class Snapshot(Drawable):
     def _versions(self) -> list[int]:
         return [] if self.version is None else [self.version]
 
+    def in_own_schema(self) -> Snapshot:
+        """Return the version in the schema of its commit; the same snapshot unless it has a newer schema. No request.
+
+        Both share the metadata that was read.
+        """
+        resolved = self.resolved.in_own_schema()
+        if resolved is self.resolved:
+            return self
+        if self._in_own_schema is None:
+            names = {"name": self._name, "branch": self.branch}
+            result = Snapshot(self._path, self._format, resolved, self.listing, **names, readability=self._readability)
+            result._cache, result._schema_key = self._cache, "own schema"
+            self._in_own_schema = result
+        return self._in_own_schema
+
     def known_readability(self) -> dict[str, object] | None:
         """Return the row of READABILITY that `Table.readability` computed last; None if it did not, for this commit."""
         rows = self._readability.rows
@@ -428,7 +447,7 @@ class Snapshot(Drawable):
 
     def cached_schema(self) -> TableSchema | None:
         """Return the cached schema; None if it was not read. No request; never blocks."""
-        schema: TableSchema | None = self._cache.peek("schema")
+        schema: TableSchema | None = self._cache.peek(self._schema_key)
         return schema
 
     def cached_format_version(self) -> str | None:

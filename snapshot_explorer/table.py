@@ -41,7 +41,7 @@ from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
-from snapshot_explorer.refs import MAIN, Ref, RefLike, parse_range, parse_ref
+from snapshot_explorer.refs import MAIN, Ref, RefLike, is_newest_state, parse_range, parse_ref
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.render.action_timeline import action_timeline
 from snapshot_explorer.render.commit_bars import BARS, commit_bars
@@ -208,7 +208,7 @@ class Table(Drawable):
             lambda listing: Snapshot(
                 path,
                 table_format,
-                table_format.version(listing.latest),
+                table_format.with_current_schema(listing).version(listing.latest),
                 listing,
                 name=shown,
                 branch=branch,
@@ -242,6 +242,11 @@ class Table(Drawable):
     def at(self, ref: RefLike) -> Snapshot:
         """Return the snapshot at a ref. One listing of the log; a tag or a time costs a few small files more.
 
+        `latest` and the name of a branch are the newest state, in the table's current schema, as a query without a
+        version returns it. Every other ref, such as a number, a tag or a time, is a version in the schema of its
+        commit, as the format's time travel returns it, also if it is the newest one. They differ if the schema was
+        changed without a commit since, in Iceberg and Paimon.
+
         Args:
             ref: A version, a ref such as `latest~2`, `tag:v1`, `branch:audit` or `@2026-11-01`, or a time.
         """
@@ -251,11 +256,12 @@ class Table(Drawable):
     def at_each(self, *refs: Ref) -> Sequence[Snapshot]:
         """Return the snapshots at refs of this history. At most one listing for all; see `at`."""
         resolver = VersionResolver(self)
-        return [self._at_version(resolver.resolve(ref)) for ref in refs]
+        return [self._at_version(resolver.resolve(ref), is_newest_state=is_newest_state(ref)) for ref in refs]
 
-    def _at_version(self, version: int) -> Snapshot:
-        if version == self.current.version:
-            return self.current
+    def _at_version(self, version: int, *, is_newest_state: bool) -> Snapshot:
+        current = self.current
+        if version == current.version:
+            return current if is_newest_state else current.in_own_schema()
         return Snapshot(
             self.path,
             self.bound,
@@ -287,7 +293,8 @@ class Table(Drawable):
 
     def time_note(self, ref: RefLike) -> str | None:
         """Return a sentence where a version was committed within a minute after the time of a ref; otherwise None."""
-        return VersionResolver(self).time_note(parse_ref(ref))
+        table, own_ref = in_branch(self, ref)
+        return VersionResolver(table).time_note(own_ref)
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that can be loaded, ascending. One listing.
@@ -442,8 +449,8 @@ class Table(Drawable):
         versions = resolver.changed(bounds)
         notes = gaps_note(resolver.gaps(versions), "what changed there is not among these rows")
         if is_spark:
-            return metadata.changes(source.format, versions, spark, notes=notes)
-        return Frame(source.format.changes(versions), title=f"Changes of {self.name}", noun="changes", notes=notes)
+            return metadata.changes(source.bound, versions, spark, notes=notes)
+        return Frame(source.bound.changes(versions), title=f"Changes of {self.name}", noun="changes", notes=notes)
 
     @_reads_metadata_once
     def compare(self, a: RefLike, b: RefLike = "latest") -> Comparison:
@@ -899,7 +906,8 @@ class Table(Drawable):
         Args:
             where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
         """
-        return trace(self._source(), where, on_branch=lambda name: self.on_branch(name)._source())  # noqa: SLF001
+        source = self._source(is_newest_state=True)
+        return trace(source, where, on_branch=lambda name: self.on_branch(name)._source(is_newest_state=True))  # noqa: SLF001
 
     @_reads_metadata_once
     def repair(
@@ -930,7 +938,7 @@ class Table(Drawable):
         Raises:
             UnsupportedFeatureError: No statement is certain to be exact; the message says why.
         """
-        now, then, source = self.update(), self.at(to), self._source()
+        now, then, source = self.update(), self.at(to), self._source(is_newest_state=True)
         request = RepairRequest(
             source=source, now=now, then=then, where=where, key=key, engine_name=name, retention=self.retention
         )
@@ -985,7 +993,7 @@ class Table(Drawable):
         table, refs = one_history(self, *(ref for ref in (good, bad) if ref is not None))
         versions = iter([table.at(ref).version for ref in refs])
         bounds = [None if ref is None else next(versions) for ref in (good, bad)]
-        source = table._source()  # noqa: SLF001 - of this class
+        source = table._source(is_newest_state=bad is None or is_newest_state(refs[-1]))  # noqa: SLF001 - of this class
         with _naming_renamed_columns(source, [item for item in bounds[1:] if item is not None]):
             return bisect(source, condition, *bounds, announce=announce, single_pass=single_pass, every=every)
 
@@ -1228,7 +1236,8 @@ class Table(Drawable):
     def _history_of(self, between: str | None) -> tuple[RowSource, VersionResolver, tuple[Ref, Ref] | None]:
         """Return the history that has a range, and the range in it; this one without a range."""
         table, bounds = range_in_history(self, between)
-        return table._source(), VersionResolver(table), bounds  # noqa: SLF001 - of this class
+        source = table._source(is_newest_state=bounds is None or is_newest_state(bounds[1]))  # noqa: SLF001 - of this class
+        return source, VersionResolver(table), bounds
 
     def _versions_of(self, between: str | None) -> tuple[RowSource, Sequence[int] | None]:
         """Return the history that has a range, and the versions of the range, newest first; None for all."""
@@ -1247,13 +1256,18 @@ class Table(Drawable):
         arguments = " or ".join(f'format="{name}"' for name in others)
         return f"{' and '.join(others)} metadata in this folder, read with {arguments}; %snapshot twins compares both"
 
-    def _source(self) -> RowSource:
-        """Return what questions about many versions read."""
+    def _source(self, *, is_newest_state: bool = False) -> RowSource:
+        """Return what questions about many versions read.
+
+        Args:
+            is_newest_state: Whether the newest version is read in the table's current schema; see `at`.
+        """
         return RowSource(
             path=self.path,
             name=self.name,
             branch=self.branch,
-            format=self.bound,
+            bound=self.bound,
+            is_newest_state=is_newest_state,
             lifetimes=self.lifetimes,
             snapshot=lambda version: Snapshot(
                 self.path, self.bound, self.bound.version(version), name=self.name, branch=self.branch

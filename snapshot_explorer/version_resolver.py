@@ -16,6 +16,7 @@ from snapshot_explorer.refs import (
     MAIN,
     AsOf,
     Earliest,
+    Latest,
     NothingBeforeError,
     OfBranch,
     Ref,
@@ -278,7 +279,7 @@ def format_on_branch(table: BranchTable, name: str) -> TableFormat:
     """Return a table in its format, bound to another branch."""
     _check_has_branches(table)
     names = table.branch_names()
-    if name not in names and name not in table.bound.detached_heads():
+    if name not in names and not table.bound.has_history(name):
         near = difflib.get_close_matches(name, names, 1)
         more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
         raise SnapshotNotFoundError(
@@ -289,8 +290,14 @@ def format_on_branch(table: BranchTable, name: str) -> TableFormat:
 
 
 def in_branch(table: T, ref: RefLike) -> tuple[T, Ref]:
-    """Return the table bound to the branch that a ref names, or the table itself, and the ref in its history."""
+    """Return the table bound to the branch that a ref names, or the table itself, and the ref in its history.
+
+    A time before a rollback names a version that is in no branch: the table is bound to the history that ends there.
+    """
     parsed = parse_ref(ref, tags=table.tag_versions, branches=table.branch_names)
+    if isinstance(parsed, AsOf):
+        branch = table.bound.branch_at(parsed.time)
+        return (table, parsed) if branch is None else (table.on_branch(branch), Latest(back=parsed.back))
     if not isinstance(parsed, OfBranch):
         return table, parsed
     _check_has_branches(table)

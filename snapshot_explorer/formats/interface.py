@@ -190,6 +190,17 @@ class TableFormat(ABC):
             SnapshotNotFoundError: The version cannot be loaded; the message lists those that can.
         """
 
+    def with_current_schema(self, listing: Listing) -> Self:
+        """Return the same table, whose newest version has the table's current schema. Reads nothing.
+
+        For formats whose schema can change without a commit: it is that of the newest state, and only a version that is
+        named otherwise has the schema of its commit.
+
+        Args:
+            listing: The listing that has the newest version.
+        """
+        return self
+
     @abstractmethod
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return when each version was committed, aware, UTC. Reads at most one small file per version."""
@@ -208,6 +219,13 @@ class TableFormat(ABC):
         times = self.committed_at(versions)
         committed = [version for version, at in zip(versions, times, strict=True) if at <= time]
         return committed[-1:] or versions[:1]
+
+    def branch_at(self, time: datetime) -> str | None:
+        """Return the branch with the version that was current at a time, by a name for `on_branch`.
+
+        None if that version is in this history, or if nothing records it. It may have been rolled back since.
+        """
+        return None
 
     def version_named(self, number: int) -> int:
         """Return the version that a number names, maybe as a snapshot's id, or the number itself. Reads nothing."""
@@ -308,6 +326,10 @@ class TableFormat(ABC):
     def detached_heads(self) -> Sequence[str]:
         """Return the newest versions that no branch leads to, as after a rollback, by names for `on_branch`."""
         return ()
+
+    def has_history(self, name: str) -> bool:
+        """Return whether versions that no branch leads to have a history of this name, which `on_branch` accepts."""
+        return False
 
     def on_branch(self, name: str) -> Self:
         """Return the same table, bound to another branch that exists."""
@@ -453,6 +475,10 @@ class TableVersion(ABC):
     @abstractmethod
     def storage(self) -> Storage:
         """The storage of the table."""
+
+    def in_own_schema(self) -> "TableVersion":
+        """Return the version with the schema of its commit; the same one unless it has the current schema instead."""
+        return self
 
     @property
     @abstractmethod

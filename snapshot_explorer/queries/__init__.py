@@ -226,9 +226,9 @@ class _Query:
             raise InvalidArgumentError(f"tables must be a dict of names and open tables, got {type(tables).__name__}.")
         parsed_tokens = tokens(text)
         sources: list[_Source] = []
-        numbers: dict[tuple[int, str | None, int | None], int] = {}
+        numbers: dict[tuple[int, str | None, int | None, bool], int] = {}
         numbered = []
-        newest: dict[int, int | None] = {}
+        newest: dict[int, Snapshot] = {}
         for reference in references(text, parsed_tokens, tables, datetime.now(UTC)):
             table = tables[reference.table]
             if not hasattr(table, "at"):
@@ -237,7 +237,8 @@ class _Query:
                     f"{reference.table} must be a table, got {type_name}. Open it with open_table(PATH)."
                 )
             snapshot = _snapshot(table, reference, newest)
-            key = (id(table), snapshot.branch, snapshot.version)
+            has_own_schema = snapshot.in_own_schema() is snapshot
+            key = (id(table), snapshot.branch, snapshot.version, has_own_schema)
             if key not in numbers:
                 numbers[key] = len(sources)
                 sources.append(_Source(written=reference.table, snapshot=snapshot))
@@ -271,7 +272,7 @@ class _Query:
         return [f"{item}." for item in dict.fromkeys(sentences) if item is not None]
 
 
-def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, int | None]) -> Snapshot:
+def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, Snapshot]) -> Snapshot:
     """Return the snapshot of a reference. All references to the newest version in a query use the same one."""
     ref = reference.ref
     if reference.number_as_text is not None and isinstance(ref, Version):
@@ -287,12 +288,11 @@ def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, int
     if not isinstance(ref, Latest):
         return table.at(ref)
     if id(table) not in newest:
-        snapshot = table.at(Latest())
-        newest[id(table)] = snapshot.version
-        if not ref.back:
-            return snapshot
-    number = newest[id(table)]
-    return table.at(Latest() if number is None else Version(number=number, back=ref.back))
+        newest[id(table)] = table.at(Latest())
+    snapshot = newest[id(table)]
+    if snapshot.version is None or not ref.back:
+        return snapshot
+    return table.at(Version(number=snapshot.version, back=ref.back))
 
 
 def _relation(source: _Source) -> duckdb_sql.Relation:

@@ -18,7 +18,17 @@ version, the ref is ambiguous and refused.
 """
 
 from snapshot_explorer.refs.grammar import MAIN, parse_range, parse_ref, parse_time_bound
-from snapshot_explorer.refs.records import AsOf, Earliest, Latest, OfBranch, Ref, RefLike, Tag, Version
+from snapshot_explorer.refs.records import (
+    AsOf,
+    Earliest,
+    Latest,
+    OfBranch,
+    Ref,
+    RefLike,
+    Tag,
+    Version,
+    is_newest_state,
+)
 from snapshot_explorer.refs.search import NothingBeforeError, RefHistory, not_found, resolve, resolve_range
 
 __all__ = [
@@ -33,6 +43,7 @@ __all__ = [
     "RefLike",
     "Tag",
     "Version",
+    "is_newest_state",
     "not_found",
     "parse_range",
     "parse_ref",

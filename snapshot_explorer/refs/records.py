@@ -115,6 +115,11 @@ RefLike = int | str | datetime | Ref
 """What a user can pass for a version: its number, the text of a ref, a time, or a ref."""
 
 
+def is_newest_state(ref: Ref) -> bool:
+    """Return whether a ref means the newest state of a branch, not a version of it as its commit left it."""
+    return isinstance(ref, Latest) and not ref.back
+
+
 def split_steps(text: str) -> tuple[str, int]:
     """Return the text without the `~N` and `^` at its end, and the number of steps that these add up to."""
     back = 0

@@ -49,7 +49,9 @@ class RowSource:
     name: str
     branch: str | None
     """Its branch; None for the main one."""
-    format: TableFormat
+    bound: TableFormat
+    is_newest_state: bool
+    """Whether the newest version is the newest state of the table, in its current schema."""
     lifetimes: Callable[[], FileLifetimes]
     """Returns the lifetimes of the data files; read at their first use."""
     snapshot: Callable[[int | None], object]
@@ -58,7 +60,7 @@ class RowSource:
     @property
     def opened(self) -> str:
         """Return the Python call that opens the table, without secrets."""
-        return opening(self.path, self.branch, self.format)
+        return opening(self.path, self.branch, self.bound)
 
     def span(self, versions: Sequence[int]) -> str:
         """Return the first and the last of some versions with their times, for people."""
@@ -70,9 +72,14 @@ class RowSource:
         return " to ".join(f"{version}{time}" for version, time in zip(ends, times, strict=True))
 
     @cached_property
+    def format(self) -> TableFormat:
+        """Return the table in its format. One listing, the first time, for the newest state."""
+        return self.bound.with_current_schema(self.listing) if self.is_newest_state else self.bound
+
+    @cached_property
     def listing(self) -> Listing:
         """Return all versions. One listing, the first time."""
-        return self.format.listing(0)
+        return self.bound.listing(0)
 
     def gaps(self, versions: Sequence[int]) -> tuple[Gap, ...]:
         """Return the gaps between versions, which ascend; see `Listing.gaps`."""

@@ -89,7 +89,7 @@ def test_it_costs_a_listing_per_folder_and_opens_no_data_file(counted, paimon):
     table.readability()
 
     kinds = [request.kind for request in counted.requests]
-    assert kinds.count("list") <= 11
+    assert kinds.count("list") <= 12
     assert kinds.count("get") <= 6 + 2 * 6
     assert not [request for request in counted.requests if "bucket-0/data" in request.path]
 

@@ -103,7 +103,7 @@ def test_lines_replayed_give_the_rows_of_every_version_of_real_tables(path):
     table = open_table(str(path))
     found = blamed(table)
     compared = pa.schema(list(found.lines.schema.field("after").type)) if len(found) else pa.schema([])
-    schema = table.at(found.versions[-1]).arrow_schema
+    schema = table.current.arrow_schema
     state = Counter()
     lines = found.to_arrow()
 

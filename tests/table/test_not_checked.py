@@ -60,6 +60,7 @@ NO_RESULTS = {
         "Lake",
         "LakeSnapshot",
         "check_lines",
+        "in_own_schema",
         "report_sections",
         "Limits",
         "load_ipython_extension",

@@ -5,10 +5,11 @@ import threading
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import chain, filterfalse
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -36,6 +37,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
 )
 from snapshot_explorer.formats.iceberg.metadata.history import (
     IcebergHistory,
+    committed_by,
     current_at,
     detached_heads,
     history_of,
@@ -67,6 +69,17 @@ _MAX_FORKS = 100
 """The maximum number of branches whose fork is computed."""
 
 
+@dataclass(slots=True, kw_only=True)
+class _ReadLast:
+    """What was read last of a table."""
+
+    numbers: Mapping[int, int]
+    """The versions of snapshots without sequence numbers."""
+    history: tuple[Source, IcebergHistory, tuple[str, ...]] | None = None
+    """The history, and notes on it."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class Iceberg(TableFormat):
     """An Iceberg table, bound to one branch. Caches the metadata file that it read last. Thread-safe."""
 
@@ -89,6 +102,7 @@ class Iceberg(TableFormat):
     main_branch: ClassVar[str | None] = MAIN
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     commits_are_in_one_file: ClassVar[bool] = True
+    has_ordered_times: ClassVar[bool] = False
     merges_manifests: ClassVar[bool] = True
     lifetimes_have_deletions: ClassVar[bool] = False
     unsearched_values: ClassVar[str | None] = (
@@ -116,9 +130,8 @@ class Iceberg(TableFormat):
         self._branch = branch
         self._relocate = dict(relocate or {})
         self._files = MetadataFiles(storage, metadata_file)
-        self._lock = threading.Lock()
-        self._numbers = dict(numbers or {})
-        self._known: tuple[Source, IcebergHistory, tuple[str, ...]] | None = None
+        self._newest_state: int | None = None
+        self._read_last = _ReadLast(numbers=dict(numbers or {}))
         if branch not in (None, MAIN):
             self._read()
 
@@ -164,7 +177,7 @@ class Iceberg(TableFormat):
     def version(self, number: int | None) -> IcebergVersion:
         source, history = self._current()
         if number is None:
-            return IcebergVersion(source, None, None)
+            return IcebergVersion(source, None, None, None)
         version = history.version_of(number)
         if version is None:
             # It may be newer than what was read.
@@ -172,7 +185,26 @@ class Iceberg(TableFormat):
             version = history.version_of(number)
         if version is None:
             raise self._not_found(history, number)
-        return IcebergVersion(source, history.snapshots[version], version)
+        return IcebergVersion(source, history.snapshots[version], version, self._schema_of(history, version))
+
+    def with_current_schema(self, listing: Listing) -> "Iceberg":
+        """Return the same table, whose newest version has the table's current schema.
+
+        The history that ends at a snapshot is not the newest state of the table.
+
+        Source: iceberg SnapshotUtil.schemaFor, which returns the current schema for a branch.
+        """
+        result = Iceberg.__new__(Iceberg)
+        vars(result).update(vars(self), _newest_state=listing.latest)  # what was read is shared
+        return result
+
+    def _schema_of(self, history: IcebergHistory, version: int) -> int | None:
+        """Return the id of the schema of a version; None if it is not recorded."""
+        metadata = history.metadata
+        ref = metadata.refs.get(self._branch or MAIN)
+        if version == self._newest_state and ref is not None and ref.is_branch:
+            return metadata.current_schema_id
+        return history.snapshots[version].schema_id
 
     def version_named(self, number: int) -> int:
         version = self._current()[1].version_of(number)
@@ -194,15 +226,28 @@ class Iceberg(TableFormat):
         return [time_of(millis) for millis in snapshots.column("timestamp_ms", [ids[version] for version in versions])]
 
     def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:
-        """Return the version that was current in main at a time; all versions if the snapshot log lacks it."""
-        _, history = self._current()
+        """Return the version that was current in main at a time; without a log the last one committed by then."""
+        _, history = self._history(versions)
         snapshot = current_at(history, time) if follow_log else None
-        if snapshot is None:
-            return versions
-        if snapshot.id not in history.numbers:
-            raise not_in_history(history, snapshot)
-        current = history.numbers[snapshot.id]
-        return [current] if current in versions else versions
+        if snapshot is not None:
+            if history.numbers.get(snapshot.id) not in versions:
+                raise not_in_history(history, snapshot)
+            return [history.numbers[snapshot.id]]
+        committed = committed_by(history, time, versions)
+        has_log = follow_log and self._branch in (None, MAIN) and bool(history.metadata.snapshot_log.times)
+        if committed and has_log:
+            begin = time_of(min(history.metadata.snapshot_log.times))
+            raise SnapshotNotFoundError(
+                f"Which version was current at {time:%Y-%m-%d %H:%M:%S} UTC is unknown: the snapshot log of the table "
+                f"begins at {begin:%Y-%m-%d %H:%M:%S} UTC, and versions before it have expired. The last one that is "
+                f"left from before is {committed[0]}."
+            )
+        return committed or versions[:1]
+
+    def branch_at(self, time: datetime) -> str | None:
+        _, history, _ = self._read()
+        snapshot = current_at(history, time)
+        return None if snapshot is None or snapshot.id in history.numbers else str(snapshot.id)
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`, from the metadata file; see `commits_frame`.
@@ -313,10 +358,14 @@ class Iceberg(TableFormat):
         _, history, _ = self._read()
         return detached_heads(history.metadata)
 
+    def has_history(self, name: str) -> bool:
+        _, history, _ = self._read()
+        return name.isascii() and name.isdigit() and int(name[:20]) in history.metadata.snapshots
+
     def on_branch(self, name: str) -> "Iceberg":
         result = copy(self)
         result._branch = None if name == MAIN else name  # noqa: SLF001 - a copy of this object
-        result._lock, result._numbers, result._known = threading.Lock(), {}, None  # noqa: SLF001 - likewise
+        result._read_last, result._newest_state = _ReadLast(numbers={}), None  # noqa: SLF001 - likewise
         return result
 
     def shared_versions(self, other: "Iceberg") -> Mapping[int, int]:
@@ -351,7 +400,7 @@ class Iceberg(TableFormat):
     def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
         source, history = self._history([at])
         snapshots = [(version, history.snapshots[version]) for version in versions if version in history.ids]
-        schema = parse_schema(history.metadata.schema_of(history.snapshots[at]))
+        schema = parse_schema(history.metadata.schema_with(self._schema_of(history, at)))
         return statistics_files(source, snapshots, schema.fields)
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
@@ -382,7 +431,7 @@ class Iceberg(TableFormat):
 
     def _current(self) -> tuple[Source, IcebergHistory]:
         """Return the history that was read last; reads it the first time."""
-        known = self._known
+        known = self._read_last.history
         if known is None:
             source, history, _ = self._read()
             return source, history
@@ -400,17 +449,17 @@ class Iceberg(TableFormat):
 
     def _read(self) -> tuple[Source, IcebergHistory, tuple[str, ...]]:
         """Return the current history, and notes on it. Reads the current metadata file."""
-        current = self._files.current()
-        with self._lock:
-            known = self._known
+        current, last = self._files.current(), self._read_last
+        with last.lock:
+            known = last.history
             if known is not None and known[0].metadata is current.metadata:
                 return known
-            history = history_of(current.metadata, self._branch, self._numbers)
+            history = history_of(current.metadata, self._branch, last.numbers)
             if history.is_counted:
-                self._numbers = dict(history.numbers)
+                last.numbers = dict(history.numbers)
             source = self._source(current.metadata)
-            self._known = source, history, (*current.notes, *history.notes)
-            return self._known
+            last.history = source, history, (*current.notes, *history.notes)
+            return last.history
 
     def _source(self, metadata: TableMetadata) -> Source:
         earlier = [file for _, file in metadata.metadata_log[::-1]]
@@ -430,13 +479,20 @@ class Iceberg(TableFormat):
 
     def __reduce__(self) -> tuple["partial[Iceberg]", tuple[Storage]]:
         made = partial(
-            Iceberg,
+            _restored,
+            newest_state=self._newest_state,
             branch=self._branch,
             metadata_file=self._files.file,
             relocate=self._relocate,
-            numbers=self._numbers,
+            numbers=self._read_last.numbers,
         )
         return made, (self._storage,)
+
+
+def _restored(storage: Storage, *, newest_state: int | None, **options: Any) -> Iceberg:
+    result = Iceberg(storage, **options)
+    vars(result).update(_newest_state=newest_state)
+    return result
 
 
 def _fork(history: IcebergHistory, head: int) -> int | None:

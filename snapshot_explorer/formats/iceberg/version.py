@@ -55,15 +55,31 @@ from snapshot_explorer.storage import Storage
 class IcebergVersion(TableVersion):
     """One version of a branch. Immutable and picklable."""
 
-    def __init__(self, source: Source, snapshot: IcebergSnapshot | None, number: int | None) -> None:
-        """Bind to a snapshot; None is a table without one. Reads nothing."""
+    def __init__(
+        self, source: Source, snapshot: IcebergSnapshot | None, number: int | None, schema_id: int | None
+    ) -> None:
+        """Bind to a snapshot and a schema. Reads nothing.
+
+        Args:
+            snapshot: None for a table without one.
+            schema_id: The schema to read under; None for the current one.
+        """
         self._source = source
         self._snapshot = snapshot
         self._number = number
+        self._schema_id = schema_id
 
-    def __reduce__(self) -> tuple[type["IcebergVersion"], tuple[Source, IcebergSnapshot | None, int | None]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type["IcebergVersion"], tuple[Source, IcebergSnapshot | None, int | None, int | None]]:
         metadata = self._source.metadata.without_history(() if self._snapshot is None else (self._snapshot,))
-        return IcebergVersion, (replace(self._source, metadata=metadata), self._snapshot, self._number)
+        return IcebergVersion, (replace(self._source, metadata=metadata), self._snapshot, self._number, self._schema_id)
+
+    def in_own_schema(self) -> "IcebergVersion":
+        own = None if self._snapshot is None else self._snapshot.schema_id
+        if own in (None, self._schema_id):
+            return self
+        return IcebergVersion(self._source, self._snapshot, self._number, own)
 
     @property
     def storage(self) -> Storage:
@@ -75,7 +91,7 @@ class IcebergVersion(TableVersion):
 
     @cached_property
     def _schema(self) -> IcebergSchema:
-        return parse_schema(self._source.metadata.schema_of(self._snapshot))
+        return parse_schema(self._source.metadata.schema_with(self._schema_id))
 
     def fills_missing_columns(self, names: Collection[str]) -> bool:
         fields = tuple(field for field in self._schema.fields if field.name in names)
@@ -83,7 +99,7 @@ class IcebergVersion(TableVersion):
 
     @cached_property
     def schema(self) -> TableSchema:
-        """Return the schema of the snapshot, or the current one where the snapshot has none recorded.
+        """Return the schema of the snapshot, or the current one for the newest state, and if none is recorded.
 
         Partition columns are those that the table's current spec contains untransformed.
         """
@@ -187,7 +203,8 @@ class IcebergVersion(TableVersion):
         return metadata_schema(names, has_row_ids=self._source.metadata.format_version >= FIRST_WITH_ROW_IDS)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
-        return planning.plan(version_metadata(self._source, self._snapshot), predicate)
+        schema = self._source.metadata.schema_with(self._schema_id)
+        return planning.plan(version_metadata(self._source, self._snapshot, schema), predicate)
 
     def changelog(self) -> RowChanges:
         raise no_changelog()

@@ -94,6 +94,7 @@ class Paimon(TableFormat):
         layout = self._layout = Layout(branch)
         self._history = PaimonHistory(storage, layout)
         self._schemas = Schemas(storage, layout)
+        self._newest_state: int | None = None
 
     @property
     def storage(self) -> Storage:
@@ -119,24 +120,44 @@ class Paimon(TableFormat):
         Without `start`, only the newest version, by the hint: at most three small requests, and a listing of the
         snapshots where the hint is wrong. The first time also a listing of each folder of tags, changelogs and branches
         that the table is known to have. With `start`, all versions from there on: three concurrent listings and a
-        small file per tag.
+        small file per tag. Beside it, a listing of the schemas: one may be newer than the newest version.
         """
         rewrites = self._history.rewrites
         if start is None:
             folders, self.root_folders = self.root_folders, ()
-            _, result = self._storage.together(partial(self._history.look_into, folders), self._history.newest)
+            look, newest = partial(self._history.look_into, folders), self._history.newest
+            _, result, schema = self._storage.together(look, newest, self._schemas.listed_newest)
         else:
-            result = self._history.all_from(start)
+            read = partial(self._history.all_from, start)
+            result, schema = self._storage.together(read, self._schemas.listed_newest)
+        result = replace(result, identity=(*result.identity, schema), newest_schema=schema)
         if self._history.rewrites != rewrites:
             self._schemas.forget()
         if not result.versions and start is None:
             # Raises for kinds of tables that are not supported, which have no snapshots.
-            self._schemas.newest()
+            self._schemas.pinned(schema).newest()
         return result
 
     def version(self, number: int | None) -> PaimonVersion:
         snapshot = None if number is None else self._history.snapshots([number])[0]
-        return PaimonVersion(self._storage, snapshot, layout=self._layout, history=self._history, schemas=self._schemas)
+        return PaimonVersion(
+            self._storage,
+            snapshot,
+            layout=self._layout,
+            history=self._history,
+            schemas=self._schemas,
+            is_newest_state=number is not None and number == self._newest_state,
+        )
+
+    def with_current_schema(self, listing: Listing) -> "Paimon":
+        """Return the same table, whose newest version has the newest schema.
+
+        Source: paimon AbstractFileStoreTable.copy, which replaces the newest schema for time travel only.
+        """
+        result = Paimon.__new__(Paimon)
+        schemas = self._schemas.pinned(listing.newest_schema)
+        vars(result).update(vars(self), _schemas=schemas, _newest_state=listing.latest)  # what was read is shared
+        return result
 
     def index_manifests(self, versions: Sequence[int]) -> Sequence[str | None]:
         return [item.index_manifest for item in self._history.snapshots(versions)]
@@ -188,7 +209,10 @@ class Paimon(TableFormat):
         return delta_manifests(self._storage, self._history.snapshots(versions))
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
-        numbers = [item.schema_id for item in self._history.snapshots(versions)]
+        numbers = [
+            self._schema_id(item.id) if item.id == self._newest_state else item.schema_id
+            for item in self._history.snapshots(versions)
+        ]
         by_number = {
             number: table_schema(schema) for number, schema in self._schemas.by_id(sorted(set(numbers))).items()
         }
@@ -209,7 +233,7 @@ class Paimon(TableFormat):
         self, versions: Sequence[int], columns: Sequence[str], at: int
     ) -> ChangesWithStatistics:
         snapshots = self._history.snapshots(versions)
-        number = self._history.snapshots([at])[0].schema_id
+        number = self._schema_id(at)
         schema = self._schemas.by_id([number])[number]
         parts = [
             changes_with_statistics(self._storage, self._schemas, snapshots[begin : begin + _AT_ONCE], columns, schema)
@@ -244,7 +268,9 @@ class Paimon(TableFormat):
         check_field_ids(first, last, self._schemas.common_with(other._schemas))  # noqa: SLF001 - of this class
 
     def _schema_id(self, version: int) -> int:
-        return self._history.snapshots([version])[0].schema_id
+        """Return the id of the schema of a version; of the newest state that of the newest schema."""
+        own = self._history.snapshots([version])[0].schema_id
+        return self._schemas.newest(own).id if version == self._newest_state else own
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
         storage = self._storage
@@ -332,7 +358,13 @@ class Paimon(TableFormat):
         return metadata_tasks.task_reader(self._storage, self._layout)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:
-        return partial(Paimon, branch=self._layout.branch), (self._storage,)
+        return partial(_restored, branch=self._layout.branch, newest_state=self._newest_state), (self._storage,)
+
+
+def _restored(storage: Storage, *, branch: str | None, newest_state: int | None) -> Paimon:
+    result = Paimon(storage, branch=branch)
+    vars(result).update(_newest_state=newest_state)
+    return result
 
 
 def _files_of(table: Paimon) -> Callable[[int], pa.Table]:

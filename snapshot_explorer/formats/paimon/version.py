@@ -81,8 +81,15 @@ class PaimonVersion(TableVersion):
         layout: Layout,
         history: PaimonHistory,
         schemas: Schemas,
+        is_newest_state: bool = False,
     ) -> None:
-        """Bind to a snapshot; None is the table before its first commit. Reads nothing."""
+        """Bind to a snapshot. Reads nothing.
+
+        Args:
+            snapshot: None for the table before its first commit.
+            schemas: The schemas of the branch, pinned or not.
+            is_newest_state: Whether to read under the newest schema, not under that of the snapshot.
+        """
         self._storage = storage
         self._snapshot = snapshot
         self._layout = layout
@@ -92,10 +99,25 @@ class PaimonVersion(TableVersion):
         self._has_read_schema = snapshot is not None and schemas.is_read(snapshot.schema_id)
         self._early_hints: Mapping[str, bytes | None] = {}
         self._reads = SingleFlight()
+        self._is_newest_state = is_newest_state
 
-    def __reduce__(self) -> tuple[object, tuple[Storage, PaimonSnapshot | None, str | None, dict[str, PaimonSchema]]]:
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         resolved = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
-        return _restored, (self._storage, self._snapshot, self._layout.branch, resolved)
+        return _restored, (self._storage, self._snapshot, self._layout.branch, resolved, self._is_newest_state)
+
+    def in_own_schema(self) -> "PaimonVersion":
+        """Return the version under the schema of its snapshot; the same one if that is known to be the newest one.
+
+        Both share what they read.
+        """
+        has_own = self._snapshot is None or self._schemas.newest_id == self._snapshot.schema_id
+        if not self._is_newest_state or has_own:
+            return self
+        result = PaimonVersion(
+            self._storage, self._snapshot, layout=self._layout, history=self._history, schemas=self._schemas
+        )
+        result._reads = self._reads
+        return result
 
     @property
     def storage(self) -> Storage:
@@ -114,12 +136,21 @@ class PaimonVersion(TableVersion):
     def _schema(self) -> PaimonSchema:
         if self._snapshot is None:
             return self._newest_schema
-        number = self._snapshot.schema_id
-        if self._has_read_schema:
-            return self._schemas.by_id([number])[number]
+        if self._has_read_schema and not self._is_newest_state:
+            return self._schemas.by_id([self._snapshot.schema_id])[self._snapshot.schema_id]
         # The options of the newest schema are needed next.
-        read = partial(self._beside_lists, lambda: self._schemas.with_newest(number)[0])
-        return self._reads.get("schema", read)
+        key = "newest schema" if self._is_newest_state else "schema"
+        return self._reads.get(key, partial(self._beside_lists, lambda: self._with_newest_schema()[0]))
+
+    def _with_newest_schema(self) -> tuple[PaimonSchema, PaimonSchema]:
+        """Return the schema to read under, and the newest one."""
+        own, newest = self._schemas.with_newest(self._existing().schema_id)
+        return (newest if self._is_newest_state else own), newest
+
+    def _to_read(self) -> PaimonSnapshot:
+        """Return the snapshot with the schema to read under."""
+        snapshot = self._existing()
+        return replace(snapshot, schema_id=self._newest_schema.id) if self._is_newest_state else snapshot
 
     def _beside_lists(self, read: Callable[[], PaimonSchema]) -> PaimonSchema:
         """Return a schema. On remote storage, what planning rows reads next is read at the same time."""
@@ -249,9 +280,7 @@ class PaimonVersion(TableVersion):
         snapshot = self._snapshot
         if snapshot is None:
             return frames.FILES.empty_table(), None
-        (schema, newest), lists = self._storage.together(
-            lambda: self._schemas.with_newest(snapshot.schema_id), self._lists
-        )
+        (schema, newest), lists = self._storage.together(self._with_newest_schema, self._lists)
         options = newest.options
         state, partitions = filtered_state(self._storage, snapshot, lists, schema, predicate, columns)
         paths = paths_of(self._storage, state.entries, partitions, schema, options, strict=False)
@@ -286,16 +315,13 @@ class PaimonVersion(TableVersion):
             return ReadPlan(splits=(), skipped=frames.SKIPPED.empty_table)
         if self._schemas.known_newest is None and self._reads.peek("lists") is None:
             self._beside_lists(partial(self._schemas.newest, self._snapshot.schema_id))
+        own = self._to_read()
         return fallback.plan(
             self._storage,
             self._side,
-            self._snapshot,
+            own,
             lambda schemas, snapshot: scan(
-                self._storage,
-                schemas,
-                snapshot,
-                predicate,
-                lists=self._lists if snapshot is self._snapshot else None,
+                self._storage, schemas, snapshot, predicate, lists=self._lists if snapshot is own else None
             ),
             self._early_hints,
         )
@@ -312,15 +338,15 @@ class PaimonVersion(TableVersion):
         has_predicate = any(predicate is not None for predicate in predicates)
         if None in snapshots or has_predicate or not is_simple:
             return super().plan_pair(other, predicates)
-        existing_snapshots = [snapshot for snapshot in snapshots if snapshot is not None]
-        return scan_pair(self._storage, self._schemas, existing_snapshots, [self._lists, other._lists])
+        to_read = [version._to_read() for version in (self, other)]  # noqa: SLF001
+        return scan_pair(self._storage, self._schemas, to_read, [self._lists, other._lists])
 
     def changelog(self) -> RowChanges:
         """Return the row changes in the version's changelog, also in a long-lived one.
 
         Planning reads the changelog manifest list and its manifests; see `row_changes.changelog_splits`.
         """
-        snapshot = self._existing()
+        snapshot = self._to_read()
         return RowChanges(
             schema=self.arrow_schema,
             metadata_columns=pa.schema([]),
@@ -422,11 +448,20 @@ def _plan_of_file(split: Split) -> PaimonPlan | None:
 
 
 def _restored(
-    storage: Storage, snapshot: PaimonSnapshot | None, branch: str | None, resolved: Mapping[str, PaimonSchema]
+    storage: Storage,
+    snapshot: PaimonSnapshot | None,
+    branch: str | None,
+    resolved: Mapping[str, PaimonSchema],
+    is_newest_state: bool,  # noqa: FBT001 - of a pickle
 ) -> PaimonVersion:
     layout = Layout(branch)
     result = PaimonVersion(
-        storage, snapshot, layout=layout, history=PaimonHistory(storage, layout), schemas=Schemas(storage, layout)
+        storage,
+        snapshot,
+        layout=layout,
+        history=PaimonHistory(storage, layout),
+        schemas=Schemas(storage, layout),
+        is_newest_state=is_newest_state,
     )
     vars(result).update(resolved)
     return result

@@ -102,11 +102,98 @@ def test_a_time_is_the_version_that_was_current_then_also_if_it_was_rolled_back(
         == found.at("@2100-01-01").version
         == 1
     )
-    with pytest.raises(
-        SnapshotNotFoundError, match=r"Version 2 .* main left it at 2026-01-01 00:06:40 UTC, by a rollback"
-    ):
-        found.at(times[1][0])
+    then = found.at(times[1][0])
+    assert (then.version, then.branch, ids(then)) == (2, str(second), [1, 2])
     assert found.history(since=times[1][0]).num_rows == 0
+
+
+def _logged(table, millis, *more):
+    """Commit a version for each of these times, in this order. Then main is at one of them again, from a time on."""
+    start = 1_767_225_600_000
+    commits = [table.commit([(number, "a")], millis=start + 1_000 * time) for number, time in enumerate(millis, 1)]
+    for time, version in more:
+        table.rollback(commits[version - 1], start + 1_000 * time)
+    return commits
+
+
+@pytest.mark.parametrize(
+    ("millis", "rollbacks", "expected"),
+    [
+        ((20, 10, 30), (), {10: 2, 15: 2, 20: 1, 25: 1, 35: 3}),
+        ((30, 20, 10), (), {15: 3, 25: 2, 35: 1}),
+        ((10, 30, 20), (), {15: 1, 25: 3, 35: 2}),
+        ((10, 20, 20, 20), (), {15: 1, 20: 2, 25: 2}),
+        ((20, 20, 10), (), {15: 3, 20: 1}),
+        ((10, 20, 30), ((40, 1),), {15: 1, 25: 2, 35: 3, 45: 1}),
+        ((10, 20, 30), ((25, 1),), {22: 2, 27: 1, 35: 3}),
+        ((10, 20, 30), ((40, 1), (50, 3)), {35: 3, 45: 1, 55: 3}),
+        ((10, 40, 20), ((30, 1),), {25: 3, 35: 1, 45: 2}),
+    ],
+)
+def test_the_greatest_time_in_the_snapshot_log_up_to_a_time_decides(table, millis, rollbacks, expected):
+    _logged(table, millis, *rollbacks)
+    found = opened(table)
+
+    versions = {time: found.at(f"@2026-01-01T00:00:{time:02}Z").version for time in expected}
+
+    assert versions == expected
+    for time, version in expected.items():
+        assert len(ids(found.at(f"@2026-01-01T00:00:{time:02}Z"))) == version
+
+
+def test_a_state_before_a_rollback_can_be_compared_stepped_back_from_and_queried(table):
+    commits = _logged(table, (10, 20, 30), (40, 1))
+    found = opened(table)
+
+    then = found.at("@2026-01-01T00:00:35Z")
+
+    assert (then.version, then.branch) == (3, str(commits[2]))
+    assert found.at("@2026-01-01T00:00:35Z~1").version == 2
+    assert sorted(found.diff_rows("@2026-01-01T00:00:35Z", "latest").before["id"].to_pylist()) == [2, 3]
+    assert found.compare("latest", "@2026-01-01T00:00:25Z").files.to_arrow().num_rows == 1
+    assert found.sql("select count(*) n from this for timestamp as of '2026-01-01 00:00:35'")["n"].item() == 3
+    assert found.time_note("@2026-01-01T00:00:35Z") is None
+    with pytest.raises(SnapshotNotFoundError, match="is version 3 of branch .*, which branch main does not have"):
+        found.version_of("@2026-01-01T00:00:35Z")
+
+
+def test_a_time_whose_version_is_not_known_any_more_is_refused(table):
+    commits = _logged(table, (10, 20, 30, 40))
+    table.tag("old", commits[0])
+    table.metadata["snapshots"] = [table.metadata["snapshots"][0], *table.metadata["snapshots"][2:]]
+    table.metadata["snapshot-log"] = table.metadata["snapshot-log"][2:]
+    table.write_metadata()
+    found = opened(table)
+
+    assert found.versions() == (1, 3, 4)
+    assert found.at("@2026-01-01T00:00:35Z").version == 3
+    with pytest.raises(
+        SnapshotNotFoundError, match="is unknown: the snapshot log of the table begins at 2026-01-01 00:00:30 UTC"
+    ):
+        found.at("@2026-01-01T00:00:25Z")
+    with pytest.raises(SnapshotNotFoundError, match="no available version was committed at or before this time"):
+        found.at("@2025-01-01")
+
+
+def test_a_time_whose_version_has_expired_is_refused_although_the_log_names_it(table):
+    _logged(table, (10, 20, 30))
+    del table.metadata["snapshots"][1]
+    table.write_metadata()
+
+    with pytest.raises(SnapshotNotFoundError, match="Main was at the snapshot 1000002 since .* it has expired"):
+        opened(table).at("@2026-01-01T00:00:25Z")
+
+
+def test_times_of_a_branch_and_of_a_table_without_a_log_are_those_of_commits(table):
+    _logged(table, (20, 10, 30))
+    table.metadata["refs"]["dev"] = dict(table.metadata["refs"]["main"])
+    table.metadata["snapshot-log"] = []
+    table.write_metadata()
+
+    for found in (opened(table), opened(table, branch="dev")):
+        assert [found.at(f"@2026-01-01T00:00:{time}Z").version for time in (15, 25, 35)] == [2, 1, 3]
+    assert opened(table).history(since="2026-01-01T00:00:15Z").to_arrow()["version"].to_pylist() == [3, 1]
+    assert opened(table).history(until="2026-01-01T00:00:15Z").to_arrow()["version"].to_pylist() == [2]
 
 
 def test_versions_that_one_rollback_took_away_left_main_at_the_same_time(table):

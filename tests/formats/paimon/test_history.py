@@ -215,6 +215,7 @@ def test_the_newest_version_costs_the_same_however_long_the_history(table, count
 
     assert sorted(request.path.rpartition("/")[2] for request in counted.requests) == [
         "LATEST",
+        "schema",
         f"snapshot-{number}",
         f"snapshot-{number + 1}",
     ]

@@ -213,7 +213,9 @@ class IcebergTable:
             "deleted-data-files": len(gone),
             "deleted-records": sum(one["record_count"] for one in gone),
             "removed-files-size": sum(one["file_size_in_bytes"] for one in gone),
-            "total-records": sum(one["added_rows_count"] + one["existing_rows_count"] for one in records + carried),
+            "total-records": sum(
+                one["added_rows_count"] + one["existing_rows_count"] for one in records + carried if one["content"] == 0
+            ),
         }
         texts = {name: str(count) for name, count in counts.items() if count or name == "total-records"}
         self.add_snapshot(

@@ -125,7 +125,7 @@ def _state(source: Source, snapshot: IcebergSnapshot | None, range_read: _RangeR
     """Return the splits of a version; none for None. Reads its manifests."""
     if snapshot is None:
         return {}
-    metadata = replace(version_metadata(source, snapshot), schema=range_read.schema)
+    metadata = version_metadata(source, snapshot, range_read.schema)
     return {plan_of(split).path: split for split in plan(metadata, range_read.predicate).splits}
 
 
@@ -141,7 +141,7 @@ def _appended(
         deletes=pa.schema([*LIVE, *STATISTICS]).empty_table(),
         partitions=changed.partitions.arrays(),
     )
-    metadata = replace(version_metadata(source, snapshot), schema=range_read.schema, live=lambda _: live)
+    metadata = replace(version_metadata(source, snapshot, range_read.schema), live=lambda _: live)
     for split in plan(metadata, range_read.predicate).splits:
         yield _split([split], replace(commit, added=(Part(live=plan_of(split)),)))
 

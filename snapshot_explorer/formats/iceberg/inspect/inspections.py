@@ -195,7 +195,7 @@ def _of_all_snapshots(source: Source, name: str) -> pa.Table:
 
 def _with_metrics(rows: pa.Table, source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
     """Return rows of files with `readable_metrics`, by the columns of a snapshot; of the current schema for None."""
-    schema = parse_schema(source.metadata.schema_of(snapshot))
+    schema = parse_schema(source.metadata.schema_with(None if snapshot is None else snapshot.schema_id))
     return rows.append_column("readable_metrics", readable_metrics(rows, schema.fields))
 
 

@@ -1,8 +1,9 @@
 """The contents of snapshots: manifests, live files, and the files that each snapshot changed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -110,13 +111,13 @@ def _contents(source: Source, *tables: pa.Table) -> list[bytes]:
         raise _missing(source, error) from error
 
 
-def version_metadata(source: Source, snapshot: IcebergSnapshot | None) -> VersionMetadata:
-    """Return what a scan of a snapshot needs; the current schema and no files for None. Reads nothing."""
+def version_metadata(source: Source, snapshot: IcebergSnapshot | None, schema: Mapping[str, Any]) -> VersionMetadata:
+    """Return what a scan of a snapshot under a schema needs; no files for None. Reads nothing."""
     metadata = source.metadata
     return VersionMetadata(
         storage=source.storage,
         format_version=metadata.format_version,
-        schema=metadata.schema_of(snapshot),
+        schema=schema,
         schemas=metadata.schemas,
         specs=metadata.specs,
         current_schema=metadata.current_schema,

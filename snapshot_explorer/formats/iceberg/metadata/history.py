@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress, islice
-from operator import lt, ne
+from operator import itemgetter, lt, ne
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, TableMetadata
@@ -279,20 +279,38 @@ def _no_history(metadata: TableMetadata, problem: str) -> CorruptTableError:
 def current_at(history: IcebergHistory, time: datetime) -> IcebergSnapshot | None:
     """Return the snapshot that was current in main at a time, by the snapshot log, whether or not it still is in main.
 
-    None if the log does not reach back that far, and for other branches, which have no log.
+    The entry with the greatest time counts: the entries are not in the order of their times where the clocks of writers
+    differ. None if all entries are later, and for other branches and tables, which have no log.
 
-    Source: iceberg specification, "Point in Time Reads (Time Travel)"; SnapshotUtil.nullableSnapshotIdAsOfTime.
+    Raises:
+        SnapshotNotFoundError: The snapshot has expired.
+
+    Source: iceberg specification, "Point in Time Reads (Time Travel)"; SnapshotUtil.nullableSnapshotIdAsOfTime of
+    Iceberg 1.12 (apache/iceberg 17360).
     """
     metadata = history.metadata
     if history.branch not in (None, MAIN):
         return None
     millis = to_millis(time)
-    times, ids = metadata.snapshot_log
-    snapshot_id = next(
-        (item for moment, item in zip(reversed(times), reversed(ids), strict=True) if moment <= millis), None
-    )
-    snapshot = None if snapshot_id is None else metadata.snapshots.get(snapshot_id)
-    return None if snapshot is None or snapshot.timestamp_ms > millis else snapshot
+    entries = [entry for entry in zip(*metadata.snapshot_log, strict=True) if entry[0] <= millis]
+    if not entries:
+        return None
+    since, snapshot_id = max(entries, key=itemgetter(0))  # the first one of equal times
+    snapshot = metadata.snapshots.get(snapshot_id)
+    if snapshot is None:
+        raise SnapshotNotFoundError(
+            f"Main was at the snapshot {snapshot_id} since {time_of(since):%Y-%m-%d %H:%M:%S} UTC, and the table no "
+            "longer has it: it has expired. Try a later time, or latest."
+        )
+    return snapshot
+
+
+def committed_by(history: IcebergHistory, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+    """Return the one of these versions with the greatest commit time up to a time; none if all are later."""
+    millis = to_millis(time)
+    times = history.metadata.snapshots.column("timestamp_ms", [history.ids[version] for version in versions])
+    committed = [(moment, version) for moment, version in zip(times, versions, strict=True) if moment <= millis]
+    return [max(committed, key=itemgetter(0))[1]] if committed else []
 
 
 def not_in_history(history: IcebergHistory, snapshot: IcebergSnapshot) -> SnapshotNotFoundError:

@@ -192,19 +192,19 @@ class TableMetadata:
             if isinstance(field.get("id"), int) and 0 <= field["id"] < 2**31
         ]
 
-    def schema_of(self, snapshot: IcebergSnapshot | None) -> Mapping[str, Any]:
-        """Return the schema of a snapshot; the current one for None, or if its own is not recorded.
+    def schema_with(self, number: int | None) -> Mapping[str, Any]:
+        """Return the schema with an id; the current one for None, as for snapshots that have none recorded.
 
         Source: iceberg SnapshotUtil.schemaFor.
         """
-        if snapshot is None or snapshot.schema_id is None:
+        if number is None:
             return self.current_schema
-        if snapshot.schema_id not in self.schemas:
+        if number not in self.schemas:
             raise CorruptTableError(
-                f"{self.path} is damaged: snapshot {snapshot.id} has the schema {snapshot.schema_id}, which is not "
-                "among its schemas. Compare it with a copy of the table, or choose another version."
+                f"{self.path} is damaged: a snapshot has the schema {number}, which is not among its schemas. Compare "
+                "it with a copy of the table, or choose another version."
             )
-        return self.schemas[snapshot.schema_id]
+        return self.schemas[number]
 
     def without_history(self, kept: Iterable[IcebergSnapshot] = ()) -> "TableMetadata":
         """Return the metadata with only these snapshots, for another process: there may be a million of others."""

@@ -167,13 +167,18 @@ class Schemas:
         self._known = SingleFlight(_KEPT)
         self._is_pinned = is_pinned
         self._newest = SingleFlight()
+        self._listed: int | None = None
 
-    def pinned(self) -> "Schemas":
-        """Return the same schemas, with the newest one read only once. Reads nothing."""
+    def pinned(self, listed: int | None = None) -> "Schemas":
+        """Return the same schemas, with the newest one read only once. Reads nothing.
+
+        Args:
+            listed: The id of the newest schema, where the schemas were listed.
+        """
         if self._is_pinned:
             return self
         result = Schemas(self._storage, self._layout, is_pinned=True)
-        result._known = self._known
+        result._known, result._listed = self._known, listed
         return result
 
     def newest(self, existing: int = 0) -> PaimonSchema:
@@ -196,9 +201,16 @@ class Schemas:
         newest: PaimonSchema | None = self._newest.peek("newest")
         return newest
 
+    @property
+    def newest_id(self) -> int | None:
+        """Return the id of the newest schema if it is pinned and was read or listed; otherwise None. Reads nothing."""
+        newest = self.known_newest
+        return self._listed if newest is None else newest.id
+
     def _read_newest(self, existing: int) -> PaimonSchema:
         existing = max([existing, *self._known.keys()])
-        number = self._newest_number()
+        listed = self._listed
+        number = listed if listed is not None and listed >= existing else self._newest_number()
         if existing > number:
             raise StorageError(
                 f"The listing of {self._layout.folder('schema')} in {self._storage.root} ends at schema {number}, but "
@@ -221,13 +233,17 @@ class Schemas:
         return self._known.peek(number) is not None
 
     def _newest_number(self) -> int:
-        numbers = self._ids()
-        if not numbers:
+        number = self.listed_newest()
+        if number is None:
             raise TableNotFoundError(
                 f"{self._storage.root} has no schema file in {self._layout.folder('schema')}/, so it is not a readable "
                 "Paimon table. Check the path; if the folder was copied, copy it whole."
             )
-        return max(numbers)
+        return number
+
+    def listed_newest(self) -> int | None:
+        """Return the id of the newest schema; None if there are none. One listing."""
+        return max(self._ids(), default=None)
 
     def by_id(self, ids: Iterable[int]) -> Mapping[int, PaimonSchema]:
         """Return schemas by id. Reads a small file for each that is not cached, all concurrently."""
