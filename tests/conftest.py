@@ -19,6 +19,7 @@ from snapshot_explorer.storage import retries
 from tests.support import filesystems, spark_clusters
 from tests.support.kernels import SocketKernelManager
 from tests.support.refusals import RefusalRecorder
+from tests.support.tiers import Tiers
 
 # The processes that tests start import the package hundreds of times: it is compiled once.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -67,6 +68,66 @@ SCOPES = {
 """The files that take longest, by how their names begin: the longest first, but a browser beside the first engines,
 which leave it the time that they wait. Files of a scope run in one worker: they share a Spark session, a browser or a
 server. Every other file is a scope of its own and takes seconds."""
+STARTED = {
+    "chromium": "browser",
+    "connector_wrote": "oracle",
+    "environment": "oracle",
+    "families": "oracle",
+    "lab": "browser",
+    "new_environment": "slow",
+    "s3_endpoint": "stores",
+    "spark_mode": "spark",
+}
+"""Fixtures that start Java, a browser, a server or an installation, and the marker of the tests that request them."""
+PLACES = {
+    # Notebooks 01 and 02 are quick.
+    "notebooks/03": "slow",
+    "notebooks/04": "spark",
+    "notebooks/05": "slow",
+    "notebooks/06": "slow",
+    "notebooks/07": "slow",
+    "notebooks/08": "stores",
+    "notebooks/09": "slow",
+    "notebooks/1": "slow",
+    # Java.
+    "tests/spark/": "spark",
+    # Servers.
+    "tests/storage/test_object_stores.py": "stores",
+    # Installations.
+    "tests/package/test_wheel.py": "slow",
+    # Many seconds each.
+    "tests/robustness/test_faults.py": "slow",
+    "tests/robustness/test_mutations.py": "slow",
+    "tests/robustness/test_replaced_files.py": "slow",
+    "tests/robustness/test_replaced_files.py::test_a_file_of_another_size": None,
+    "tests/table/test_live.py": "slow",
+    "tests/table/test_not_checked.py::test_no_result_calls": "slow",
+    "tests/table/test_read_only.py::test_the_whole_public": "slow",
+    "tests/table/test_requests.py::test_files_are_fetched_many": "slow",
+    "tests/table/test_requests.py::test_independent_requests": "slow",
+    "tests/table/test_requests.py::test_the_bytes_that_are_fetched": "slow",
+    "tests/table/test_requests.py::test_verifying_deletes_later": "slow",
+    "tests/table/test_scale.py::test_the_benchmark": "slow",
+    "tests/jupyter/explorer/test_saved.py": "slow",
+    "tests/jupyter/test_timeline.py::test_in_a_notebook": "slow",
+}
+"""The markers of other tests, by how their ids begin: the longest beginning counts. None: the quick tier after all."""
+SAMPLED = {
+    "tests/compare/test_comparison.py::test_versions_of_tables_that_paimon_wrote": 8,
+    "tests/compare/test_comparison.py::test_versions_of_tables_that_delta_wrote": 4,
+    "tests/formats/paimon/test_pruning.py::test_a_condition_gives": 8,
+    "tests/lifetimes/test_statistics.py::test_statistics_of_stays": 4,
+    "tests/oracles/test_delta_kept.py::test_a_version_has_the_rows": 4,
+    "tests/package/test_old_libraries.py::test_a_case_is": 8,
+    "tests/rows/test_blame.py::test_lines_replayed_give_the_rows_of": 8,
+    "tests/rows/test_changed_splits.py::test_changed_splits": 4,
+    "tests/rows/test_diff_everywhere.py": 4,
+    "tests/rows/test_trace.py::test_a_trace_is": 8,
+    "tests/table/test_changes.py::test_a_condition_gives": 8,
+    "tests/table/test_rounds.py::test_a_call_waits": 11,
+    "tests/table/test_rounds.py::test_a_table_opens": 3,
+}
+"""Tests over many tables or versions, by how their ids begin: one of so many is in the quick tier."""
 BRING = {
     "sessions": "SNAPSHOT_EXPLORER_SPARK=connect pytest tests/spark, then =cluster (.ci/run runs a part of both)",
     "oracle": ".ci/oracles && export SNAPSHOT_EXPLORER_ORACLES=$PWD/.venv-oracles",
@@ -102,16 +163,15 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: order.index(name) if (name := scope(item.nodeid)) in SCOPES else len(order))
     reason = spark_clusters.missing()
     for item in items:
-        if scope(item.nodeid) == "notebook-spark":
-            item.add_marker(pytest.mark.spark)
-            if reason:
-                item.add_marker(pytest.mark.skip(reason=reason))
+        if reason and scope(item.nodeid) == "notebook-spark":
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_configure(config):
     """Record refusals, and start the kernels of notebooks on sockets of their own."""
     nbval.kernel.KernelManager = SocketKernelManager
     config.pluginmanager.register(RefusalRecorder())
+    config.pluginmanager.register(Tiers(started=STARTED, places=PLACES, sampled=SAMPLED))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,7 +4,6 @@ import nbformat
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.displaypub import CapturingDisplayPublisher
-from nbclient import NotebookClient
 
 from snapshot_explorer import progress, samples
 from snapshot_explorer.jupyter.progress import CellProgress
@@ -104,6 +103,7 @@ def test_without_a_notebook_or_a_terminal_nothing_is_shown(orders, impatient):
 
 
 def test_in_a_notebook_progress_leaves_nothing_behind(path_of_sample, tmp_path):
+    nbclient = pytest.importorskip("nbclient")
     cells = [
         "%load_ext snapshot_explorer",
         "from snapshot_explorer import progress\nprogress.PATIENCE = progress.EVERY = 0.0",
@@ -118,7 +118,7 @@ def test_in_a_notebook_progress_leaves_nothing_behind(path_of_sample, tmp_path):
         ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
 
-    NotebookClient(notebook, **ON_SOCKETS, allow_errors=True).execute(cwd=str(tmp_path))
+    nbclient.NotebookClient(notebook, **ON_SOCKETS, allow_errors=True).execute(cwd=str(tmp_path))
 
     outputs = [cell.outputs for cell in notebook.cells]
     for wanted, (history, listening, failing) in ((True, outputs[4:7]), (False, outputs[8:11])):

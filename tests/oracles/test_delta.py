@@ -15,7 +15,6 @@ from tests.support.spark_catalogs import DescribingSession
 
 OVERFLOWS = "deltalake 1.6.6 reads INT96 as nanoseconds, which end in 1677 and 2262"
 DIFFERENT = {"types_vectors_mapped": OVERFLOWS}
-pytestmark = pytest.mark.oracle
 
 
 @pytest.fixture(scope="session")

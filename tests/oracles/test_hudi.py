@@ -12,7 +12,6 @@ from tests.support.oracles import hudi_answers as answers
 from tests.support.oracles.lakes import JARS
 
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
-pytestmark = pytest.mark.oracle
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ from tests.support.iceberg.pyiceberg_rows import inspected
 from tests.support.oracles import iceberg_answers as answers
 
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
-pytestmark = pytest.mark.oracle
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from snapshot_explorer import open_lake
 
-pytestmark = pytest.mark.oracle
 TABLES = 20
 
 

@@ -14,7 +14,6 @@ from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundErro
 from tests.oracles.conftest import without_spark
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.oracle
 ENOUGH = 5
 """Versions that are read at least before the writer may end."""
 

@@ -6,8 +6,6 @@ import pytest
 
 from snapshot_explorer import open_table, twins
 
-pytestmark = pytest.mark.oracle
-
 
 @pytest.mark.parametrize("name", ["paimon", "delta", "iceberg"])
 def test_clean_up_deletes_what_a_dry_run_of_the_engine_lists(oracle, connector_wrote, name):

@@ -28,8 +28,6 @@ CASES = [
 ]
 of_every_table = pytest.mark.parametrize(("name", "release"), CASES)
 
-pytestmark = pytest.mark.oracle
-
 
 @pytest.fixture
 def written(oracle):

@@ -24,7 +24,6 @@ PAIRS = int(os.environ.get("SNAPSHOT_EXPLORER_PAIRS", "60"))
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
 FORMATS = ("delta", "iceberg", "paimon", "hudi")
 EMPTY_STRUCT = re.compile(r"\[\w+, NULL(, \w+, NULL)*\]")
-pytestmark = pytest.mark.oracle
 
 
 def canonical(name):

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.oracle
-
 
 @pytest.fixture(scope="session", params=["delta", "iceberg", "paimon"])
 def outcomes(request, connector_wrote):

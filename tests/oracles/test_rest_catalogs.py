@@ -15,7 +15,6 @@ from snapshot_explorer.errors import StorageError, TableNotFoundError, Unsupport
 from tests.support.canonical import canonical_rows
 from tests.support.object_stores import free_port
 
-pytestmark = pytest.mark.oracle
 STARTS_WITHIN = 300
 """Seconds."""
 

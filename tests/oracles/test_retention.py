@@ -4,15 +4,11 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from snapshot_explorer import open_table
 from snapshot_explorer.retention import retention_of
 
 SEED = os.environ.get("SNAPSHOT_EXPLORER_SEED", "2")
 METADATA = ("snapshot", "manifest", "schema", "tag", "branch", "consumer", "index", "statistics", "changelog")
-
-pytestmark = pytest.mark.oracle
 
 
 def predicted(table, *, now, keep, keep_last=None):

@@ -32,7 +32,7 @@ print(json.dumps([(found.name, found.version) for found in metadata.distribution
 
 
 @pytest.fixture(scope="module")
-def environment(new_environment):
+def binder(new_environment):
     made = new_environment()
     made.install("-r", "binder/requirements.txt")
     return made
@@ -49,8 +49,8 @@ def test_the_constraints_are_names_and_versions_and_nothing_else():
     assert constraints == sorted(constraints, key=lambda line: line.split("=="))
 
 
-def test_the_constraints_name_all_that_is_installed(environment, tmp_path):
-    installed = json.loads(environment.python(INSTALLED, tmp_path))
+def test_the_constraints_name_all_that_is_installed(binder, tmp_path):
+    installed = json.loads(binder.python(INSTALLED, tmp_path))
     pinned = {f"{re.sub('[-_.]+', '-', name).lower()}=={version}" for name, version in installed}
 
     assert sorted(pinned - set(lines("constraints.txt"))) == [f"snapshot-explorer=={snapshot_explorer.__version__}"]
@@ -68,17 +68,17 @@ def test_java_is_the_one_that_the_tests_run_with():
     )
 
 
-def test_what_runs_after_the_build_reads_every_sample_and_trusts_every_notebook(environment):
-    wrote = environment.run(str(BINDER / "postBuild"), cwd=ROOT, path=os.defpath)
+def test_what_runs_after_the_build_reads_every_sample_and_trusts_every_notebook(binder):
+    wrote = binder.run(str(BINDER / "postBuild"), cwd=ROOT, path=os.defpath)
 
     assert re.findall(r"^(\w+): version \d+, \d+ rows$", wrote, re.MULTILINE) == [*snapshot_explorer.samples.names()]
     for notebook in (ROOT / "notebooks").glob("*.ipynb"):
         assert f"Signing notebook: notebooks/{notebook.name}" in wrote
 
 
-def test_the_quickstart_runs(environment, tmp_path):
+def test_the_quickstart_runs(binder, tmp_path):
     notebook = ROOT / "notebooks" / "01_quickstart.ipynb"
 
-    wrote = environment.run("python", "-I", "-c", RUN, str(notebook), cwd=tmp_path)
+    wrote = binder.run("python", "-I", "-c", RUN, str(notebook), cwd=tmp_path)
 
-    assert Path(wrote.strip()).is_relative_to(environment.folder)
+    assert Path(wrote.strip()).is_relative_to(binder.folder)

@@ -18,7 +18,6 @@ DRAW = """async (json) => {
 }"""
 
 pytestmark = [
-    pytest.mark.browser,
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
 

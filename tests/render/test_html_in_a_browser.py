@@ -9,7 +9,6 @@ from snapshot_explorer.render import Code, Drawing, Pairs, mimebundle
 from tests.support.contrast import cut_controls, low_contrasts
 
 pytestmark = [
-    pytest.mark.browser,
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
 EVIL = "a<img src=x onerror=window.hit=1>&amp;\"'</code>"

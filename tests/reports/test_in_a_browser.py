@@ -8,7 +8,6 @@ from snapshot_explorer import open_table, samples
 from tests.support.contrast import low_contrasts
 
 pytestmark = [
-    pytest.mark.browser,
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
 

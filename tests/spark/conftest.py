@@ -20,14 +20,13 @@ WARNED = ("PySpark does not yet fully support pandas >= 3", "The copy keyword is
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark every test of this folder, so that `-m "not spark"` leaves them out; leave out what has no sense here."""
+    """Leave out what this kind of session does not have, and ignore the warnings of tests of this folder."""
     absent = {"classic", "here", "over_connect"} - THERE[MODE]
     apart = [item for item in items if absent.intersection(getattr(item, "fixturenames", ()))]
     config.hook.pytest_deselected(items=apart)
     items[:] = [item for item in items if item not in apart]
     for item in items:
         if HERE in item.path.parents:
-            item.add_marker(pytest.mark.spark)
             for message in WARNED:
                 item.add_marker(pytest.mark.filterwarnings(f"ignore:{message}"))
 

@@ -2,12 +2,8 @@
 
 import shutil
 
-import pytest
-
 from snapshot_explorer import open_lake, samples
 from tests.support import lakes
-
-pytestmark = pytest.mark.spark
 
 
 def test_a_query_over_a_lake_reads_the_pinned_versions_on_spark_too(spark, tmp_path):

@@ -35,7 +35,6 @@ def events_of(session):
     return "".join(path.read_text() for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
 
 
-@pytest.mark.s3
 @pytest.mark.parametrize("make", [delta, paimon])
 def test_no_plan_event_output_or_error_of_spark_shows_a_secret(classic, s3, memory_root, make, capfd):
     from pyspark.errors import PySparkException

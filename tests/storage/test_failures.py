@@ -12,7 +12,6 @@ import traceback
 import types
 from pathlib import Path
 
-import botocore.exceptions
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -341,9 +340,13 @@ class Recovering(filesystems.AbstractFileSystem):
         return answer
 
 
+class FakeConnectionError(Exception):
+    """Looks like botocore's EndpointConnectionError: its cause says why."""
+
+
 def unreachable(cause):
     """The error of botocore where connecting fails so."""
-    error = botocore.exceptions.EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
+    error = FakeConnectionError('Could not connect to the endpoint URL: "http://127.0.0.1:9"')
     error.__cause__ = cause
     return error
 

@@ -16,8 +16,6 @@ from tests.support import object_stores
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.outputs import shown_by
 
-pytestmark = pytest.mark.stores
-
 STORES = ("azure", "azure with adlfs", "google", "google with gcsfs", "web")
 LEFT_TO_FSSPEC = {"azure with adlfs": {"location_mode": "primary"}, "google with gcsfs": {"consistency": "none"}}
 """Options that only fsspec's packages have, with their defaults: obstore is not used."""

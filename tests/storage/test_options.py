@@ -13,7 +13,6 @@ from tests.support.outputs import shown_by
 SECRET = "canary-51d7"
 
 
-@pytest.mark.s3
 @pytest.mark.parametrize("upper", [True, False])
 def test_a_table_opens_with_the_options_of_deltalake_and_polars(s3, upper):
     client, bucket, options = s3

@@ -15,7 +15,7 @@ from snapshot_explorer.storage import Storage
 from tests.support.effort import ended_if_it_hangs
 from tests.support.faulty_proxy import FaultyProxy
 
-pytestmark = [pytest.mark.s3, pytest.mark.usefixtures("s3_client")]
+pytestmark = pytest.mark.usefixtures("s3_client")
 
 
 @pytest.fixture

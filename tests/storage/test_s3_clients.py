@@ -110,7 +110,6 @@ def proxied(s3):
     proxy.close()
 
 
-@pytest.mark.s3
 @pytest.mark.parametrize("page", ["xhtml", "plain"])
 def test_a_page_in_the_place_of_a_listing_is_not_an_empty_folder(proxied, page):
     storage, write, proxy = proxied
@@ -122,7 +121,6 @@ def test_a_page_in_the_place_of_a_listing_is_not_an_empty_folder(proxied, page):
     assert proxy.faults == [page]
 
 
-@pytest.mark.s3
 def test_a_page_in_the_place_of_the_end_of_a_listing_does_not_shorten_it(proxied):
     storage, write, proxy = proxied
     paths = [f"log/{number % 40}-{number}" for number in range(1005)]
@@ -136,7 +134,6 @@ def test_a_page_in_the_place_of_the_end_of_a_listing_does_not_shorten_it(proxied
     assert proxy.faults == ["xhtml"]
 
 
-@pytest.mark.s3
 def test_a_folder_that_only_its_own_object_represents_is_empty(proxied):
     storage, write, _ = proxied
     write("marker/", b"")
@@ -145,7 +142,6 @@ def test_a_folder_that_only_its_own_object_represents_is_empty(proxied):
     assert storage.list("marker") == []
 
 
-@pytest.mark.s3
 def test_a_name_that_obstore_does_not_accept_is_refused(proxied):
     storage, write, _ = proxied
     write("a//b")
@@ -154,7 +150,6 @@ def test_a_name_that_obstore_does_not_accept_is_refused(proxied):
         storage.read("a//b")
 
 
-@pytest.mark.s3
 def test_a_session_token_of_the_environment_is_not_added_to_keys_of_the_options(proxied, monkeypatch):
     storage, write, proxy = proxied
     write("a", b"1")
@@ -167,7 +162,6 @@ def test_a_session_token_of_the_environment_is_not_added_to_keys_of_the_options(
     assert tokens == [None]
 
 
-@pytest.mark.s3
 def test_an_answer_that_quotes_secrets_is_not_shown(proxied, s3):
     storage, _, proxy = proxied
     secret = s3[2]["secret"]

@@ -17,7 +17,7 @@ from tests.support.faulty_proxy import TRANSIENT, FaultyProxy
 from tests.support.hudi.table_builder import HudiTable
 from tests.support.paimon.table_builder import PaimonTable
 
-pytestmark = [pytest.mark.s3, pytest.mark.usefixtures("s3_client")]
+pytestmark = pytest.mark.usefixtures("s3_client")
 
 RUNS = int(os.environ.get("SNAPSHOT_EXPLORER_S3_FAULT_RUNS", "1"))
 """How many runs at a rate there are. With more than one, every n-th request fails in every way, not some in a few."""

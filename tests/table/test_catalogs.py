@@ -38,7 +38,6 @@ def test_a_table_is_opened_at_the_metadata_file_that_the_catalog_names(location)
     assert [authorization for _, authorization in requests] == ["Bearer secret"] * 2
 
 
-@pytest.mark.s3
 def test_credentials_that_the_catalog_returns_open_its_files(s3):
     client, bucket, options = s3
     for file in Path(FOLDER).rglob("*.*"):
@@ -183,7 +182,6 @@ def test_a_table_is_opened_in_the_folder_that_a_paimon_catalog_names(login):
     ]
 
 
-@pytest.mark.s3
 def test_a_table_of_a_paimon_catalog_is_read_with_the_storage_options(s3, login):
     client, bucket, options = s3
     folder = samples.path("orders")

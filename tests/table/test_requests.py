@@ -246,7 +246,6 @@ def test_manifests_are_read_at_the_same_time(register, short_and_long):
     assert slow.most_at_once > 1
 
 
-@pytest.mark.s3
 def test_a_table_on_s3_reads_like_one_on_disk(s3, memory_root):
     client, bucket, options = s3
     written = history_of(5, memory_root)

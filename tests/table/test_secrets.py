@@ -273,7 +273,6 @@ def test_the_explorer_holds_no_secret(url):
         explorer.close()
 
 
-@pytest.mark.s3
 @pytest.mark.parametrize("make", [delta, paimon])
 def test_what_a_real_client_of_s3_raises_shows_no_secret(s3_client, s3, memory_root, make):
     client, bucket, options = s3

@@ -10,7 +10,7 @@ from tests.support.canonical import canonical_rows
 from tests.support.faulty_proxy import FaultyProxy
 
 DATA = Path(__file__).parents[2] / "data" / "hudi"
-pytestmark = [pytest.mark.s3, pytest.mark.usefixtures("s3_client")]
+pytestmark = pytest.mark.usefixtures("s3_client")
 
 
 @pytest.fixture

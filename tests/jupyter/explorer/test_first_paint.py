@@ -8,7 +8,6 @@ import pytest
 from tests.support.first_paint import FEWEST, Page
 
 pytestmark = [
-    pytest.mark.browser,
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
 CELLS = (

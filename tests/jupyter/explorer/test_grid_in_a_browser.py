@@ -33,7 +33,6 @@ OPEN = """async ([module, css, grid]) => {
 }"""
 
 pytestmark = [
-    pytest.mark.browser,
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
 

@@ -11,7 +11,6 @@ from tests.support.contrast import cut_controls, low_contrasts
 from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = [
-    pytest.mark.browser,
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
 ORDERS = "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))"

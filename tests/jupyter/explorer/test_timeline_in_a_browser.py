@@ -60,7 +60,6 @@ CANVAS = ".sx-timeline > canvas"
 MODULE = base64.b64encode(f"{script()}\nexport {{ Timeline, numbers }};".encode()).decode()
 
 pytestmark = [
-    pytest.mark.browser,
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
 

@@ -1,0 +1,165 @@
+"""The quick and the full tier: which tests are in which, how long a quick test may take, and what a run left out.
+
+A test is in the full tier if it has a marker that says why. The markers are derived from the fixtures that a test
+requests and from its place, by the lists in `tests/conftest.py`.
+"""
+
+import os
+import time
+from collections import Counter
+
+import hypothesis
+import pytest
+
+QUICK = "not full"
+"""The expression of pytest's option -m that pyproject.toml sets."""
+ALL = "pip install -e '.[test-all]' && pytest -m ''"
+"""What runs all tests."""
+FRACTION = 5
+"""A property test of the quick tier tries one of so many examples."""
+_SETTINGS = "_hypothesis_internal_use_settings"
+"""Where hypothesis has the settings of a function: it has no public way to change the number of their examples."""
+LIMITS = "SNAPSHOT_EXPLORER_QUICK_LIMITS"
+"""The variable that turns a quick test or file over the limits into a failure."""
+TEST_SECONDS, FILE_SECONDS = 3, 10
+"""The limits, in processor time, which other work on the machine does not change. A slower machine has higher ones."""
+LOOP_SECONDS = 0.05
+"""The processor time of `_loop` on a machine for which the limits are right."""
+
+
+def is_quick(config):
+    """Return whether a run is of the quick tier."""
+    return config.option.markexpr == QUICK
+
+
+def processor_seconds():
+    """Return the processor time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def _loop():
+    for number in range(1_000_000):
+        number * number
+
+
+def slowness():
+    """Return how much slower this machine is than one for which the limits are right: 1 or more."""
+    seconds = []
+    for _ in range(5):
+        start = time.process_time()
+        _loop()
+        seconds.append(time.process_time() - start)
+    return max(1, min(seconds) / LOOP_SECONDS)
+
+
+class Tiers:
+    """Derives the markers of tests, and reports what a run of the quick tier left out and what took too long in it.
+
+    `started` has the markers of fixtures by their names, `places` those of tests by how their ids begin: the longest
+    beginning counts, and None stands for the quick tier. Of the tests in the places of `sampled`, which are many and
+    alike, the quick tier has one of so many.
+    """
+
+    def __init__(self, *, started, places, sampled):
+        self._started, self._places, self._sampled = started, places, sampled
+        self._left_out, self._fewer_examples = Counter(), 0
+        self._test_seconds, self._file_seconds = {}, Counter()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config, items):
+        """Add the markers, before pytest chooses by them."""
+        seen = Counter()
+        for item in items:
+            for marker in sorted(self._markers(item, seen)):
+                item.add_marker(marker)
+                item.add_marker("full")
+        if is_quick(config):
+            self._fewer_examples = _try_fewer_examples(items)
+
+    def _markers(self, item, seen):
+        markers = {self._started[name] for name in getattr(item, "fixturenames", ()) if name in self._started}
+        place = _longest(item.nodeid, self._places)
+        if place and self._places[place]:
+            markers.add(self._places[place])
+        sample = _longest(item.nodeid, self._sampled)
+        if sample and not markers:
+            seen[sample] += 1
+            if seen[sample] % self._sampled[sample] != 1:
+                markers.add("slow")
+        return markers
+
+    def pytest_deselected(self, items):
+        """Count the tests of the full tier that a run leaves out, by a marker that says why."""
+        reasons = sorted({*self._started.values(), *self._places.values(), "slow"} - {None})
+        for item in items:
+            if item.get_closest_marker("full"):
+                self._left_out[next(name for name in reasons if item.get_closest_marker(name))] += 1
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        """Measure a test with its fixtures."""
+        start = processor_seconds()
+        result = yield
+        seconds = processor_seconds() - start
+        self._file_seconds[item.nodeid.partition("::")[0]] += seconds
+        if seconds > TEST_SECONDS:
+            self._test_seconds[item.nodeid] = seconds
+        return result
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        """Add what a worker measured and left out: each collects the same tests, and runs others."""
+        left_out, self._fewer_examples, tests, files = getattr(node, "workeroutput", {}).get("tiers", ({}, 0, {}, {}))
+        self._left_out = Counter(left_out)
+        self._test_seconds |= tests
+        self._file_seconds.update(files)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session):
+        """Return what a worker measured; fail where that is requested and a quick test or file took too long."""
+        config = session.config
+        if hasattr(config, "workeroutput"):
+            left_out, files = dict(self._left_out), dict(self._file_seconds)
+            config.workeroutput["tiers"] = (left_out, self._fewer_examples, self._test_seconds, files)
+        elif os.environ.get(LIMITS) and is_quick(config) and self._too_long():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _too_long(self):
+        """Return the quick tests and files that took longer than they may, with their seconds."""
+        factor = slowness()
+        files = {path: seconds for path, seconds in self._file_seconds.items() if seconds > FILE_SECONDS * factor}
+        return files | {
+            test: seconds for test, seconds in self._test_seconds.items() if seconds > TEST_SECONDS * factor
+        }
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter, config):
+        """Write what took too long in the quick tier, and what the full one adds."""
+        if not is_quick(config):
+            return
+        if os.environ.get(LIMITS):
+            for name, seconds in sorted(self._too_long().items()):
+                terminalreporter.write_line(
+                    f"{name} took {seconds:.1f} s of a processor: make it cheaper, or put it into the "
+                    "full tier by a line of tests/conftest.py"
+                )
+        if self._left_out:
+            reasons = ", ".join(f"{number:,} {name}" for name, number in self._left_out.most_common())
+            terminalreporter.write_line(
+                f"Quick tier. The full one adds {self._left_out.total():,} tests ({reasons}) and more examples of "
+                f"{self._fewer_examples} property tests. To run it: {ALL}"
+            )
+
+
+def _longest(nodeid, beginnings):
+    """Return the longest of the beginnings that a test's id has; None if it has none of them."""
+    return max((beginning for beginning in beginnings if nodeid.startswith(beginning)), key=len, default=None)
+
+
+def _try_fewer_examples(items):
+    """Have property tests try fewer examples; return how many functions these tests call."""
+    functions = {id(item.obj): item.obj for item in items if getattr(item.obj, "is_hypothesis_test", False)}
+    for function in functions.values():
+        chosen = getattr(function, _SETTINGS)
+        setattr(function, _SETTINGS, hypothesis.settings(chosen, max_examples=max(1, chosen.max_examples // FRACTION)))
+    return len(functions)
