@@ -90,6 +90,7 @@ def heeds_interrupts():
 @pytest.mark.usefixtures("heeds_interrupts")
 def test_an_interrupt_ends_it_while_a_server_does_not_answer():
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
         url = f"http://127.0.0.1:{server.getsockname()[1]}/orders"
         with subprocess.Popen([*COMMAND, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             connection, _ = server.accept()

@@ -169,6 +169,7 @@ def test_its_metadata_say_what_it_is(metadata):
         "sketches",
         "spark",
         "test",
+        "test-all",
     ]
 
 

@@ -11,6 +11,7 @@ from snapshot_explorer.formats.delta import features as delta
 from snapshot_explorer.formats.hudi import features as hudi
 from snapshot_explorer.formats.iceberg import features as iceberg
 from snapshot_explorer.formats.paimon import features as paimon
+from tests.support.tiers import is_quick
 
 FORMATS = {"paimon": paimon.FEATURES, "delta": delta.FEATURES, "iceberg": iceberg.FEATURES, "hudi": hudi.FEATURES}
 DECLARED = tuple(dict.fromkeys(feature for features in FORMATS.values() for feature in features))
@@ -92,7 +93,8 @@ class RefusalRecorder:
 
 
 def is_of_all_tests(config):
-    """Return whether a run was given no paths, and leaves no tests out."""
+    """Return whether a run was given no paths, and leaves out no tests but those of the full tier."""
     option = config.option
-    is_selection = option.keyword or option.markexpr or option.collectonly or option.maxfail
+    is_part = option.markexpr and not is_quick(config)
+    is_selection = option.keyword or is_part or option.collectonly or option.maxfail
     return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not is_selection

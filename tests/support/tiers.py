@@ -15,7 +15,7 @@ QUICK = "not full"
 """The expression of pytest's option -m that pyproject.toml sets."""
 ALL = "pip install -e '.[test-all]' && pytest -m ''"
 """What runs all tests."""
-FRACTION = 5
+FRACTION = 8
 """A property test of the quick tier tries one of so many examples."""
 _SETTINGS = "_hypothesis_internal_use_settings"
 """Where hypothesis has the settings of a function: it has no public way to change the number of their examples."""

@@ -1,0 +1,103 @@
+"""Which tests the quick tier leaves out, what it says of them, and that it stays quick."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import conftest
+from tests.support import tiers
+
+pytest_plugins = "pytester"
+ROOT = Path(__file__).parents[2]
+PROJECT = """
+import pytest
+from tests.support.tiers import Tiers
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: in the full tier")
+    for name in ("slow", "stores"):
+        config.addinivalue_line("markers", f"{name}: a reason")
+    places = {"test_them.py::test_slow": "slow", "test_them.py::test_slow_but_one": None}
+    tiers = Tiers(started={"server": "stores"}, places=places, sampled={"test_them.py::test_alike": 3})
+    config.pluginmanager.register(tiers)
+
+@pytest.fixture
+def server():
+    yield
+
+@pytest.fixture
+def client(server):
+    yield
+"""
+TESTS = """
+import pytest
+from hypothesis import given, settings, strategies as st
+
+seen = []
+
+def test_plain(): pass
+def test_with_a_server(client): pass
+def test_slow(): pass
+def test_slow_but_one(): pass
+
+@pytest.mark.parametrize("number", range(7))
+def test_alike(number): assert number % 3 == 0
+
+@settings(max_examples=80, database=None)
+@given(st.integers())
+def test_property(number): seen.append(number)
+
+def test_examples(): assert len(seen) == 10
+"""
+
+
+@pytest.fixture
+def project(pytester):
+    """A project with tests in both tiers."""
+    pytester.makeconftest(PROJECT)
+    pytester.makepyfile(test_them=TESTS)
+    return pytester
+
+
+def test_the_quick_tier_leaves_out_by_fixture_and_by_place_and_says_so(project):
+    result = project.runpytest("-m", tiers.QUICK)
+
+    result.assert_outcomes(passed=7, deselected=6)
+    result.stdout.fnmatch_lines(["Quick tier. The full one adds 6 tests (5 slow, 1 stores) and more examples of 1 *"])
+
+
+def test_all_tests_run_without_the_expression(project):
+    result = project.runpytest("--deselect", "test_them.py::test_examples", "-k", "not alike")
+
+    result.assert_outcomes(passed=5, deselected=8)
+    assert "Quick tier" not in result.stdout.str()
+
+
+def test_with_workers_what_is_left_out_is_counted_once(project):
+    result = project.runpytest("-m", tiers.QUICK, "-n", "2", "--dist", "loadfile")
+
+    result.assert_outcomes(passed=7)
+    result.stdout.fnmatch_lines(["Quick tier. The full one adds 6 tests (5 slow, 1 stores) *"])
+
+
+@pytest.mark.parametrize("limit", ["TEST_SECONDS", "FILE_SECONDS"])
+def test_a_quick_test_or_file_over_the_limit_fails_the_run_where_that_is_requested(project, monkeypatch, limit):
+    monkeypatch.setattr(tiers, limit, -1)
+    assert project.runpytest("-m", tiers.QUICK).ret == 0
+
+    monkeypatch.setenv(tiers.LIMITS, "1")
+    result = project.runpytest("-m", tiers.QUICK)
+
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["test_them.py* took * s of a processor: make it cheaper, or put it into the full *"])
+
+
+def has_tests(place):
+    path, _, name = place.partition("::")
+    pattern = re.compile(f"^def {name.partition('[')[0]}", re.MULTILINE)
+    return any(not name or pattern.search(file.read_text("utf-8")) for file in ROOT.glob(f"{path}*"))
+
+
+def test_every_place_in_the_lists_has_tests():
+    assert [place for place in (*conftest.PLACES, *conftest.SAMPLED) if not has_tests(place)] == []
