@@ -16,9 +16,13 @@ from tests.support.tiers import Tiers
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "full: in the full tier")
-    for name in ("slow", "stores"):
+    for name in ("extras", "slow", "stores"):
         config.addinivalue_line("markers", f"{name}: a reason")
-    places = {"test_them.py::test_slow": "slow", "test_them.py::test_slow_but_one": None}
+    places = {
+        "test_them.py::test_slow": "slow",
+        "test_them.py::test_slow_but_one": None,
+        "test_with_a_package.py": "extras",
+    }
     tiers = Tiers(started={"server": "stores"}, places=places, sampled={"test_them.py::test_alike": 3})
     config.pluginmanager.register(tiers)
 
@@ -56,7 +60,7 @@ def test_examples(): assert len(seen) == 10
 def project(pytester):
     """A project with tests in both tiers."""
     pytester.makeconftest(PROJECT)
-    pytester.makepyfile(test_them=TESTS)
+    pytester.makepyfile(test_them=TESTS, test_with_a_package="import a_package\n\ndef test_it(): pass")
     return pytester
 
 
@@ -64,11 +68,14 @@ def test_the_quick_tier_leaves_out_by_fixture_and_by_place_and_says_so(project):
     result = project.runpytest("-m", tiers.QUICK)
 
     result.assert_outcomes(passed=7, deselected=6)
-    result.stdout.fnmatch_lines(["Quick tier. The full one adds 6 tests (5 slow, 1 stores) and more examples of 1 *"])
+    line = (
+        "Quick tier. The full one adds 6 tests (5 slow, 1 stores), 1 files that need more packages, and more examples *"
+    )
+    result.stdout.fnmatch_lines([line])
 
 
 def test_all_tests_run_without_the_expression(project):
-    result = project.runpytest("--deselect", "test_them.py::test_examples", "-k", "not alike")
+    result = project.runpytest("test_them.py", "--deselect", "test_them.py::test_examples", "-k", "not alike")
 
     result.assert_outcomes(passed=5, deselected=8)
     assert "Quick tier" not in result.stdout.str()
@@ -78,7 +85,7 @@ def test_with_workers_what_is_left_out_is_counted_once(project):
     result = project.runpytest("-m", tiers.QUICK, "-n", "2", "--dist", "loadfile")
 
     result.assert_outcomes(passed=7)
-    result.stdout.fnmatch_lines(["Quick tier. The full one adds 6 tests (5 slow, 1 stores) *"])
+    result.stdout.fnmatch_lines(["Quick tier. The full one adds 6 tests (5 slow, 1 stores), 1 files *"])
 
 
 @pytest.mark.parametrize("limit", ["TEST_SECONDS", "FILE_SECONDS"])

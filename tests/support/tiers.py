@@ -62,8 +62,19 @@ class Tiers:
 
     def __init__(self, *, started, places, sampled):
         self._started, self._places, self._sampled = started, places, sampled
-        self._left_out, self._fewer_examples = Counter(), 0
+        self._left_out, self._files_left_out, self._fewer_examples = Counter(), set(), 0
         self._test_seconds, self._file_seconds = {}, Counter()
+
+    def pytest_ignore_collect(self, collection_path, config):
+        """Leave out of the quick tier the files that need more packages: they may not even be imported."""
+        path = collection_path.relative_to(config.rootpath).as_posix()
+        is_left_out = is_quick(config) and self._places.get(path) == "extras" and not self._has_quick_place(path)
+        if is_left_out:
+            self._files_left_out.add(path)
+        return is_left_out or None
+
+    def _has_quick_place(self, path):
+        return any(place.startswith(path) and marker is None for place, marker in self._places.items())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config, items):
@@ -109,18 +120,25 @@ class Tiers:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node):
         """Add what a worker measured and left out: each collects the same tests, and runs others."""
-        left_out, self._fewer_examples, tests, files = getattr(node, "workeroutput", {}).get("tiers", ({}, 0, {}, {}))
-        self._left_out = Counter(left_out)
-        self._test_seconds |= tests
-        self._file_seconds.update(files)
+        sent = getattr(node, "workeroutput", {}).get("tiers")
+        if sent is not None:
+            self._left_out, self._files_left_out = Counter(sent["left out"]), set(sent["files left out"])
+            self._fewer_examples = sent["fewer examples"]
+            self._test_seconds |= sent["tests"]
+            self._file_seconds.update(sent["files"])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session):
         """Return what a worker measured; fail where that is requested and a quick test or file took too long."""
         config = session.config
         if hasattr(config, "workeroutput"):
-            left_out, files = dict(self._left_out), dict(self._file_seconds)
-            config.workeroutput["tiers"] = (left_out, self._fewer_examples, self._test_seconds, files)
+            config.workeroutput["tiers"] = {
+                "left out": dict(self._left_out),
+                "files left out": sorted(self._files_left_out),
+                "fewer examples": self._fewer_examples,
+                "tests": self._test_seconds,
+                "files": dict(self._file_seconds),
+            }
         elif os.environ.get(LIMITS) and is_quick(config) and self._too_long():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -145,9 +163,10 @@ class Tiers:
                 )
         if self._left_out:
             reasons = ", ".join(f"{number:,} {name}" for name, number in self._left_out.most_common())
+            files = f", {len(self._files_left_out)} files that need more packages," if self._files_left_out else ""
             terminalreporter.write_line(
-                f"Quick tier. The full one adds {self._left_out.total():,} tests ({reasons}) and more examples of "
-                f"{self._fewer_examples} property tests. To run it: {ALL}"
+                f"Quick tier. The full one adds {self._left_out.total():,} tests ({reasons}){files} and more examples "
+                f"of {self._fewer_examples} property tests. To run it: {ALL}"
             )
 
 
