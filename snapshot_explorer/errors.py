@@ -11,7 +11,8 @@ SnapshotExplorerError
 ├── CorruptTableError       (ValueError)           a file of the table contradicts the format; it is named
 ├── LimitError              (MemoryError)          a file needs more memory or time than `Limits` allows
 ├── StorageError            (OSError)              the storage did not answer, or refused
-│   └── MissingFileError    (FileNotFoundError)    one file does not exist
+│   ├── MissingFileError    (FileNotFoundError)    one file does not exist
+│   └── AccessDeniedError   (PermissionError)      the storage refused access to a file or folder
 └── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is missing or does not start
 ```
 
@@ -87,6 +88,10 @@ class StorageError(SnapshotExplorerError, OSError):
 
 class MissingFileError(StorageError, FileNotFoundError):
     """One file does not exist. Formats turn it into an error that names the purpose of the file."""
+
+
+class AccessDeniedError(StorageError, PermissionError):
+    """The storage refused access to a file or folder. Others may be readable."""
 
 
 class MissingDependencyError(SnapshotExplorerError, ImportError):

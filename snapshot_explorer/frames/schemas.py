@@ -134,7 +134,12 @@ LIFETIMES = pa.schema(
         _column("added_at", UTC_MILLIS, "the commit time of that version; null if unknown"),
         _column("first_version", pa.int64(), "the first known version with the file: added_version or later"),
         _column("removed_version", pa.int64(), "the first known version without the file; null while live"),
-        _column("removed_at", UTC_MILLIS, "the commit time of that version; null while live"),
+        _column(
+            "removed_at",
+            UTC_MILLIS,
+            "the commit time of that version; null while live, or if a version before it that is missing or unreadable "
+            "may have removed the file",
+        ),
     ]
 )
 

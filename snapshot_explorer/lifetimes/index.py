@@ -13,6 +13,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.lifetimes.intervals import (
     OPEN,
     Intervals,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import plotly.graph_objects as go
 
+    from snapshot_explorer.formats.unread_versions import Reasons
     from snapshot_explorer.model import Gap
     from snapshot_explorer.render.tracks import Tracks
 
@@ -73,6 +75,10 @@ class FileLifetimes(Exportable, Drawable):
         """The fingerprint of the table's newest commit at the last read; see `with_fingerprint`."""
         self.gaps: tuple[Gap, ...] = ()
         """The gaps between the versions: files that were added or removed there count for the next version."""
+        self.unread: Reasons = {}
+        """The versions among and beside these that cannot be read, and why. Their files are unknown."""
+        self.commitless: Reasons = {}
+        """The known versions whose commits cannot be read, and why. Their files are known, and maybe not their time."""
         self.fingerprint = ""
         """The fingerprint of the newest known commit, which differs from other commits with its number."""
         self.facts: FileFacts | None = None
@@ -112,13 +118,38 @@ class FileLifetimes(Exportable, Drawable):
         result.identity, result.fingerprint = identity, fingerprint
         return result
 
-    def with_gaps(self, gaps: tuple[Gap, ...]) -> FileLifetimes:
-        """Return the same lifetimes with these gaps between the versions; this object if it has them."""
-        if gaps == self.gaps:
+    def with_gaps(
+        self, gaps: tuple[Gap, ...], unread: Reasons | None = None, commitless: Reasons | None = None
+    ) -> FileLifetimes:
+        """Return the same lifetimes with these gaps between the versions, and those that cannot be read.
+
+        This object if it has them.
+
+        Args:
+            unread: By default those of this object; so is `commitless`.
+        """
+        unread = self.unread if unread is None else unread
+        commitless = self.commitless if commitless is None else commitless
+        if (gaps, unread, commitless) == (self.gaps, self.unread, self.commitless):
             return self
         result = self.with_fingerprint(self.identity, self.fingerprint)
-        result.gaps = gaps
+        result.gaps, result.unread, result.commitless = gaps, unread, commitless
         return result
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every version and every commit could be read, except those that are missing."""
+        return not self.unread and not self.commitless
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is missing between the versions, what cannot be read, and why; sentences."""
+        return (*gaps_note(self.gaps, CHANGED_BY_NEXT), *self.unread_notes)
+
+    @property
+    def unread_notes(self) -> tuple[str, ...]:
+        """What cannot be read, and why; sentences."""
+        return (*unread_notes(self.unread), *unread_notes(self.commitless, "the commit of"))
 
     def time_of(self, version: int) -> datetime | None:
         """Return the commit time of a known version, aware, UTC; None if unknown.
@@ -226,11 +257,7 @@ class FileLifetimes(Exportable, Drawable):
         rows = self.to_arrow()
         names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version", "removed_version")
         drawn = non_empty_columns(rows.select(names))
-        return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn, notes=self._notes)
-
-    @property
-    def _notes(self) -> tuple[str, ...]:
-        return gaps_note(self.gaps, CHANGED_BY_NEXT)
+        return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn, notes=self.notes)
 
     def to_arrow(self) -> pa.Table:
         rows = self.intervals.rows
@@ -238,6 +265,8 @@ class FileLifetimes(Exportable, Drawable):
         versions = np.asarray(self.versions, np.int64)
         open_ = last == OPEN
         at = np.where(open_, 0, last)
+        is_after_gap = np.isin(versions, [gap.after for gap in self.gaps])
+        unknown_time = open_ | (is_after_gap[at] if len(at) else open_)
         added = rows.column("added_version")
         known = pc.index_in(added, pa.array(versions))
         columns = {
@@ -246,7 +275,7 @@ class FileLifetimes(Exportable, Drawable):
             "first_version": pa.array(versions[first]),
             "added_at": self.committed_at.take(single_chunk(known)),
             "removed_version": pa.array(versions[at] if len(at) else at, pa.int64(), mask=open_),
-            "removed_at": self.committed_at.take(pa.array(at, mask=open_)),
+            "removed_at": self.committed_at.take(pa.array(at, mask=unknown_time)),
         }
         arrays = [columns[name] if name in columns else rows.column(name) for name in frames.LIFETIMES.names]
         return pa.table(arrays, schema=frames.LIFETIMES)
@@ -290,7 +319,7 @@ class FileLifetimes(Exportable, Drawable):
             )
         totals = self.totals()
         newest_first = Grid(totals.sort_by([("version", "descending")]), noun="versions")
-        drawing = Drawing(title=self._title, parts=(*map(Line, self._notes), newest_first))
+        drawing = Drawing(title=self._title, parts=(*map(Line, self.notes), newest_first))
         return Picture(drawing, lambda: totals_figure(totals, title=self._title))
 
     def figure(self, of: Literal["totals", "files", "partitions"] = "totals", *, y: Measure = "rows") -> go.Figure:

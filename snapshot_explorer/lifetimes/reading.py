@@ -1,6 +1,6 @@
 """Read the `FileLifetimes` of a table from its log, incrementally."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -12,15 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import (
-    CorruptTableError,
-    InvalidArgumentError,
-    SnapshotExplorerError,
-    SnapshotNotFoundError,
-    StorageError,
-)
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.formats.unread_versions import UNREADABLE, PartlyRead, read_apart
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.intervals import INTERVALS, OPEN, Intervals
 from snapshot_explorer.model import Listing
@@ -61,7 +57,7 @@ def read_lifetimes(
     """Return the lifetimes of the data files of a table, over all versions with known files.
 
     Reads the log once: the files of the earliest version, of versions after a gap and of those without a commit, and
-    the changes of all others. With `known`, reads only newer versions, a listing and the newest known commit, to check
+    the changes of all others. Versions whose metadata cannot be read are named, and left out. With `known`, reads only newer versions, a listing and the newest known commit, to check
     that the history is the same. If it is not, or if all known versions have expired, reads everything again. Known
     versions that have expired since are kept.
     """
@@ -71,9 +67,8 @@ def read_lifetimes(
         base = known if known is not None and _continues(table_format, known, listing) else FileLifetimes(title=title)
         try:
             result = _extended(source, base, listing)
-        except (SnapshotNotFoundError, CorruptTableError) as error:
-            # A version may have expired since the listing.
-            if not left or (isinstance(error, CorruptTableError) and not _has_expired(table_format, listing)):
+        except UNREADABLE:
+            if not left or not _has_expired(table_format, listing):
                 raise
             continue
         if result is base or _is_unchanged(table_format, result, base, listing):
@@ -91,7 +86,7 @@ def despite_expiry(table_format: TableFormat, read: Callable[[Listing], T]) -> T
     while True:
         try:
             return read(listing)
-        except (SnapshotNotFoundError, CorruptTableError):
+        except UNREADABLE:
             left -= 1
             if not left or not _has_expired(table_format, listing):
                 raise
@@ -128,22 +123,22 @@ def keep_lifetimes(
     kept = load(file, title=title)
     newer = known if known is not None and (kept is None or known.versions[-1:] > kept.versions[-1:]) else kept
     result = read_lifetimes(table_format, newer, title=title)
-    if result is not kept and result.versions:
+    if result is not kept and result.versions and result.is_complete:
         save(file, result)
     return result
 
 
 def fingerprint_of(table_format: TableFormat, version: int) -> str:
-    """Return a fingerprint of a commit, which differs for other commits of its version."""
-    commit = table_format.commit_details([version])
-    return blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest()
+    """Return a fingerprint of a commit, which differs for other commits of its version; empty if it cannot be read."""
+    read = read_apart(table_format.commit_details, [version])
+    return "".join(blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest() for _, commit in read.parts)
 
 
 def time_of(table_format: TableFormat, version: int) -> datetime | None:
     """Return the commit time of a version; None if unknown, for example if only a checkpoint is left, or it expired."""
     try:
         return table_format.committed_at([version])[0]
-    except (CorruptTableError, SnapshotNotFoundError) as error:
+    except UNREADABLE as error:
         log.debug("no time: %s", error)
         return None
 
@@ -155,7 +150,7 @@ def states_of(listing: Listing) -> list[int]:
 
 def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing) -> bool:
     states = states_of(listing)
-    if not states or not known.versions or states[-1] < known.versions[-1]:
+    if not states or not known.versions or states[-1] < known.versions[-1] or not known.is_complete:
         return False
     newest = known.versions[-1]
     if any(version < newest for version in set(states).difference(known.versions)):
@@ -170,24 +165,17 @@ def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing
 def _extended(source: FileSource, base: FileLifetimes, listing: Listing) -> FileLifetimes:
     """Return lifetimes that include the newer versions of a listing."""
     newest = base.versions[-1] if base.versions else None
-    result = base
     unknown = [version for version in states_of(listing) if newest is None or version > newest]
+    reader = _LogReader(source, base, listing)
     with step("Reading the changes of versions", total=len(unknown)) as reading:
         for run in listing.runs(unknown, listing.commitless):
-            rest, read = run, None
-            if (
-                not result.versions
-                or listing.predecessor(run[0]) != result.versions[-1]
-                or run[0] in listing.commitless
-            ):
-                result, rest, read = _with_first_state_and_changes(source, result, run, listing.commitless)
-                reading.advance(len(run) - len(rest))
-            result = _with_later_changes(source, result, rest, reading, read)
+            reader.read(run, reading)
+    result = reader.lifetimes
     if unknown and not result.versions:
-        raise SnapshotNotFoundError("All versions expired while their files were read. Try again.")
-    if result is base:
-        return base
-    return result.with_fingerprint(repr(listing.identity), fingerprint_of(source.format, result.versions[-1]))
+        raise reader.unread[max(reader.unread)]
+    if result is not base:
+        result = result.with_fingerprint(repr(listing.identity), fingerprint_of(source.format, result.versions[-1]))
+    return result.with_gaps(result.gaps, reader.unread, reader.commitless)
 
 
 class _Changes(NamedTuple):
@@ -197,76 +185,101 @@ class _Changes(NamedTuple):
     times: Sequence[datetime]
     changes: pa.Table
 
-
-def _changes(source: FileSource, versions: Sequence[int]) -> _Changes:
-    times = source.format.committed_at(versions)
-    return _Changes(versions, times, source.changes(versions))
-
-
-def _with_first_state_and_changes(
-    source: FileSource, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
-) -> tuple[FileLifetimes, Sequence[int], _Changes | None]:
-    """Return what `_with_first_state` returns, and the changes of the next versions if both are read at once."""
-    later = run[1 : 1 + FIRST_COMMITS]
-    if not later:
-        return *_with_first_state(source, base, run, commitless), None
-
-    def changes() -> _Changes | SnapshotExplorerError:
-        try:
-            return _changes(source, later)
-        except SnapshotExplorerError as error:
-            return error
-
-    read, (result, rest) = source.format.storage.together(
-        changes, lambda: _with_first_state(source, base, run, commitless)
-    )
-    if rest[: len(later)] != later:
-        return result, rest, None  # the first state is that of a later version
-    if isinstance(read, SnapshotExplorerError):
-        raise read
-    return result, rest, read
+    def from_version(self, version: int) -> "_Changes":
+        """Return the changes of a version and those after it."""
+        if version == self.versions[0]:
+            return self
+        index = self.versions.index(version)
+        later = pc.greater_equal(self.changes["version"], version)
+        return _Changes(self.versions[index:], self.times[index:], self.changes.filter(later))
 
 
-def _with_later_changes(
-    source: FileSource, lifetimes: FileLifetimes, rest: Sequence[int], reading: Step, read: _Changes | None
-) -> FileLifetimes:
-    """Return lifetimes extended by the versions after the known ones, from their changes."""
-    number = FIRST_COMMITS
-    while rest:
-        batch, rest = rest[:number], rest[number:]
-        _, times, changes = _changes(source, batch) if read is None else read
-        read = None
-        lifetimes = lifetimes.extended(batch, times, changes)
-        reading.advance(len(batch))
-        # Each step also takes time for the live files. With this many changes, it is small in proportion.
-        count = max(COMMITS_AT_ONCE, len(lifetimes)) * len(batch) // max(1, len(changes))
-        number = min(max(1, count), _FASTER * len(batch))
-    return lifetimes
+class _LogReader:
+    """Extends lifetimes by the changes of versions, or by their files where changes cannot be read."""
 
+    def __init__(self, source: FileSource, base: FileLifetimes, listing: Listing) -> None:
+        self.lifetimes = base
+        self.unread: dict[int, SnapshotExplorerError] = {}
+        """Versions whose files are unknown."""
+        self.commitless: dict[int, SnapshotExplorerError] = {}
+        """Versions whose files are known, and whose commit cannot be read."""
+        self._source = source
+        self._listing = listing
 
-def _with_first_state(
-    source: FileSource, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
-) -> tuple[FileLifetimes, Sequence[int]]:
-    """Return lifetimes extended by the first version with known files of a run, and the versions after it."""
-    for index, version in enumerate(run):
-        try:
-            files = source.files(version)
-        except SnapshotNotFoundError as error:
-            log.debug("left out: %s", error)
-            continue
-        # Stored lifetimes would keep an unknown time, so a damaged commit is an error.
-        time = time_of(source.format, version) if version in commitless else source.format.committed_at([version])[0]
-        return base.with_state(version, time, files), run[index + 1 :]
-    return base, ()
+    def read(self, run: Sequence[int], reading: Step) -> None:
+        """Read consecutive versions. Only the first one can be without a commit."""
+        rest, early = run, None
+        if not self._continues(run[0]) or run[0] in self._listing.commitless:
+            later = run[1 : 1 + FIRST_COMMITS]
+            early, state = self._source.format.storage.together(
+                partial(self._changes, later), partial(self._state, run[0])
+            )
+            self._add_state(run[0], state)
+            rest = run[1:]
+            reading.advance()
+        number = FIRST_COMMITS
+        while rest:
+            batch, rest = rest[:number], rest[number:]
+            read = self._changes(batch) if early is None else early
+            early = None
+            self._add_changes(batch, read)
+            reading.advance(len(batch))
+            # Each step also takes time for the live files. With this many changes, it is small in proportion.
+            changed = sum(len(part.changes) for _, part in read.parts)
+            count = max(COMMITS_AT_ONCE, len(self.lifetimes)) * len(batch) // max(1, changed)
+            number = min(max(1, count), _FASTER * len(batch))
+
+    def _continues(self, version: int) -> bool:
+        known = self.lifetimes.versions
+        return bool(known) and self._listing.predecessor(version) == known[-1]
+
+    def _add_changes(self, batch: Sequence[int], read: PartlyRead[_Changes]) -> None:
+        parts = {version: part for group, part in read.parts for version in group}
+        index = 0
+        while index < len(batch):
+            version = batch[index]
+            if version in parts and self._continues(version):
+                changes = parts[version].from_version(version)
+                self.lifetimes = self.lifetimes.extended(*changes)
+                index += len(changes.versions)
+                continue
+            self._add_state(version, self._state(version), read.unread.get(version))
+            index += 1
+
+    def _add_state(
+        self, version: int, state: PartlyRead[pa.Table], error: SnapshotExplorerError | None = None
+    ) -> None:
+        """Add a version by its files.
+
+        Args:
+            error: Why its changes cannot be read; None if they can, or were not read.
+        """
+        self.unread.update(state.unread)
+        for _, files in state.parts:
+            times = read_apart(self._source.format.committed_at, [version])
+            if version not in self._listing.commitless and (error := error or times.unread.get(version)) is not None:
+                self.commitless[version] = error
+            time = times.parts[0][1][0] if times.parts else None
+            self.lifetimes = self.lifetimes.with_state(version, time, files)
+
+    def _changes(self, versions: Sequence[int]) -> PartlyRead[_Changes]:
+        def read(group: Sequence[int]) -> _Changes:
+            times = self._source.format.committed_at(group)
+            return _Changes(group, times, self._source.changes(group))
+
+        return read_apart(read, versions) if versions else PartlyRead(parts=(), unread={})
+
+    def _state(self, version: int) -> PartlyRead[pa.Table]:
+        return read_apart(lambda _: self._source.files(version), [version])
 
 
 def _is_unchanged(table_format: TableFormat, lifetimes: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
     """Return whether exactly the versions that were read still exist, and the newest is still the same."""
     again = table_format.listing(0)
     existing = set(states_of(again))
-    if not set(lifetimes.versions).difference(base.versions) <= existing:
+    if not {*lifetimes.versions, *lifetimes.unread}.difference(base.versions) <= existing:
         return False
-    if existing.intersection(states_of(listing)).difference(lifetimes.versions):
+    if existing.intersection(states_of(listing)).difference(lifetimes.versions, lifetimes.unread):
         return False  # a version that was missing when it was read now exists
     newest = lifetimes.versions[-1:]
     return again.identity == listing.identity or all(

@@ -5,7 +5,7 @@ import errno
 from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType, ModuleType
 
-from snapshot_explorer.errors import MissingDependencyError, StorageError
+from snapshot_explorer.errors import AccessDeniedError, MissingDependencyError, StorageError
 from snapshot_explorer.storage.location import LOCAL, shortened
 from snapshot_explorer.storage.masks import Mask
 
@@ -67,7 +67,8 @@ def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool
         return StorageError(f"{problem}. {advice} in storage_options.")
     if isinstance(error, FileNotFoundError):
         error = next((link for link, _ in _answers(error)), error)  # see is_missing_file
-    return StorageError(f"{problem}: {error_text(error, mask)}. {_advice(error, local=local)}")
+    kind = AccessDeniedError if _is_denied(error) else StorageError
+    return kind(f"{problem}: {error_text(error, mask)}. {_advice(error, local=local)}")
 
 
 def error_text(error: BaseException, mask: Mask) -> str:
@@ -216,12 +217,16 @@ def _advice(error: BaseException, *, local: bool) -> str:
         return "Check its permissions." if isinstance(error, PermissionError) else "Check the path."
     if isinstance(error, UnexpectedResponseError):
         return "Check the endpoint in storage_options, and the network for a proxy or a login page."
-    is_denied = any(status in _DENIED_STATUSES for _, status in _answers(error))
-    if is_denied or isinstance(error, PermissionError) or _name_contains(error, DENIED):
+    if _is_denied(error):
         return "Check the keys in storage_options, or the credentials in the environment."
     if isinstance(error, ConnectionError | TimeoutError) or _name_contains(error, _UNREACHABLE):
         return "Check the endpoint in storage_options and the network, then try again."
     return "Check the path and storage_options."
+
+
+def _is_denied(error: BaseException) -> bool:
+    has_status = any(status in _DENIED_STATUSES for _, status in _answers(error))
+    return has_status or isinstance(error, PermissionError) or _name_contains(error, DENIED)
 
 
 def _name_contains(error: BaseException, words: Iterable[str]) -> bool:
