@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import zip_longest
 from types import MappingProxyType
 
@@ -59,6 +60,8 @@ class Expiry:
     commands: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     """What the counts include, a sentence or two each."""
+    metadata: pa.Table = field(default_factory=partial(frames.no_rows, frames.FREED))
+    """FREED: the metadata files that would be deleted, by the same command or by another clean-up; see the notes."""
     command_notes: tuple[str, ...] = ()
     """Warnings about the commands, a sentence each."""
 

@@ -310,7 +310,10 @@ RETAINED = pa.schema(
 FREED = pa.schema(
     [
         _column(
-            "what", pa.string(), "data, changelog, change data, deletes, deletion vector, or untracked (by the log)"
+            "what",
+            pa.string(),
+            "data, changelog, change data, deletes, deletion vector, or untracked (by the log); of metadata files "
+            "commit, checkpoint, checksum, manifest list, manifest, statistics, snapshot or index",
         ),
         _column("path", pa.string(), "the file, relative to the table's root or absolute"),
         _column("partition", PARTITION, "partition column to value as text; null if unknown"),

@@ -64,6 +64,17 @@ class Retention(Drawable):
         )
 
     @cached_property
+    def metadata_files(self) -> Frame:
+        """Return FREED: the metadata files that would be deleted; the notes say by what."""
+        rows = self._expiry.metadata
+        return Frame(
+            rows,
+            title=f"Metadata files of {self._name} that would be deleted",
+            noun="metadata files",
+            drawn=non_empty_columns(rows),
+        )
+
+    @cached_property
     def holders(self) -> Frame:
         """Return HOLDERS: what keeps files that the newest version no longer has, and what its removal would free."""
         rows = self._expiry.holders
@@ -104,6 +115,7 @@ class Retention(Drawable):
             ("kept versions", f"{outcomes['kept']:,} of {len(self.versions):,}"),
             ("gone versions", f"{outcomes['gone']:,}, which cannot be loaded now" if outcomes["gone"] else None),
             ("freed", f"{counted(self.freed_files, 'file')}, {self._freed_size}{self._parts}"),
+            ("metadata", counted(len(self.metadata_files), "file") if len(self.metadata_files) else None),
         ]
         parts: list[Part] = [Pairs(tuple(row for row in rows if row[1] is not None))]
         if len(self.holders):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from snapshot_explorer import open_table
 from snapshot_explorer.retention import retention_of
+from tests.support.delta.expired_logs import LOGS, deleted
 
 SEED = os.environ.get("SNAPSHOT_EXPLORER_SEED", "2")
 METADATA = ("snapshot", "manifest", "schema", "tag", "branch", "consumer", "index", "statistics", "changelog")
@@ -108,3 +109,23 @@ def held(table, left):
     newest = set(table.current.files()["path"].to_pylist())
     known = set(table.lifetimes().to_arrow()["path"].to_pylist())
     return sum(size for path, size in left.items() if path in known - newest)
+
+
+def test_the_clean_up_of_a_log_takes_what_was_predicted(connector_wrote):
+    folders = sorted(path.parent for path in connector_wrote("delta").glob("logs/*/asked.json"))
+
+    assert len(folders) == len(LOGS)
+    assert sum(assert_log_clean_up(folder) > 0 for folder in folders) > 15
+
+
+def assert_log_clean_up(folder):
+    """Compare the clean-up of a log with what is predicted, and with what is written down of it."""
+    asked = json.loads((folder / "asked.json").read_text())
+    before = open_table(folder / "before")
+    result = predicted(before, now=datetime.fromtimestamp(asked["now"], UTC), keep=None)
+
+    there, left = (files_of(folder / when) for when in ("before", "after"))
+    gone = {path for path in there if path not in left and "_sidecars" not in path}
+    assert set(result.metadata_files["path"].to_pylist()) == gone, asked["name"]
+    assert deleted(LOGS[asked["name"]], folder / "before") == gone, asked["name"]
+    return len(gone)

@@ -12,7 +12,8 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
 from snapshot_explorer.formats.iceberg.changes.row_changes import covers, no_changelog
 from snapshot_explorer.formats.iceberg.deletes.index import NO_DELETES
-from snapshot_explorer.formats.iceberg.expiry.settings import settings_of
+from snapshot_explorer.formats.iceberg.deletes.unmatched import has_deletes, unmatched_deletes
+from snapshot_explorer.formats.iceberg.expiry.settings import advice_on_unmatched_deletes, settings_of
 from snapshot_explorer.formats.iceberg.frames.files import files_frame, in_partitions
 from snapshot_explorer.formats.iceberg.frames.manifests import entries_frame, manifests_frame
 from snapshot_explorer.formats.iceberg.inspect.inspections import inspect_version
@@ -25,7 +26,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
     version_metadata,
 )
 from snapshot_explorer.formats.iceberg.metadata.data_types import field_ids, walk
-from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, DELETES
 from snapshot_explorer.formats.iceberg.metadata.partitions import PartitionField, parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, arrow_schema, parse_schema, table_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
@@ -38,8 +39,10 @@ from snapshot_explorer.formats.iceberg.scan.statistics import bounds
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.missing_versions import empty_table_error
 from snapshot_explorer.formats.statistics import with_bounds
+from snapshot_explorer.formats.unmatched_deletes import of_unmatched_deletes
 from snapshot_explorer.model import (
     FieldIds,
+    Finding,
     MaintenanceSettings,
     NativeRows,
     Predicate,
@@ -195,6 +198,15 @@ class IcebergVersion(TableVersion):
 
     def maintenance_settings(self) -> MaintenanceSettings:
         return settings_of(self.properties, self._source.storage.root)
+
+    def own_findings(self) -> Sequence[Finding]:
+        if self._snapshot is None or not has_deletes(manifests_of(self._source, [self._snapshot]), DELETES):
+            return ()
+        specs = self._source.metadata.specs.items()
+        unpartitioned = {spec_id for spec_id, spec in specs if parse_spec(spec).is_unpartitioned}
+        live = live_files(self._source, self._snapshot, statistics=False)
+        advice = advice_on_unmatched_deletes(self._source.storage.root)
+        return (of_unmatched_deletes(*unmatched_deletes(live, unpartitioned), advice=advice),)
 
     def inspect(self, name: str) -> pa.Table:
         return inspect_version(self._source, self._snapshot, name)

@@ -30,6 +30,7 @@ from snapshot_explorer.formats.paimon.frames.manifests import entries_of, manife
 from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
 from snapshot_explorer.formats.paimon.metadata.contents import (
     ManifestLists,
+    read_index_manifests,
     read_lists_of,
     state_lists,
 )
@@ -53,8 +54,10 @@ from snapshot_explorer.formats.paimon.scan.scans import (
 )
 from snapshot_explorer.formats.paimon.scan.statistics import with_statistics
 from snapshot_explorer.formats.settings import flag, word
+from snapshot_explorer.formats.unmatched_deletes import of_unmatched_deletes
 from snapshot_explorer.model import (
     FieldIds,
+    Finding,
     MaintenanceSettings,
     NativeRows,
     PlannedPair,
@@ -293,6 +296,18 @@ class PaimonVersion(TableVersion):
         frame, entries = self._files(None, FILE_COLUMNS)
         records = pa.nulls(0, pa.int64()) if entries is None else entries.column("deleted_rows")
         return frame.append_column("delete_records", records)
+
+    def own_findings(self) -> Sequence[Finding]:
+        snapshot = self._snapshot
+        if snapshot is None or snapshot.index_manifest is None:
+            return ()
+        indexes = read_index_manifests(self._storage, {snapshot.index_manifest: snapshot.path})
+        rows = indexes[snapshot.index_manifest]
+        vectors = 0 if rows is None else deletion_vectors.count(rows)
+        if not vectors:
+            return ()
+        matched = pc.sum(self.files()["deletion_vector"].is_valid()).as_py() or 0
+        return (of_unmatched_deletes(vectors - matched, vectors, advice=self.maintenance_settings().compact),)
 
     def maintenance_settings(self) -> MaintenanceSettings:
         return settings_of(self._newest_schema, sql_name(self._storage.root, self._layout.branch))

@@ -10,8 +10,7 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
 from tests.support import filesystems
-from tests.support.paimon import avro_schemas
-from tests.support.paimon.table_builder import PaimonTable, avro, binary_row
+from tests.support.paimon.table_builder import PaimonTable
 
 TABLES = Path(__file__).parents[2] / "data" / "paimon"
 COUNTS = ("added_rows", "removed_rows", "total_rows")
@@ -29,32 +28,9 @@ def counts(paimon, versions):
     return [tuple(row[name] for name in COUNTS) for row in paimon.commits(versions).to_pylist()]
 
 
-class Table(PaimonTable):
-    """A table whose commits name index manifests."""
-
-    def index(self, name, vectors, kind="DELETION_VECTORS", file="index-0"):
-        """Write an index manifest with vectors: how many rows are deleted by data file."""
-        ranges = [
-            {"f0": data, "f1": at, "f2": 24, "_CARDINALITY": rows} for at, (data, rows) in enumerate(vectors.items(), 1)
-        ]
-        row = {
-            "_VERSION": 1,
-            "_KIND": 0,
-            "_PARTITION": binary_row(),
-            "_BUCKET": 0,
-            "_INDEX_TYPE": kind,
-            "_FILE_NAME": file,
-            "_FILE_SIZE": 99,
-            "_ROW_COUNT": 2,
-            "_DELETIONS_VECTORS_RANGES": ranges if kind == "DELETION_VECTORS" else None,
-        }
-        self.write(f"manifest/{name}", avro(avro_schemas.INDEX, [row] if vectors else []))
-        return {"indexManifest": name}
-
-
 def table(root="t", options=DV):
     filesystem = fsspec.filesystem("memory")
-    return Table(filesystem, f"/{root}", options=options)
+    return PaimonTable(filesystem, f"/{root}", options=options)
 
 
 def opened(written, protocol="memory"):

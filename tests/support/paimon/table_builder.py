@@ -13,7 +13,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.support.paimon.avro_schemas import MANIFEST, MANIFEST_LIST
+from tests.support.paimon.avro_schemas import INDEX, MANIFEST, MANIFEST_LIST
 
 LONG_MAX = 2**63 - 1
 
@@ -141,6 +141,25 @@ class PaimonTable:
                 self.tag(f"t{self.snapshots}", self.snapshots)
             case "expire":
                 self.expire(max(1, self.snapshots - number))
+
+    def index(self, name, vectors, kind="DELETION_VECTORS", file="index-0"):
+        """Write an index manifest with vectors: how many rows are deleted by data file. Return the snapshot's field."""
+        ranges = [
+            {"f0": data, "f1": at, "f2": 24, "_CARDINALITY": rows} for at, (data, rows) in enumerate(vectors.items(), 1)
+        ]
+        row = {
+            "_VERSION": 1,
+            "_KIND": 0,
+            "_PARTITION": binary_row(),
+            "_BUCKET": 0,
+            "_INDEX_TYPE": kind,
+            "_FILE_NAME": file,
+            "_FILE_SIZE": 99,
+            "_ROW_COUNT": 2,
+            "_DELETIONS_VECTORS_RANGES": ranges if kind == "DELETION_VECTORS" else None,
+        }
+        self.write(f"manifest/{name}", avro(INDEX, [row] if vectors else []))
+        return {"indexManifest": name}
 
     def merge_manifests(self):
         """Write the base as one manifest from the next commit on, as Paimon's writers do now and then."""

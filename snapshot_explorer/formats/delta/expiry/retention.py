@@ -18,6 +18,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
+from snapshot_explorer.formats.delta.expiry.log_cleanup import log_clean_up
 from snapshot_explorer.formats.delta.expiry.presence import vector_files
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.layout import LOG, DeltaLogFile
@@ -107,6 +108,8 @@ class Vacuum:
         versions = self._versions(lifetimes, state.version, existing, freed)
         if needed.note:
             freed, versions = [], _undecided(versions)
+        settings = state.metadata.configuration
+        log = log_clean_up(self._log.listing(), settings, duration_of(settings, _LOG_AGE), rule.now)
         return Expiry(
             versions=versions,
             freed=_freed_frame(freed, lifetimes),
@@ -117,7 +120,9 @@ class Vacuum:
                 *([f"{needed.note} No file is listed."] if needed.note else []),
                 *self._linked(needed.listed_as),
                 *_notes(keep, own),
+                *log.notes,
             ),
+            metadata=log.files,
         )
 
     def _as_listed(self, lifetimes: pa.Table, listed: pa.Array) -> pa.Table:
@@ -386,7 +391,6 @@ def _notes(keep: timedelta, own: timedelta) -> tuple[str, ...]:
     notes = [
         "Files are counted by a listing, so files that are not in the log are included.",
         "Shallow clones of the table may need its files: they are not known.",
-        f"Log files are deleted when a checkpoint is written, by {_LOG_AGE}, not by VACUUM: they are not counted.",
     ]
     if keep < own and keep < _CHECKED:
         notes.append(

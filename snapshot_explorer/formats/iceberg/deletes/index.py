@@ -104,7 +104,7 @@ class DeleteIndex:
         self._vectors: dict[str, _PositionFile] = {}
         by_partition: dict[_Partition, list[_PositionFile]] = {}
         equality: dict[tuple[_Partition | None, tuple[int, ...]], list[tuple[int, File]]] = {}
-        for row in _rows(deletes):
+        for row in delete_rows(deletes):
             partition = (row["spec_id"], row["partition"])
             if row["content"] == EQUALITY_DELETES:
                 scope = None if row["spec_id"] in unpartitioned else partition
@@ -113,7 +113,7 @@ class DeleteIndex:
                 self._add_vector(row, partition)
             else:
                 position_file = _position_file(row, partition)
-                path = _only_path(row, position_file)
+                path = only_path(row)
                 (by_partition.setdefault(partition, []) if path is None else self._by_path.setdefault(path, [])).append(
                     position_file
                 )
@@ -187,7 +187,7 @@ class DeleteIndex:
         return tuple(item for item in groups if item.files[-1][0] > sequence_number)
 
 
-def _rows(deletes: pa.Table) -> Iterable[dict[str, Any]]:
+def delete_rows(deletes: pa.Table) -> Iterable[dict[str, Any]]:
     """Return the delete files; Iceberg ignores those with the sequence number 0, since format 1 has none."""
     stored = [single_chunk(deletes.column(f"{name}_bounds")) for name in ("lower", "upper")]
     bounds = [_column(column) for field_id in (FILE_PATH_ID, POSITION_ID) for column in bounds_of(field_id, *stored)]
@@ -244,14 +244,14 @@ def _position_file(row: Mapping[str, Any], partition: _Partition) -> _PositionFi
     )
 
 
-def _only_path(row: Mapping[str, Any], file: _PositionFile) -> str | None:
+def only_path(row: Mapping[str, Any]) -> str | None:
     """Return the only data file that a position delete file applies to; None where there may be several."""
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])
-    if file.lower is None or file.lower != file.upper:
+    if row["lower"] is None or row["lower"] != row["upper"]:
         return None
     try:
-        return file.lower.decode()
+        return str(row["lower"].decode())
     except UnicodeDecodeError:
         return None
 

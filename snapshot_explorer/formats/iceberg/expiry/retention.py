@@ -37,6 +37,7 @@ from snapshot_explorer.storage.same_files import match_files
 _AGE = "history.expire.max-snapshot-age-ms"
 _MIN = "history.expire.min-snapshots-to-keep"
 _REF_AGE = "history.expire.max-ref-age-ms"
+_DELETES_METADATA, _MOST_METADATA = "write.metadata.delete-after-commit.enabled", "write.metadata.previous-versions-max"
 _DEFAULT_AGE_MS = 5 * 24 * 60 * 60 * 1000
 _DEFAULT_MIN = 1
 _FOR_EVER = 2**63 - 1
@@ -97,6 +98,7 @@ def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetim
         rules=rules,
         commands=_commands(source.storage.root, arguments),
         notes=(*undecided, *_notes(metadata, history, kept)),
+        metadata=_freed_metadata(source, reached, kept) if len(freed) or not undecided else frames.FREED.empty_table(),
         command_notes=(_COMMAND_NOTE,),
     )
 
@@ -208,14 +210,21 @@ class _ReachableFiles:
         self._order = np.argsort(owners, kind="stable")
         self._bounds = np.searchsorted(owners[self._order], np.arange(len(self.snapshots) + 1))
         self._codes = codes[self._order]
-        self._manifests = len(manifests)
         self._indices = index
+        self.manifest_rows = manifests
+        """MANIFEST_FILES of each manifest."""
 
-    def files(self, snapshot_ids: Sequence[int]) -> Mask:
-        is_reached = np.zeros(self._manifests, np.bool_)
+    def manifests(self, snapshot_ids: Sequence[int]) -> Mask:
+        """Return which of the manifests the snapshots reach."""
+        is_reached = np.zeros(len(self.manifest_rows), np.bool_)
         for snapshot_id in snapshot_ids:
             index = self._indices[snapshot_id]
             is_reached[self._codes[self._bounds[index] : self._bounds[index + 1]]] = True
+        return is_reached
+
+    def files(self, snapshot_ids: Sequence[int]) -> Mask:
+        """Return which of the files the snapshots reach."""
+        is_reached = self.manifests(snapshot_ids)
         result = np.zeros(len(self.paths), np.bool_)
         result[self._file_codes[is_reached[self._file_manifests]]] = True
         return result
@@ -256,6 +265,56 @@ def _freed(
     }
     table = frames.table_of(frames.FREED, columns)
     return table.sort_by([("removed_version", "ascending"), ("path", "ascending")]), notes
+
+
+def _freed_metadata(source: Source, reached: _ReachableFiles, kept: _KeptSnapshots) -> pa.Table:
+    """Return FREED of the metadata files that only removed snapshots need, and of old metadata files.
+
+    Source: iceberg ReachableFileCleanup; CatalogUtil.deleteRemovedMetadataFiles.
+    """
+    metadata, locations = source.metadata, source.locations
+    lost = [snapshot for snapshot in reached.snapshots if snapshot.id not in kept.snapshots]
+    rows: list[tuple[str, str, int | None]] = [
+        ("manifest list", snapshot.manifest_list, None) for snapshot in lost if snapshot.manifest_list is not None
+    ]
+    statistics = (*metadata.statistics, *metadata.partition_statistics)
+    needed = {item.get("statistics-path") for item in statistics if item.get("snapshot-id") in kept.snapshots}
+    rows += [
+        ("statistics", path, item.get("file-size-in-bytes"))
+        for item in statistics
+        if (path := item.get("statistics-path")) is not None and path not in needed
+    ]
+    properties = metadata.properties
+    if flag(properties, _DELETES_METADATA):
+        most = SettingsReader(properties, noun="property", engine="Iceberg").required_count(
+            _MOST_METADATA, 100, _FOR_EVER
+        )
+        log = [path for _, path in metadata.metadata_log]
+        # The command adds the current one.
+        rows += [("metadata", path, None) for path in log[: max(0, len(log) + 1 - most)]]
+    recorded = pa.array([path for _, path, _ in rows], pa.string())
+    is_freed = reached.manifests([item.id for item in lost]) & ~reached.manifests(list(kept.snapshots))
+    manifests = reached.manifest_rows.filter(pa.array(is_freed))
+    return pa.concat_tables(
+        [
+            frames.table_of(
+                frames.FREED,
+                {
+                    "what": pa.array([what for what, _, _ in rows], pa.string()),
+                    "path": locations.many(recorded) if rows else recorded,
+                    "size_bytes": pa.array([size for _, _, size in rows], pa.int64()),
+                },
+            ),
+            frames.table_of(
+                frames.FREED,
+                {
+                    "what": "manifest",
+                    "path": manifests.column("location"),
+                    "size_bytes": manifests.column("length"),
+                },
+            ),
+        ]
+    )
 
 
 def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnapshots) -> pa.Table:
@@ -322,5 +381,9 @@ def _notes(metadata: TableMetadata, history: IcebergHistory, kept: _KeptSnapshot
     if kept.removed_refs:
         shown = ", ".join(kept.removed_refs[:5])
         notes.append(f"Branches and tags that would be removed for their age: {shown}.")
-    notes.append("Manifest lists, manifests and statistics files that would go too are not counted.")
+    notes.append(
+        "Manifest lists, manifests and statistics files that would go too are in metadata_files, and not counted."
+    )
+    if not flag(metadata.properties, _DELETES_METADATA):
+        notes.append(f"Old metadata files stay: {_DELETES_METADATA} is not true.")
     return tuple(notes)

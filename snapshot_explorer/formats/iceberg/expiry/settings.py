@@ -47,6 +47,13 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
     )
 
 
+def advice_on_unmatched_deletes(root: str) -> str:
+    """Return the command that removes deletes that apply to no data file; since Iceberg 1.7."""
+    literal = name_of(root).replace("'", "''")
+    options = "map('remove-dangling-deletes', 'true')"
+    return f"CALL system.rewrite_data_files(table => '{literal}', options => {options})"
+
+
 def name_of(root: str) -> str:
     """Return the likely SQL name of the table in a folder: warehouses store `shop.orders` in `shop/orders`."""
     *_, database, table = ["", *root.rstrip("/").split("/")]

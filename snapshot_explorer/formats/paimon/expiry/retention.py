@@ -34,7 +34,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.inspect.history_tables import consumers
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
-from snapshot_explorer.formats.paimon.metadata.layout import Layout, parse_hint
+from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, parse_hint
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.settings import SettingsReader, flag
@@ -172,6 +172,7 @@ def expiry(
             max_deletes=max(1, end - begin),
         ),
         notes=_notes(state, arguments),
+        metadata=_freed_metadata(state, expired),
         command_notes=_command_notes(name),
     )
 
@@ -261,6 +262,34 @@ def _of_changelogs(changes: pa.Table) -> pa.Table:
     rows = changes.filter(pc.equal(changes.column("change"), "add"))
     columns = {name: rows.column(name) for name in ("path", "partition", "size_bytes")}
     return frames.table_of(frames.FREED, columns | {"what": "changelog"})
+
+
+def _freed_metadata(state: RetentionState, expired: Sequence[PaimonSnapshot]) -> pa.Table:
+    """Return FREED of the snapshot files that expire, and of the manifest lists that no other snapshot or tag needs.
+
+    Source: paimon ExpireSnapshotsImpl.expireUntil, SnapshotDeletion.cleanUnusedManifests.
+    """
+    ids = {item.id for item in expired}
+    others = [*(item for item in state.snapshots.values() if item.id not in ids), *state.tags.values()]
+    needed = {name for item in others for name, _ in _lists(item)}
+    rows: list[dict[str, object]] = [{"what": "snapshot", "path": item.path} for item in expired]
+    lists = {name: (item, size) for item in expired for name, size in _lists(item) if name not in needed}
+    rows += [
+        {"what": "manifest list", "path": manifest_path(name, item.path), "size_bytes": size}
+        for name, (item, size) in lists.items()
+    ]
+    return pa.Table.from_pylist(rows, frames.FREED)
+
+
+def _lists(snapshot: PaimonSnapshot) -> list[tuple[str, int | None]]:
+    """Return the names and sizes of a snapshot's manifest lists."""
+    lists = [
+        (snapshot.base_manifest_list, snapshot.base_manifest_list_bytes),
+        (snapshot.delta_manifest_list, snapshot.delta_manifest_list_bytes),
+    ]
+    if snapshot.changelog_manifest_list is not None:
+        lists.append((snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_bytes))
+    return lists
 
 
 def _versions(state: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.Table:
@@ -354,7 +383,7 @@ def _notes(state: RetentionState, rule: _Rule) -> tuple[str, ...]:
     ends = [item.end(state, state.consumers) for item in (rule, replace(rule, by_next=not rule.by_next))]
     differs = f" {other} would keep all from version {ends[1]} on." if ends[0] != ends[1] else ""
     notes = [
-        "Data files and changelog files are counted, from metadata. Manifests, index files and snapshots are not.",
+        "Data files and changelog files are counted, from metadata. Manifests and index files are not listed.",
         f"By the rule of Paimon {release}, which wrote the newest version.{differs}",
     ]
     if any(name in state.options for name in _LONGER):

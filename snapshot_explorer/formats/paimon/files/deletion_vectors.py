@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
@@ -79,6 +80,12 @@ def vectors_of(
             file_bytes=row["size_bytes"],
         )
     return vectors
+
+
+def count(indexes: pa.Table) -> int:
+    """Return the number of deletion vectors among INDEX_ENTRIES."""
+    is_vector = pc.and_(pc.equal(indexes["index_type"], DELETION_VECTORS), indexes["data_file"].is_valid())
+    return int(pc.sum(is_vector).as_py() or 0)
 
 
 def deleted(storage: Storage, vectors: Iterable[tuple[str, PaimonVector, int]]) -> Mapping[str, Positions]:

@@ -1,0 +1,32 @@
+"""Have Delta's connector clean logs up: a part of `delta_tables.py`.
+
+Writes of each log `OUT/NUMBER/before` and `after`, copies of the table, and `asked.json`: its name in `LOGS`, the noon
+that its times count from, and the time just before the checkpoint that starts the clean-up.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from tests.support.delta.expired_logs import LOGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write_all(spark: Any, out: Path) -> None:
+    """Write the tables, and a checkpoint of each."""
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    for number, (name, log) in enumerate(LOGS.items()):
+        before, after = (out / str(number) / when for when in ("before", "after"))
+        log.write(before, noon)
+        shutil.copytree(before, after)
+        now = time.time()
+        tables = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # noqa: SLF001 - Delta has no other way to ask for it
+        tables.forTable(spark._jsparkSession, str(after)).checkpoint()  # noqa: SLF001 - as above
+        asked = {"name": name, "noon": noon.timestamp(), "now": now}
+        (out / str(number) / "asked.json").write_text(json.dumps(asked))
