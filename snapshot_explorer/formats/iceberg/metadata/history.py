@@ -44,13 +44,20 @@ class IcebergHistory:
     """Those of them before which snapshots are missing: all but the ones that replaced their predecessor."""
     is_counted: bool
     """Whether versions are counted, because the snapshots have no sequence numbers."""
+    cut: str | None
+    """Why snapshots before the first version are not known, although the metadata names them; None if it does not."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return a sentence if versions may have other numbers in another session."""
-        if not self.is_counted or not self.versions:
-            return ()
-        return (_COUNTED,)
+        """Return a sentence if versions may have other numbers in another session, and if older ones are not known."""
+        counted = (_COUNTED,) if self.is_counted and self.versions else ()
+        if self.cut is None:
+            return counted
+        note = (
+            f"The history begins with version {self.versions[0]}, because the parents of its snapshots contradict each "
+            f"other: {self.cut}. Open an older snapshot with branch='ID'."
+        )
+        return (*counted, note)
 
     def version_of(self, number: int) -> int | None:
         """Return the version with a number or a snapshot id; None if no version has it."""
@@ -100,7 +107,7 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
         known: The numbers of snapshots that were counted before, which they keep.
     """
     head = _head(metadata, branch)
-    chain = _chain(metadata, head, is_main=branch in (None, MAIN))
+    chain, cut = _chain(metadata, head, is_main=branch in (None, MAIN))
     recorded = metadata.snapshots.numbers
     is_counted = bool(chain) and not any(map(recorded.__getitem__, chain))
     if is_counted:
@@ -124,6 +131,7 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
         commitless=tuple(numbers[item] for _, item in orphans),
         after_gaps=tuple(map(numbers.__getitem__, gaps)),
         is_counted=is_counted,
+        cut=cut,
     )
 
 
@@ -155,16 +163,18 @@ def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNo
     )
 
 
-def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[int]:
+def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> tuple[list[int], str | None]:
+    """Return the snapshots of a history, oldest first, and why older ones are left out, if the parents are damaged.
+
+    Source: iceberg reads a snapshot whatever its parents are.
+    """
     straight = _straight(metadata, head)
     if straight:
-        return _with_tagged(metadata, straight) if is_main else straight
+        return (_with_tagged(metadata, straight) if is_main else straight), None
     parents, numbers = metadata.snapshots.parents, metadata.snapshots.numbers
     newest_first: dict[int, None] = {}
-    snapshot_id = head
+    snapshot_id, cut = head, None
     while snapshot_id is not None:
-        if snapshot_id in newest_first:
-            raise _no_history(metadata, f"the parents of snapshot {snapshot_id} form a cycle")
         newest_first[snapshot_id] = None
         before = parents[snapshot_id]
         if before is None:
@@ -172,22 +182,30 @@ def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[
         elif before not in parents:
             before = None
         if before is not None:
-            number, number_before = numbers[snapshot_id], numbers[before]
-            if number == 0 < number_before:
-                raise _no_history(metadata, f"snapshot {snapshot_id} has no sequence number, but its parent has")
-            if number and number_before >= number:
-                raise _no_history(
-                    metadata,
-                    f"snapshot {snapshot_id} has the sequence number {number}, and the one before it, {before}, has "
-                    f"{number_before}",
-                )
-            if number and number_before == 0:
+            cut = _contradiction(snapshot_id, before, numbers, newest_first)
+            if cut is not None:
+                break
+            if numbers[snapshot_id] and numbers[before] == 0:
                 # The last snapshot before an upgrade from format 1 is version 0; older ones have no number.
                 newest_first[before] = None
                 break
         snapshot_id = before
     oldest_first = list(newest_first)[::-1]
-    return _with_tagged(metadata, oldest_first) if is_main else oldest_first
+    return (_with_tagged(metadata, oldest_first) if is_main and cut is None else oldest_first), cut
+
+
+def _contradiction(snapshot_id: int, before: int, numbers: Mapping[int, int], newer: Mapping[int, None]) -> str | None:
+    """Return why a snapshot cannot be made from another one; None if it can."""
+    number, number_before = numbers[snapshot_id], numbers[before]
+    if before in newer:
+        return f"the parents of snapshot {snapshot_id} form a cycle"
+    if number == 0 < number_before:
+        return f"snapshot {snapshot_id} has no sequence number, but its parent has"
+    if number and number_before >= number:
+        return (
+            f"snapshot {snapshot_id} has the sequence number {number}, and the one before it, {before}, {number_before}"
+        )
+    return None
 
 
 def _straight(metadata: TableMetadata, head: int | None) -> list[int]:
@@ -267,13 +285,6 @@ def _counted(ids: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
     numbers: dict[int, int] = {item: known[item] for item in ids[: len(indices)]}
     following = max(known.values(), default=0) + 1
     return numbers | {item: following + index for index, item in enumerate(ids[len(indices) :])}
-
-
-def _no_history(metadata: TableMetadata, problem: str) -> CorruptTableError:
-    return CorruptTableError(
-        f"The snapshots in {metadata.path} form no history: {problem}. The file is damaged; compare it with a copy of "
-        "the table, or open another metadata file of it."
-    )
 
 
 def current_at(history: IcebergHistory, time: datetime) -> IcebergSnapshot | None:

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.arrays import array, from_numpy, to_numpy
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.arrow.arrays import array, from_numpy
+from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.avro.files import in_order
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
@@ -16,6 +16,9 @@ from snapshot_explorer.formats.iceberg.metadata.avro_files import broken, read_a
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
 
 DATA, DELETES = 0, 1
 """The content of a manifest."""
@@ -180,7 +183,7 @@ def _manifest_files(
     locations: Locations,
 ) -> pa.Table:
     paths = [item.manifest_list for item in listed]
-    owners = np.repeat(np.arange(len(listed)), counts)
+    rows, owners = _without_repeated(rows, np.repeat(np.arange(len(listed)), counts), paths)
     columns = dict(zip((part.name for part in rows.type), rows.flatten(), strict=True))
     is_data = pc.equal(pc.fill_null(columns["517"], DATA), DATA)
     for name, (total, added, existing) in _TOTALS.items():
@@ -203,9 +206,7 @@ def _manifest_files(
         if not field.nullable and column.null_count:
             at = int(owners[np.argmax(column.is_null().to_numpy(zero_copy_only=False))])
             raise broken(str(paths[at]), f"a manifest in it has no {field.name}")
-    table = pa.Table.from_arrays(arrays, schema=MANIFEST_FILES)
-    _check_unique(encoded, owners, paths)
-    return table
+    return pa.Table.from_arrays(arrays, schema=MANIFEST_FILES)
 
 
 def known_counts(column: pa.Array) -> pa.Array:
@@ -241,19 +242,23 @@ def _summaries(column: pa.ListArray) -> pa.ListArray:
     return pa.ListArray.from_arrays(column.offsets, renamed, type=SUMMARIES, mask=mask)
 
 
-def _check_unique(
-    manifests: pa.DictionaryArray, owners: np.ndarray[tuple[int], np.dtype[np.int64]], lists: Sequence[str | None]
-) -> None:
-    """Refuse a list that names a manifest twice: its files would count twice."""
-    keys = np.sort(owners * len(manifests.dictionary) + to_numpy(manifests.indices))
-    twice = np.flatnonzero(keys[1:] == keys[:-1])
-    if len(twice):
-        owner, manifest = divmod(int(keys[twice[0]]), len(manifests.dictionary))
-        raise CorruptTableError(
-            f"The manifest list {lists[owner]} names the manifest {manifests.dictionary[manifest]} twice, so that its "
-            "files would count twice. The list is damaged; compare it with a copy of the table, or choose another "
-            "version."
-        )
+def _without_repeated(
+    rows: pa.StructArray, owners: np.ndarray[tuple[int], np.dtype[np.int64]], lists: Sequence[str | None]
+) -> tuple[pa.StructArray, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Return the manifests of lists, each once in its list, and their lists.
+
+    Source: iceberg ManifestGroup, which has sets of manifests.
+    """
+    paths = rows.field("500").dictionary_encode()
+    keys = owners * (len(paths.dictionary) + 1) + pc.fill_null(paths.indices, -1).to_numpy(zero_copy_only=False)
+    firsts = np.unique(keys, return_index=True)[1]
+    if len(firsts) == len(keys):
+        return rows, owners
+    kept = np.zeros(len(keys), np.bool_)
+    kept[firsts] = True
+    for index in np.flatnonzero(~kept).tolist():
+        log.warning("%s names the manifest %s twice; it counts once", lists[owners[index]], rows[index]["500"])
+    return rows.filter(pa.array(kept)), owners[kept]
 
 
 def _embedded(snapshot: IcebergSnapshot, locations: Locations) -> pa.Table:
