@@ -12,6 +12,7 @@ from snapshot_explorer.storage.files import RemoteFiles
 from snapshot_explorer.storage.location import parse_location
 from snapshot_explorer.storage.object_stores import ObjectStoreFiles
 from tests.support.faulty_proxy import FaultyProxy
+from tests.support.object_stores import put_on_s3
 from tests.support.outputs import shown_by
 
 KEYS = {"key": "AKIAKEY", "secret": "secret"}
@@ -121,11 +122,11 @@ def test_a_page_in_the_place_of_a_listing_is_not_an_empty_folder(proxied, page):
     assert proxy.faults == [page]
 
 
-def test_a_page_in_the_place_of_the_end_of_a_listing_does_not_shorten_it(proxied):
-    storage, write, proxy = proxied
+def test_a_page_in_the_place_of_the_end_of_a_listing_does_not_shorten_it(s3, proxied):
+    storage, _, proxy = proxied
     paths = [f"log/{number % 40}-{number}" for number in range(1005)]
     for path in paths:
-        write(path)
+        put_on_s3(s3[1], f"t/{path}", b"x")
     proxy.fault = lambda number, _, path: "xhtml" if number == 1 and "continuation-token" in path else None
 
     assert len(storage.list("log")) == 1005

@@ -15,6 +15,7 @@ from tests.support.delta.table_builder import DeltaTable
 from tests.support.effort import ended_if_it_hangs
 from tests.support.faulty_proxy import TRANSIENT, FaultyProxy
 from tests.support.hudi.table_builder import HudiTable
+from tests.support.object_stores import put_on_s3
 from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = pytest.mark.usefixtures("s3_client")
@@ -65,11 +66,11 @@ TABLES = {"delta": delta, "paimon": paimon, "hudi": hudi}
 @pytest.fixture(params=TABLES)
 def stored(request, s3, memory_root):
     """The URL of a table on S3, and the storage options."""
-    client, bucket, options = s3
+    _, bucket, options = s3
     written, newest = TABLES[request.param](memory_root)
     for path in written.filesystem.find(written.root):
         key = "t/" + path.removeprefix(written.root.rstrip("/") + "/").removeprefix(written.root.strip("/") + "/")
-        client.put_object(Bucket=bucket, Key=key, Body=written.filesystem.cat_file(path))
+        put_on_s3(bucket, key, written.filesystem.cat_file(path))
     return f"s3://{bucket}/t", options, newest, request.param
 
 

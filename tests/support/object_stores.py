@@ -106,6 +106,14 @@ def _bucket(protocol, writer, options) -> Store:
     return Store(f"{protocol}://{bucket}", options, put, f"{protocol}://no-such-bucket")
 
 
+def put_on_s3(bucket: str, key: str, content: bytes) -> None:
+    """Put an object into a bucket of the S3 API that this process serves: without a request, which takes 5 ms."""
+    from moto.backends import get_backend
+    from moto.core import DEFAULT_ACCOUNT_ID
+
+    get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"].put_object(bucket, key, content)
+
+
 @contextlib.contextmanager
 def web(folder) -> Iterator[Store]:
     """Serve a folder over HTTP, with listings as pages."""

@@ -8,6 +8,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
 from tests.support.canonical import canonical_rows
 from tests.support.faulty_proxy import FaultyProxy
+from tests.support.object_stores import put_on_s3
 
 DATA = Path(__file__).parents[2] / "data" / "hudi"
 pytestmark = pytest.mark.usefixtures("s3_client")
@@ -16,14 +17,14 @@ pytestmark = pytest.mark.usefixtures("s3_client")
 @pytest.fixture
 def uploaded(s3):
     """Return a callable that uploads a table: its URL, storage options, and the requests that are made with them."""
-    client, bucket, options = s3
+    _, bucket, options = s3
     proxy = FaultyProxy(options["endpoint_url"])
 
     def upload(name):
         for path in DATA.joinpath(name).rglob("*"):
             if path.is_file():
                 key = f"lake/{name}/{path.relative_to(DATA / name).as_posix()}"
-                client.put_object(Bucket=bucket, Key=key, Body=path.read_bytes())
+                put_on_s3(bucket, key, path.read_bytes())
         return f"s3://{bucket}/lake/{name}", {**options, "endpoint_url": proxy.url}, proxy.requests
 
     yield upload
