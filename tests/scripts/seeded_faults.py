@@ -2,7 +2,7 @@
 
     python -m tests.scripts.seeded_faults [--only WORD] [--near] [--jobs 2]
 
-Runs first the tests of the folder that is named beside the fault, then, if they pass, the whole quick tier, until the
+Runs first the tests that are named beside the fault, then, if they pass, the whole quick tier, until the
 first failure. The copy is in a temporary folder: this clone stays as it is. Prints a line for each fault, and the
 faults that no test found. Takes about a minute for each fault.
 """
@@ -33,7 +33,7 @@ class Fault:
     after: str
     """The code with the fault."""
     near: str
-    """The folder of tests that should find it."""
+    """The files or folders of tests that should find it, below `tests`."""
 
 
 FAULTS = (
@@ -43,42 +43,42 @@ FAULTS = (
         "storage/retries.py",
         "self._made >= TRIES",
         "self._made > TRIES",
-        "storage",
+        "storage/test_failures.py",
     ),
     Fault(
         "a server's error status is not tried again",
         "storage/retries.py",
         "return any(isinstance(status, int) and status in _STATUSES for status in statuses)",
         "return False",
-        "storage",
+        "storage/test_failures.py",
     ),
     Fault(
-        "a secret that is quoted in a URL is shown",
-        "storage/failures.py",
-        """yield "".join(f"%(?i:{byte:02x})" for byte in letter.encode("utf-8", "surrogatepass"))""",
-        "yield from ()",
-        "storage",
+        "a secret in base64 is shown",
+        "storage/masks.py",
+        "codes = {code for word in self._words for code in _encoded(word.strip())}",
+        "codes = set()",
+        "storage/test_url_secrets.py storage/test_failures.py",
     ),
     Fault(
         "a path in the metadata may lead out of the table's folder",
         "storage/location.py",
         'or "\\0" in path or _has_parent_step(path) or',
         'or "\\0" in path or',
-        "storage",
+        "storage/test_locations.py table/test_external_files.py",
     ),
     Fault(
         "a folder that begins as the table's does is taken for the table's",
         "storage/location.py",
         """address.startswith(folder.rstrip("/") + "/")""",
         "address.startswith(folder)",
-        "storage",
+        "storage/test_locations.py table/test_external_files.py",
     ),
     Fault(
         "a range within another cuts the other one",
         "storage/ranges.py",
         "joined[-1] = joined[-1][0], max(end, joined[-1][1])",
         "joined[-1] = joined[-1][0], end",
-        "storage",
+        "storage/test_requests.py storage/test_storage.py",
     ),
     # Arrow kernels.
     Fault(
@@ -86,21 +86,21 @@ FAULTS = (
         "arrow/roaring.py",
         "if len(numbers) and numbers[-1] >= limit:",
         "if len(numbers) and numbers[-1] > limit:",
-        "arrow",
+        "formats/delta/test_deletion_vectors.py formats/iceberg/test_deletes.py",
     ),
     Fault(
         "the nanoseconds of a time in 1970 are those of a time before",
         "arrow/orc_timestamps.py",
         "seconds -= (seconds < 0) &",
         "seconds -= (seconds <= 0) &",
-        "arrow",
+        "arrow/test_orc_timestamps.py",
     ),
     Fault(
         "an INT96 time at the limit of the type overflows",
         "arrow/int96.py",
         "np.any((days >= limit)",
         "np.any((days > limit)",
-        "arrow",
+        "arrow/test_parquet_footers.py formats/delta/test_columns.py",
     ),
     # Delta.
     Fault(
@@ -108,49 +108,49 @@ FAULTS = (
         "formats/delta/scan/read.py",
         "gone = deleted(storage, file.vector, file.path, source.rows, removals)",
         "gone = None",
-        "formats/delta",
+        "formats/delta/test_deletion_vectors.py",
     ),
     Fault(
         "a checkpoint without one of its parts counts",
         "formats/delta/metadata/log_segment.py",
         "if len(numbered) == count and min(numbered) == 1 and max(numbered) == count:",
         "if min(numbered) == 1 and max(numbered) == count:",
-        "formats/delta",
+        "formats/delta/test_log_segment.py",
     ),
     Fault(
         "a time at which a table began to record times is on the other clock",
         "formats/delta/metadata/times.py",
         "is_later = millis >= self.begins",
         "is_later = millis > self.begins",
-        "formats/delta",
+        "formats/delta/test_times.py",
     ),
     Fault(
         "a maximum that was cut is an upper bound",
         "formats/delta/scan/statistics.py",
         'if data_type.root == "string" and self.is_upper and pc.any(pc.ends_with(result, _CUT)).as_py():',
         'if data_type.root == "string" and self.is_upper and False:',
-        "formats/delta",
+        "formats/delta/test_stats_columns.py formats/delta/test_statistics.py",
     ),
     Fault(
         "a reader feature that is refused is read",
         "formats/delta/metadata/supported.py",
         """name not in _KNOWN or _KNOWN[name].status == "refused"]""",
         "name not in _KNOWN]",
-        "formats/delta",
+        "formats/delta/test_features.py",
     ),
     Fault(
         "VACUUM deletes what was removed at the cutoff",
         "formats/delta/expiry/retention.py",
         "kept = {path for row in removed if row.deleted_at >= cutoff for path in row.paths}",
         "kept = {path for row in removed if row.deleted_at > cutoff for path in row.paths}",
-        "retention",
+        "retention/test_delta.py",
     ),
     Fault(
         "a hint with a wrong checksum is followed",
         "formats/delta/metadata/hints.py",
         "return stated is None or stated ==",
         "return stated is None or True or stated ==",
-        "formats/delta",
+        "formats/delta/test_hints.py",
     ),
     # Iceberg.
     Fault(
@@ -158,35 +158,35 @@ FAULTS = (
         "formats/iceberg/deletes/equality.py",
         "result[indices] = self._newest[joined] > sequence_number",
         "result[indices] = self._newest[joined] >= sequence_number",
-        "formats/iceberg",
+        "formats/iceberg/test_deletes.py",
     ),
     Fault(
         "a position delete of the data file's own commit is ignored",
         "formats/iceberg/deletes/index.py",
         "self._by_path.get(path, ()) if item.sequence_number >= sequence_number]",
         "self._by_path.get(path, ()) if item.sequence_number > sequence_number]",
-        "formats/iceberg",
+        "formats/iceberg/test_deletes.py",
     ),
     Fault(
         "the checksum of a deletion vector is not compared",
         "formats/iceberg/deletes/deletion_vectors.py",
         """if zlib.crc32(body) != int.from_bytes(check, "big"):""",
         "if False:",
-        "formats/iceberg",
+        "formats/iceberg/test_deletes.py",
     ),
     Fault(
         "a branch keeps a snapshot more than its minimum",
         "formats/iceberg/expiry/retention.py",
         "(count < minimum or item.timestamp_ms >= older_than)",
         "(count <= minimum or item.timestamp_ms >= older_than)",
-        "retention",
+        "retention/test_iceberg.py",
     ),
     Fault(
         "a column that a file lacks has no default",
         "formats/iceberg/files/columns.py",
         "if field.required and field.initial_default is None",
         "if field.required",
-        "formats/iceberg",
+        "formats/iceberg/test_columns.py",
     ),
     # Paimon.
     Fault(
@@ -194,7 +194,7 @@ FAULTS = (
         "formats/paimon/scan/read.py",
         "if file.path in self.deleted_positions:",
         "if False:",
-        "formats/paimon",
+        "formats/paimon/test_deletion_vectors.py",
     ),
     Fault(
         "files of level 0 are read with deletion vectors",
@@ -203,28 +203,28 @@ FAULTS = (
         shown = pc.and_(shown, pc.greater(entries.column("level"), 0))""",
         """if has_vectors(options) and not flag(options, "deletion-vectors.merge-on-read"):
         shown = pc.and_(shown, pc.greater_equal(entries.column("level"), 0))""",
-        "formats/paimon",
+        "formats/paimon/test_visibility.py",
     ),
     Fault(
         "an old hint hides the newest snapshot",
         "formats/paimon/metadata/history.py",
         "if contents[0] is None or contents[1] is not None:",
         "if contents[0] is None:",
-        "formats/paimon",
+        "formats/paimon/test_history.py",
     ),
     Fault(
         "a number of nulls that was not recorded is that of another file",
         "formats/paimon/scan/statistics.py",
         "is_present = sizes > position",
         "is_present = sizes >= 0",
-        "formats/paimon",
+        "formats/paimon/test_pruning.py",
     ),
     Fault(
         "the file of a snapshot that expires at the end is deleted as well",
         "formats/paimon/expiry/retention.py",
         "if begin <= version < end]",
         "if begin <= version <= end]",
-        "retention",
+        "retention/test_paimon.py",
     ),
     # Hudi.
     Fault(
@@ -232,21 +232,21 @@ FAULTS = (
         "formats/hudi/scan/merge.py",
         "np.ones(len(deleted), np.bool_),",
         "np.zeros(len(deleted), np.bool_),",
-        "formats/hudi",
+        "formats/hudi/test_log_files.py formats/hudi/test_tables.py",
     ),
     Fault(
         "a write that is not completed is a version",
         "formats/hudi/metadata/timeline.py",
         """return self.state == "completed" and self.action in WRITES""",
         """return self.state != "requested" and self.action in WRITES""",
-        "formats/hudi",
+        "formats/hudi/test_timeline.py",
     ),
     Fault(
         "the archiver moves the commit that it must keep",
         "formats/hudi/expiry/archival.py",
         "for version in active if version < bound and version not in kept]",
         "for version in active if version <= bound and version not in kept]",
-        "formats/hudi",
+        "formats/hudi/test_health.py formats/hudi/test_tables.py",
     ),
     # What formats share.
     Fault(
@@ -254,7 +254,7 @@ FAULTS = (
         "formats/row_groups.py",
         "np.searchsorted(keep, start) < np.searchsorted(keep, start + rows)",
         "np.searchsorted(keep, start) < np.searchsorted(keep, start + rows - 1)",
-        "formats",
+        "formats/test_row_groups.py",
     ),
     # History.
     Fault(
@@ -262,42 +262,42 @@ FAULTS = (
         "refs/search.py",
         "if seen[middle] <= ref.time:",
         "if seen[middle] < ref.time:",
-        "refs",
+        "refs/test_search.py",
     ),
     Fault(
         "a step back to the earliest version is refused",
         "refs/search.py",
         "if index < ref.back:",
         "if index <= ref.back:",
-        "refs",
+        "refs/test_search.py",
     ),
     Fault(
         "a snapshot of the age of the limit is not stale",
         "management.py",
         "self._clock() - last >= limit",
         "self._clock() - last > limit",
-        "management",
+        "management/test_management.py",
     ),
     Fault(
         "a limit of commits is one too many",
         "history.py",
         "yield page.slice(0, left)",
         "yield page.slice(0, left + 1)",
-        "table",
+        "table/test_contract.py",
     ),
     Fault(
         "a file is live in the version that removes it",
         "lifetimes/index.py",
         "= (first <= position) & (position < last)",
         "= (first <= position) & (position <= last)",
-        "lifetimes",
+        "lifetimes/test_intervals.py lifetimes/test_delta.py",
     ),
     Fault(
         "a total that is not known is counted as 0",
         "lifetimes/index.py",
         """mask=sums[f"{name} unknown"] > 0) for name in _SUMMED]""",
         """mask=sums[f"{name} unknown"] < 0) for name in _SUMMED]""",
-        "lifetimes",
+        "lifetimes/test_intervals.py lifetimes/test_delta.py",
     ),
     # Analyses.
     Fault(
@@ -305,7 +305,7 @@ FAULTS = (
         "compare/files.py",
         "net = None if more is None or fewer is None else more - fewer",
         "net = (more or 0) - (fewer or 0)",
-        "compare",
+        "compare/test_comparison.py",
     ),
     Fault(
         "a total that a check does not know is 0",
@@ -326,42 +326,42 @@ FAULTS = (
         "health/findings.py",
         "below = int((sizes < settings.small_bytes).sum())",
         "below = int((sizes <= settings.small_bytes).sum())",
-        "health",
+        "health/test_health.py",
     ),
     Fault(
         "a file without metadata is called an orphan though metadata could not be read",
         "retention/orphans.py",
-        "if unread:\n            reason =",
-        "if False:\n            reason =",
-        "retention",
+        "if named.unread:\n        return",
+        "if False:\n        return",
+        "table/test_orphans.py",
     ),
     Fault(
         "bisection returns the version after the first bad one",
         "rows/bisection.py",
         "begin = chosen + 1",
         "begin = chosen + 2",
-        "rows",
+        "rows/test_bisect.py",
     ),
     Fault(
         "a difference as large as the tolerance is a change",
         "rows/diffs/comparison_rules.py",
         "close = np.asarray(difference <= allowed, bool)",
         "close = np.asarray(difference < allowed, bool)",
-        "rows",
+        "rows/test_pair_diff.py",
     ),
     Fault(
         "a change that is as large as usual times the factor is a jump",
         "rows/profiling/anomalies.py",
         "is_jump = (sizes > rules.factor * usual) & is_large",
         "is_jump = (sizes >= rules.factor * usual) & is_large",
-        "rows",
+        "rows/test_anomalies.py",
     ),
     Fault(
         "a key with a null is compared",
         "rows/diffs/diff.py",
         "if column.null_count:",
         "if False:",
-        "rows",
+        "rows/test_row_diff.py",
     ),
     Fault(
         "text in a repair ends where a quote is in it",
@@ -376,63 +376,64 @@ FAULTS = (
         "engines/local.py",
         "missing = None if missing is None else missing - tables[-1].num_rows",
         "missing = None if missing is None else missing - 1",
-        "engines",
+        "engines/test_local.py table/test_contract.py",
     ),
     Fault(
         "the limit of a query on files is that of each run",
         "engines/duckdb_files.py",
         "left = None if left is None else left - rows.num_rows",
         "left = None if left is None else left",
-        "engines",
+        "engines/test_duckdb_files.py",
     ),
     Fault(
         "a file that may have a null is skipped for IS NULL",
         "engines/data_skipping.py",
         """return known[column].has_null if column in known else "true\"""",
         """return known[column].has_value if column in known else "true\"""",
-        "engines",
+        "engines/test_pruning.py",
     ),
     Fault(
         "a quote that is written twice within a name of a query stays",
         "queries/tokens.py",
         """return self.text[1:-1].replace("''", "'")""",
         "return self.text[1:-1]",
-        "queries",
+        "queries/test_references.py queries/test_sql.py",
     ),
     Fault(
         "a commit at the time that is requested is not of the history",
         "version_resolver.py",
         "before = self._last_at(start - timedelta(milliseconds=1))",
         "before = self._last_at(start)",
-        "table",
+        "table/test_contract.py formats/delta/test_times.py",
     ),
     Fault(
         "a sum over commits of which one is not known is that of the others",
         "lake/overview.py",
         "row[name] = None if None in numbers else sum(numbers)",
         "row[name] = sum(number or 0 for number in numbers)",
-        "lake",
+        "lake/test_overview.py",
     ),
     Fault(
         "tables at the depth of the search are not found",
         "discovery.py",
         "for _ in range(depth + 1):",
         "for _ in range(depth):",
-        "table",
+        "table/test_discovery.py",
     ),
     Fault(
         "an export may be written into a table",
-        "results/exports.py",
-        "if _has_table(folder):",
-        "if False:",
-        "table",
+        "results/outputs.py",
+        """is a folder. Give the path of a file in it.")
+    _check_folders(path, target)""",
+        """is a folder. Give the path of a file in it.")""",
+        "table/test_read_only.py rows/test_row_diff.py",
     ),
     Fault(
         "an answer of a catalog that is larger than it may be is read",
         "catalogs/unity.py",
         "if len(content) > self._max_bytes:",
         "if False:",
-        "table",
+        "lake/test_catalogs.py",
     ),
     Fault(
         "a condition on a float that integers do not hold exactly is pushed to Spark",
@@ -447,28 +448,28 @@ FAULTS = (
         "render/html.py",
         """return f'<td{tooltip}>{sign}{escape(name)} <span""",
         """return f'<td{tooltip}>{sign}{name} <span""",
-        "render",
+        "render/test_html.py",
     ),
     Fault(
         "a control character reaches the terminal",
         "visible.py",
         "shown = [letter if letter.isprintable() else",
         'shown = [letter if letter.isprintable() or letter == "\\x1b" else',
-        "render",
+        "render/test_text.py table/test_hostile_text.py",
     ),
     Fault(
         "a cost of the limit is asked for",
         "jupyter/cost.py",
         "self.size_bytes > limits.size_bytes",
         "self.size_bytes >= limits.size_bytes",
-        "jupyter",
+        "jupyter/test_lines.py jupyter/test_commands.py",
     ),
     Fault(
         "the explorer follows new commits though an older version is chosen",
         "jupyter/explorer/state.py",
         "was_newest = self.b is None or self.b in before[-1:]",
         "was_newest = True",
-        "jupyter",
+        "jupyter/explorer/test_state.py",
     ),
 )
 
@@ -515,7 +516,7 @@ def is_found(clone: Path, fault: Fault, jobs: int, *, only_near: bool) -> bool:
         raise RuntimeError(f"The code of the fault is not once in {fault.path}: {fault.before}")
     module.write_text(text.replace(fault.before, fault.after), "utf-8")
     try:
-        found = finding_test(clone, jobs, f"tests/{fault.near}")
+        found = finding_test(clone, 0, *(f"tests/{name}" for name in fault.near.split()))
         if found is None and not only_near:
             found = finding_test(clone, jobs)
     finally:
@@ -528,7 +529,7 @@ def main() -> int:
     """Run the command; return 1 if more than a tenth of the faults are missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.scripts.seeded_faults", description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="WORD", default="", help="faults in whose path or words it occurs")
-    parser.add_argument("--near", action="store_true", help="run only the tests of the folder beside a fault")
+    parser.add_argument("--near", action="store_true", help="run only the tests that are named beside a fault")
     parser.add_argument("--jobs", type=int, default=2, help="processes that run tests")
     chosen = parser.parse_args()
     faults = [fault for fault in FAULTS if chosen.only in f"{fault.path} {fault.what}"]
