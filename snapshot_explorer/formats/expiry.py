@@ -30,6 +30,7 @@ _MICROSECONDS = MappingProxyType(
 )
 _MAX_CHECKED = 32
 """The maximum number of missing files that are checked one by one: as many as concurrent requests."""
+_EMPTY_STEP = re.compile(r"//|(?:^|/)\.(?:/|$)")
 _PART = re.compile(r"(\d{1,15})\s*([a-z]+)\s*", re.ASCII)
 
 
@@ -162,7 +163,7 @@ class CheckedFiles:
     resized: pa.Array
     """The paths of files whose size differs from the recorded one."""
     unknown: pa.Array
-    """The paths of files on another storage, which was not checked."""
+    """The paths of files on another storage, or outside of the folder, that could not be looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +175,7 @@ class Presence:
     resized: Mask
     """For each whether its file exists with another size than the recorded one."""
     unknown: Mask
-    """For each whether it is on another storage, which was not checked."""
+    """For each whether it is on another storage, or outside of the folder, and could not be looked for."""
     without: Mapping[int, str] = field(default_factory=dict)
     """For versions that lack a file of metadata, which one."""
     through: Mapping[int, str] = field(default_factory=dict)
@@ -205,11 +206,39 @@ def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = No
             addresses[path] = storage.resolve_external(path) if path.startswith("/") or "://" in path else path
         except (UnsupportedFeatureError, CorruptTableError):
             unknown.append(path)
-    existing = storage.sizes(list(addresses.values()))
+    existing, failed = _existing(storage, list(addresses.values()))
+    unknown += [path for path, address in addresses.items() if address in failed]
+    addresses = {path: address for path, address in addresses.items() if address not in failed}
     gone = [path for path, address in addresses.items() if address not in existing]
     check_gone(storage, _by_folder([addresses[path] for path in gone]))
     resized = [path for path, address in addresses.items() if _differs(existing.get(address), recorded[path])]
     return CheckedFiles(gone=_texts(gone), resized=_texts(resized), unknown=_texts(unknown))
+
+
+def _existing(storage: Storage, addresses: Sequence[str]) -> tuple[Mapping[str, int | None], frozenset[str]]:
+    """Return the sizes of the files that exist, and the files that could not be looked for.
+
+    These are only files outside of the table's folder, of which each folder is looked at for itself, and on a store
+    files whose names have empty steps, which are looked for one by one because a listing may write them otherwise.
+    """
+    odd: list[str] = []
+    outside: dict[str, list[str]] = {}
+    below: list[str] = []
+    for address in addresses:
+        if not storage.is_local and _EMPTY_STEP.search(address.partition("://")[2] or address):
+            odd.append(address)
+        elif "://" in address:
+            outside.setdefault(address.rpartition("/")[0], []).append(address)
+        else:
+            below.append(address)
+    existing = storage.sizes(below)
+    failed: set[str] = set()
+    for files in [*outside.values(), *([address] for address in odd)]:
+        try:
+            existing |= storage.sizes(files) if files[0] not in odd else dict.fromkeys(filter(storage.exists, files))
+        except (StorageError, UnsupportedFeatureError):
+            failed.update(files)
+    return existing, frozenset(failed)
 
 
 def presence_from(checked: CheckedFiles, *files: pa.Array) -> Presence:

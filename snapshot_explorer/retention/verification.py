@@ -198,7 +198,7 @@ _STATES: tuple[_State, ...] = (
     ("ok", None),
     ("missing", "the file, or the deletion vector that it needs, does not exist"),
     ("resized", "its size is not the recorded one"),
-    (None, "it is on another storage, where nothing was looked for"),
+    (None, "it is on another storage, or outside of the folder, and could not be looked for"),
 )
 
 

@@ -83,7 +83,13 @@ class Settings(NamedTuple):
 def settings(root: Location, options: Mapping[str, Any]) -> Settings | None:
     """Return how obstore connects to a location; None if that is left to fsspec. Opens nothing."""
     connect = _CONNECT.get(root.protocol)
-    if connect is None or root.hidden or find_spec("obstore") is None or (PROCESSES and os.getpid() not in PROCESSES):
+    if (
+        connect is None
+        or root.hidden
+        or bucket_and_key(root).partition("/")[2].startswith("/")
+        or find_spec("obstore") is None
+        or (PROCESSES and os.getpid() not in PROCESSES)
+    ):
         return None
     return connect(root, {name: value for name, value in options.items() if name not in _WITHOUT_EFFECT})
 

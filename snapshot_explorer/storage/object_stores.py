@@ -98,7 +98,10 @@ class ObjectStoreFiles(RangedFiles):
 
     def base(self, location: Location) -> str:
         """Return bucket and key."""
-        return bucket_and_key(location)
+        address = bucket_and_key(location)
+        if _key(address).startswith("/"):
+            raise _unreadable_name(address)  # obstore would read another object, whose key lacks the slash
+        return address
 
     def read(self, address: str, end: int | None = None) -> bytes:
         """Return a file's bytes, or those before an end, in one request."""
@@ -273,10 +276,7 @@ def _translated(error: Exception, address: str) -> Exception:
     whole = str(error)
     text = whole.partition("\n")[0]
     if isinstance(error, ValueError) and "parse path" in text:
-        return UnsupportedFeatureError(
-            f"obstore cannot read the name {shortened(address)!r}: it does not accept it. Copy the table to a local "
-            "folder to read it."
-        )
+        return _unreadable_name(address)
     if status := _STATUS.search(text):
         return _status_error(int(status[1]), whole)
     if "TooManyRedirects" in whole:
@@ -293,6 +293,13 @@ def _translated(error: Exception, address: str) -> Exception:
         return UnexpectedResponseError(f"the storage did not answer with {answer}")
     name = type(error).__name__
     return PermissionError(name) if name in _DENIED_ERRORS else ObjectStoreError(name)
+
+
+def _unreadable_name(address: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"obstore cannot read the name {shortened(address)!r}: it does not accept it. Copy the table to a local folder "
+        "to read it."
+    )
 
 
 def _status_error(status: int, text: str) -> Exception:

@@ -12,6 +12,7 @@ import pytest
 
 from snapshot_explorer import diff, open_table, twins
 from tests.support.delta.table_builder import DeltaTable, add, remove
+from tests.support.filesystems import counting
 from tests.support.iceberg.table_builder import EXISTING, IcebergTable, entry
 
 OPENED_AT = ("real/t", "link/t", "real/../link//t/")
@@ -268,3 +269,27 @@ def test_files_on_the_web_are_found_by_every_spelling_of_their_url(folder, web, 
     assert opened.verify("bytes").is_ok
     assert opened.trace("id = 1").versions["rows"].to_pylist()[-1] == 1
     assert not any(opened.orphans("0d").files["is_orphan"].to_pylist())
+
+
+def test_a_file_that_cannot_be_looked_for_leaves_the_others_judged(memory_root, register):
+    filesystem, root = memory_root
+    table = DeltaTable(filesystem, root)
+    filesystem.pipe_file("/outside/b.parquet", b"b")
+    table.commit(table.data("a.parquet", [(1, "a")]))
+    table.commit(
+        add("counted:///outside/b.parquet", size=1), add(f"counted://{root}//a.parquet", size=table.sizes["a.parquet"])
+    )
+
+    class Denied(counting()):
+        def ls(self, path, **options):
+            if path.startswith("/outside"):
+                raise PermissionError(path)
+            return super().ls(path, **options)
+
+    register(Denied)
+    opened = open_table(f"counted://{root}")
+    states = {row["path"]: (row["state"], row["reason"]) for row in opened.verify().files.to_arrow().to_pylist()}
+    unknown = "it is on another storage, or outside of the folder, and could not be looked for"
+    assert states["counted:///outside/b.parquet"] == (None, unknown)
+    assert states["a.parquet"] == ("ok", None)
+    assert opened.readability()["readable"].to_pylist() == [None, "yes", "yes"]
