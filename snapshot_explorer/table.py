@@ -48,7 +48,7 @@ from snapshot_explorer.render.commit_bars import BARS, commit_bars
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.slice_tracks import slice_tracks
 from snapshot_explorer.render.tracks import tracks_figure
-from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair
+from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.reports import Section, read_section, report_target, write_report
 from snapshot_explorer.results import Frame
 from snapshot_explorer.retention import (
@@ -912,35 +912,50 @@ class Table(Drawable):
     @_reads_metadata_once
     def repair(
         self,
-        to: RefLike,
+        to: RefLike | None = None,
         where: str | None = None,
         *,
+        undo: RefLike | None = None,
         key: Sequence[str] | str | None = None,
         name: str | None = None,
     ) -> Repair:
-        """Return the statement that puts back rows of an earlier version, for the engine that writes the table.
+        """Return the statement that puts back what a commit removed or changed, for the engine that writes the table.
 
-        Nothing is run. `Repair.statement` is Spark SQL: without `where`, the format's own restore or rollback. With
-        `where` and a key, a MERGE, DELETE or INSERT puts back exactly the rows whose key matches in either version;
-        without a key, all rows that match are replaced. `Repair.rows` has the number of rows to expect, by a row diff,
-        and `Repair.check` the call that proves the result afterwards.
+        Nothing is run. `undo=10` undoes commit 10 alone: rows that it removed or changed are put back, and rows that it
+        inserted are deleted, unless a later commit changed them too; those are left, and listed in `Repair.left`.
+        `to=9` puts back all rows as at version 9, which undoes every later commit too; `Repair.warnings` says how many
+        rows that concerns. `Repair.statement` is Spark SQL: with `to` and without `where`, the format's own restore or
+        rollback; otherwise a MERGE, DELETE or INSERT of exactly these rows. With `to` and `where` but without a key,
+        all rows that match are replaced. `Repair.rows` has the number of rows to expect, by row diffs, and
+        `Repair.check` the call that proves the result afterwards.
 
-        Reads the rows that differ, as `diff_rows`; with `where` and a key that is not enforced, also the columns of the
-        key in both versions.
+        Reads the rows that differ, as `diff_rows`; with a key that is not enforced, also the columns of the key in
+        each version; without a key, to undo a commit that inserted rows, the newest version.
 
         Args:
             to: The version whose rows are put back.
-            where: A condition in DuckDB's SQL on the rows; None for the table as a whole.
-            key: The columns that identify a row, unique and not null; by default the primary key. With `where` only.
+            where: A condition in DuckDB's SQL on the rows; None for all, and with `to` for the table as a whole.
+            undo: The version whose commit is undone, in place of `to`.
+            key: The columns that identify a row, unique and not null; by default the primary key. With `to`, only with
+                `where`.
             name: The table's name in the engine, such as `lake.shop.orders`; by default the name by which it was
                 opened, or for Delta its path.
 
         Raises:
+            InvalidArgumentError: Neither `to` nor `undo` is given, or both; or the key does not identify rows.
+            SnapshotNotFoundError: The version, or that before the commit to undo, does not exist.
             UnsupportedFeatureError: No statement is certain to be exact; the message says why.
         """
-        now, then, source = self.update(), self.at(to), self._source(is_newest_state=True)
+        now, undone = self.update(), None if undo is None else self.at(undo)
         request = RepairRequest(
-            source=source, now=now, then=then, where=where, key=key, engine_name=name, retention=self.retention
+            source=self._source(is_newest_state=True),
+            now=now,
+            then=restored_version(self.at, to, undone),
+            undone=undone,
+            where=where,
+            key=key,
+            engine_name=name,
+            retention=self.retention,
         )
         return plan_repair(request)
 

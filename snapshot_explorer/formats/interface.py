@@ -518,10 +518,13 @@ class TableVersion(ABC):
         """
         return None
 
-    @property
-    def merge_setting(self) -> str | None:
-        """Return the setting of a Spark session, `name = value`, without which MERGE fails; None if it needs none."""
-        return None
+    def repair_settings(self, *, merges: bool) -> Sequence[str]:
+        """Return the settings of a Spark session, `name = value`, without which statements fail or miss rows.
+
+        Args:
+            merges: Whether one of the statements is a MERGE.
+        """
+        return ()
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         """Return the metadata columns among the names, which rows have only when requested.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
@@ -12,11 +12,32 @@ from snapshot_explorer.render.text import WIDTH
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from snapshot_explorer.repairs.selection import RowCounts
     from snapshot_explorer.results import Frame
 
 _WITH_BLANK = re.compile(r"'[^']* [^']*'|`[^`]* [^`]*`")
 """A text or a name with a blank, at which text is wrapped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterRows:
+    """What a repair undoes in addition to the first of several commits."""
+
+    first: int
+    """The version of the first commit."""
+    rows: RowCounts | None
+    """The rows among those of the repair that later commits changed; None if that is not known."""
+    alone: str | None
+    """The Python call that undoes the first commit alone; None if no such statement is written."""
+    command: str | None
+    """The same as a command."""
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether no later commit changed any of the rows."""
+        return self.rows is not None and not self.rows.total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -29,7 +50,9 @@ class Repair(Drawable):
     """The table's name."""
     format: str
     to: int
-    """The version whose rows are put back."""
+    """The version whose rows are put back; that before `undone`."""
+    undone: int | None = None
+    """The version whose commit alone is undone; None if all that changed since `to` is undone."""
     version: int
     """The version that the plan was made at, the newest then. The numbers hold only for this one."""
     where: str | None
@@ -43,7 +66,15 @@ class Repair(Drawable):
     rows: RowCounts
     """The rows that the table then gets, loses and has with other values."""
     later: Frame
-    """COMMITS after `to` that changed data, newest first. Only what they did to these rows is undone."""
+    """COMMITS after `to` that changed data, newest first: what they did to these rows is undone. With `undone`, those
+    after it: they are not undone."""
+    later_rows: LaterRows | None = None
+    """What is undone in addition to the first of `later`; None if there is only one, or nothing differs."""
+    left: Frame | None = None
+    """With `undone`: the rows that later commits changed too, and that are left as they are, with what they did; if
+    there are many, the first ones."""
+    left_counts: Mapping[str, int] = field(default_factory=dict)
+    """How many rows are left, by what later commits did to them."""
     notes: tuple[str, ...]
     """What to know before the statement is run, a sentence or two each."""
     check: str
@@ -58,7 +89,7 @@ class Repair(Drawable):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the rows are those of `to` already."""
+        """Whether there is nothing to put back: the rows are those of `to`, or later commits changed them too."""
         return not self.statements
 
     @property
@@ -68,25 +99,78 @@ class Repair(Drawable):
 
     def drawing(self) -> Drawing:
         """Return the plan as a drawing: the statement, the rows to expect, and what to do afterwards."""
-        which = "all rows" if self.where is None else f"the rows where {self.where}"
-        title = f"Repair of {self.name}, not run: {which} as at version {self.to}"
         commits = counted(len(self.later), "commit")
         facts: list[tuple[str, object]] = [
             ("format", self.format),
             ("planned at version", self.version),
             ("key", ", ".join(self.key) if self.key else None),
             ("rows to expect", ", ".join(f"{count:,} {word}" for word, count in self.counts.items())),
-            ("undone", None if self.is_empty else f"what {commits} since version {self.to} did to these rows"),
+            self._scope(commits),
             ("check afterwards", Code(self.check)),
             ("call", Code(self.call)),
+            ("next", None if self._command is None else Code(self._command)),
         ]
         known = Pairs(tuple(fact for fact in facts if fact[1] is not None))
+        notes = tuple(map(Line, self.notes))
+        left = (
+            () if self.left is None or not len(self.left) else (Line(f"{self.left.title}:"), *self.left.drawing().parts)
+        )
         if self.is_empty:
-            return Drawing(title=title, parts=(Line("Nothing to do: no row differs."), known))
-        parts: list[Part] = [Line("Spark SQL:"), *self._drawn_statement()]
+            return Drawing(title=self._title, parts=(Line(self._nothing), known, *notes, *left))
+        parts: list[Part] = [*map(Line, self.warnings), Line("Spark SQL:"), *self._drawn_statement()]
         parts += [] if self.flink is None else [Line("Flink SQL:"), Code(self.flink)]
-        later = self.later.drawing().parts if len(self.later) else ()
-        return Drawing(title=title, parts=(*parts, known, *map(Line, self.notes), *later))
+        later = self.later.drawing().parts if len(self.later) and self.undone is None else ()
+        return Drawing(title=self._title, parts=(*parts, known, *notes, *left, *later))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the repair undoes in addition to one commit, with the numbers of rows; empty if that is nothing."""
+        later = self.later_rows
+        if later is None or later.is_harmless:
+            return ()
+        rows = self.rows
+        first = (
+            f"This undoes {len(self.later):,} commits, all since version {self.to}: {_rows(rows.deleted)} that they "
+            f"inserted would be deleted, {_rows(rows.updated)} that they changed would be set back, and "
+            f"{_rows(rows.inserted)} that they deleted would come back."
+        )
+        if later.rows is None:
+            of_later = f"How many of these rows commits after version {later.first} changed is not known."
+        else:
+            of_later = (
+                f"{_rows(later.rows.total)} of them are of commits after version {later.first}, the first one: "
+                f"{later.rows.deleted:,} inserted, {later.rows.updated:,} changed, {later.rows.inserted:,} deleted."
+            )
+        if later.alone is None:
+            return first, of_later
+        call = later.alone.rpartition(".repair(")[2]
+        return first, of_later, f"To undo version {later.first} alone and touch no later row: repair({call}."
+
+    @property
+    def _command(self) -> str | None:
+        return self.later_rows.command if self.later_rows is not None and self.warnings else None
+
+    @property
+    def _title(self) -> str:
+        which = "all rows" if self.where is None else f"the rows where {self.where}"
+        if self.undone is not None:
+            where = "" if self.where is None else f" where {self.where}"
+            return f"Repair of {self.name}, not run: undo version {self.undone} alone{where}"
+        beyond = f", which undoes {len(self.later):,} commits" if self.warnings else ""
+        return f"Repair of {self.name}, not run: {which} as at version {self.to}{beyond}"
+
+    @property
+    def _nothing(self) -> str:
+        if self.undone is None:
+            return "Nothing to do: no row differs."
+        if self.notes:
+            return "Nothing to do: no row is as this commit left it."
+        return f"Nothing to do: version {self.undone} changed no such row."
+
+    def _scope(self, commits: str) -> tuple[str, object]:
+        if self.undone is not None:
+            return "not undone", f"what {commits} since version {self.undone} did"
+        return "undone", None if self.is_empty else f"what {commits} since version {self.to} did to these rows"
 
     def _drawn_statement(self) -> tuple[Part, ...]:
         """Return the whole statement, to be copied, or where to get it."""
@@ -96,3 +180,7 @@ class Repair(Drawable):
         if is_broken or any(visible(line) != line for line in lines):
             return (Line("The statement has long texts or invisible characters. Copy it from .statement."),)
         return (Code(self.statement, is_whole=True),)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"

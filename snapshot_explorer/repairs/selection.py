@@ -53,7 +53,7 @@ def selected_rows(diff: RowDiff, condition: Condition | None, key: Sequence[str]
     is_listed = bool(key)
     total = 0
     for part in diff.changed.parts():
-        chosen = part if condition is None else part.filter(_mask(part, condition))
+        chosen = part if condition is None else matching_changes(part, condition)
         for row in pc.value_counts(chosen.column(0)).to_pylist():
             counts[row["values"]] += row["counts"]
         total += len(part) - len(chosen)
@@ -71,11 +71,11 @@ def selected_rows(diff: RowDiff, condition: Condition | None, key: Sequence[str]
     )
 
 
-def _mask(part: pa.Table, condition: Condition) -> pa.Array:
-    """Return a mask of the rows that match. Both rows of an update, which are adjacent, match or neither does."""
+def matching_changes(part: pa.Table, condition: Condition) -> pa.Table:
+    """Return the changed rows that match. Both rows of an update, which are adjacent, match or neither does."""
     kinds = np.asarray(part.column(0).to_pylist(), dtype=object)
     matches = np.asarray(condition.mask(part.select(list(range(2, part.num_columns)))).to_pylist(), np.bool_)
     before = np.flatnonzero(kinds == BEFORE)
     either = matches[before] | matches[before + 1]
     matches[before], matches[before + 1] = either, either
-    return pa.array(matches)
+    return part.filter(pa.array(matches))

@@ -91,8 +91,8 @@ def literal(value: object, dtype: pa.DataType) -> str:  # noqa: PLR0911 - one li
             return _integer(value, dtype)
         case Decimal():
             return f"CAST('{value:f}' AS DECIMAL({dtype.precision}, {dtype.scale}))"
-        case float() if pa.types.is_float64(dtype):
-            return f"CAST('{value!r}' AS DOUBLE)"
+        case float() if pa.types.is_float64(dtype) or pa.types.is_float32(dtype):
+            return f"CAST('{value!r}' AS {'DOUBLE' if pa.types.is_float64(dtype) else 'FLOAT'})"
         case str():
             return text_literal(value)
         case bytes():

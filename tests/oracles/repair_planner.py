@@ -15,7 +15,11 @@ def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         table = open_table(asked["path"])
-        if "check" in asked:
+        if "versions" in asked:
+            versions = table.versions()
+            before = versions[versions.index(asked["before"]) - 1] if "before" in asked else None
+            answer = {"newest": versions[-1], "before": before}
+        elif "check" in asked:
             answer = table.diff_rows(*asked["check"], where=asked["where"], key=asked["key"]).is_empty
         else:
             answer = planned(table, asked)
@@ -26,10 +30,19 @@ def main() -> None:
 def planned(table, asked):
     """Return a plan as JSON: the statements and the numbers of rows, or the reason why there is none."""
     try:
-        plan = table.repair(asked["to"], asked["where"], key=asked["key"], name=asked["name"])
+        plan = table.repair(
+            asked.get("to"), asked["where"], undo=asked.get("undo"), key=asked["key"], name=asked["name"]
+        )
     except SnapshotExplorerError as error:
         return {"refused": str(error)}
-    return {"statements": plan.statements, "counts": plan.counts, "to": plan.to, "now": plan.version}
+    return {
+        "statements": plan.statements,
+        "counts": plan.counts,
+        "to": plan.to,
+        "undone": plan.undone,
+        "now": plan.version,
+        "left": plan.left_counts,
+    }
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ NAMES = (
     "\\'",
 )
 NAME = "na`me'"
-COLUMNS = ("id", "part", NAME, "amount", "day")
+COLUMNS = ("id", "part", NAME, "amount", "day", "code")
+CODES = ("a", "bc", "d e", "full")
+"""Values of a column of the type CHAR(4), in the formats that have it."""
 ROUNDS = int(os.environ.get("SNAPSHOT_EXPLORER_REPAIR_ROUNDS", "3"))
 """How often each table is repaired."""
 SIZES = (100, 150, 1_800)
@@ -107,7 +109,7 @@ class Lake:
     def write(self, dice: random.Random, rows: int, begin: int, *, keyed: bool = True) -> None:
         """Append rows with new ids, as one commit."""
         columns = [f"`{name.replace('`', '``')}`" for name in self.columns]
-        types = ("BIGINT", "INT", "STRING", "DECIMAL(10, 2)", "DATE")
+        types = ("BIGINT", "INT", "STRING", "DECIMAL(10, 2)", "DATE", "STRING")
         schema = ", ".join(f"{name} {dtype}" for name, dtype in zip(columns, types, strict=True))
         values = [
             (
@@ -116,10 +118,11 @@ class Lake:
                 dice.choice(NAMES if keyed else [*NAMES, None]),
                 None if dice.random() < 0.1 else dice.randrange(-2_000, 2_000) / 100,
                 date(2026, 1, 1) + timedelta(days=dice.randrange(9)),
+                dice.choice(CODES),
             )
             for at in range(rows)
         ]
-        values = [(i, p, n, None if a is None else Decimal(str(a)), d) for i, p, n, a, d in values]
+        values = [(i, p, n, None if a is None else Decimal(str(a)), *more) for i, p, n, a, *more in values]
         self.spark.createDataFrame(values, schema).coalesce(1).createOrReplaceTempView("new_rows")
         # Hudi has the column of partitions last.
         order = [name for name in self.spark.table(self.name).columns if not name.startswith("_hoodie_")]
@@ -147,6 +150,20 @@ class Lake:
                 column = self.columns[2].replace("`", "``")
                 self.sql(f"UPDATE {self.name} SET `{column}` = CAST(X'{text}' AS STRING) WHERE id % 7 = {number}")
 
+    def compact(self, dice: random.Random) -> None:
+        """Move rows to other files now and then, without a change."""
+        if dice.random() < 0.5:
+            return
+        catalog, _, table = self.name.partition(".")
+        match self.kind:
+            case "delta":
+                self.sql(f"OPTIMIZE {self.name}")
+            case "iceberg":
+                every = "options => map('rewrite-all', 'true')"
+                self.sql(f"CALL {catalog}.system.rewrite_data_files(table => '{table}', {every})")
+            case "paimon":
+                self.sql(f"CALL {catalog}.sys.compact(table => '{table}')")
+
 
 def write_all(spark: Any, kind: str, folder: Path, seed: int) -> None:
     """Write the tables, and repair them."""
@@ -169,6 +186,8 @@ def write_all(spark: Any, kind: str, folder: Path, seed: int) -> None:
         dice = random.Random(f"{seed} {kind} {number}")
         lake = created(spark, kind, folder, number)
         found += (savepoint_history if kind == "hudi" else history)(lake, dice, rows, ask)
+        if kind != "hudi":
+            found += undo_history(lake, dice, rows, ask)
     planner.stdin.close()
     planner.wait()
     (folder / "outcomes.json").write_text(json.dumps(found, indent=1, default=str))
@@ -192,9 +211,10 @@ def created(spark: Any, kind: str, out: Path, number: int) -> Lake:
     partitions = "" if kind == "paimon" and number == len(SIZES) - 1 else "PARTITIONED BY (part)"
     listed = ", ".join(properties)
     location = f"LOCATION '{path.as_uri()}'" if kind == "hudi" else ""
+    code = "CHAR(4)" if kind in ("delta", "paimon") and number < len(SIZES) - 1 else "STRING"
     spark.sql(
-        f"CREATE TABLE {name} (id BIGINT, part INT, {column} STRING, amount DECIMAL(10, 2), day DATE) USING {kind} "
-        f"{partitions} {location} {listed and f'TBLPROPERTIES ({listed})'}"
+        f"CREATE TABLE {name} (id BIGINT, part INT, {column} STRING, amount DECIMAL(10, 2), day DATE, code {code}) "
+        f"USING {kind} {partitions} {location} {listed and f'TBLPROPERTIES ({listed})'}"
     )
     return Lake(spark, kind, name, path)
 
@@ -267,11 +287,12 @@ def restorable(lake: Lake, case: Case) -> bool:
 def repaired(lake: Lake, case: Case, plan: dict[str, Any]) -> dict[str, Any]:
     """Run the statements of a plan; return the rows afterwards, and those to expect, as texts with their number."""
     now, then = lake.rows(), lake.rows(earlier(lake, plan["to"]))
-    try:
-        for statement in plan["statements"]:
-            lake.sql(statement)
-    except Exception as error:  # noqa: BLE001 - the test shows it, with what became of the other repairs
-        return {"failed": str(error)[:2_000]}
+    if plan["undone"] is not None:
+        after = lake.rows(earlier(lake, plan["undone"]))
+        expected = undone(case, then, after, now)
+        return ran(lake, plan) | compared(lake, now, expected)
+    if failed := ran(lake, plan):
+        return failed
     if case.key:
         keys = {tuple(row[name] for name in case.key) for row in (*now, *then) if case.matches(row)}
 
@@ -279,7 +300,23 @@ def repaired(lake: Lake, case: Case, plan: dict[str, Any]) -> dict[str, Any]:
             return tuple(row[name] for name in case.key or ()) in keys
     else:
         chosen = case.matches
-    expected = [row for row in now if not chosen(row)] + [row for row in then if chosen(row)]
+    return compared(lake, now, [row for row in now if not chosen(row)] + [row for row in then if chosen(row)])
+
+
+def ran(lake: Lake, plan: dict[str, Any]) -> dict[str, Any]:
+    """Run the statements of a plan; return what failed."""
+    try:
+        for statement in plan["statements"]:
+            lake.sql(statement)
+    except Exception as error:  # noqa: BLE001 - the test shows it, with what became of the other repairs
+        return {"failed": str(error)[:2_000]}
+    finally:
+        lake.sql("RESET")  # what statements set
+    return {}
+
+
+def compared(lake: Lake, now: list[dict[str, Any]], expected: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the rows of a table and those to expect, and how many of those before are neither."""
     before, after = counted(now), counted(expected)
     return {
         "expected": after,
@@ -303,3 +340,80 @@ def earlier(lake: Lake, version: int) -> int | str:
 def counted(rows: list[dict[str, Any]]) -> dict[str, int]:
     """Return the number of each row."""
     return dict(sorted(Counter(repr(tuple(row[name] for name in COLUMNS)) for row in rows).items()))
+
+
+def undo_history(lake: Lake, dice: random.Random, rows: int, ask: Callable[..., Any]) -> list[dict[str, Any]]:
+    """Undo a commit now and then that is not the newest one; return what became of each."""
+    key, is_large, outcomes = [] if rows == SIZES[0] else ["id"], rows == SIZES[-1], []
+    for number in range(ROUNDS):
+        begin = 100_000 + 10_000 * number
+        if is_large:
+            change_many(lake, dice, number)
+        else:
+            lake.change(dice, begin)
+        target = ask(path=str(lake.path), versions=True)["newest"]
+        for at in range(dice.randrange(1, 4)):
+            lake.change(dice, begin + 1_000 + 100 * at)
+        if dice.random() < 0.5:
+            put_back_by_hand(lake, ask(path=str(lake.path), versions=True, before=target)["before"])
+        lake.compact(dice)
+        case = Case(MANY, lambda row: row["part"] in (0, 1), key)
+        if dice.random() < 0.6:
+            case = Case(None, lambda _: True, key)
+        elif not is_large:
+            case = Case("part = 1", lambda row: row["part"] == 1, key)
+        asked = {"path": str(lake.path), "undo": target, "name": named(lake), "where": case.where, "key": case.key}
+        plan = ask(**asked)
+        outcome = {"table": lake.name, "where": case.where, "key": case.key, **plan}
+        if "statements" in plan:
+            outcome |= repaired(lake, case, plan)
+        if "rows" in outcome:
+            outcome["is_checked"] = not ask(**asked).get("statements", ["refused"])
+        outcomes.append(outcome)
+    return outcomes
+
+
+def change_many(lake: Lake, dice: random.Random, number: int) -> None:
+    """Change more rows than a statement lists: update, delete or insert them."""
+    match number:
+        case 0:
+            lake.sql(f"UPDATE {lake.name} SET amount = amount + 1")
+        case 1:
+            lake.sql(f"DELETE FROM {lake.name} WHERE part = 1")
+        case _:
+            lake.write(dice, 900, 100_000 + 10_000 * number)
+
+
+def put_back_by_hand(lake: Lake, version: int) -> None:
+    """Insert a few rows of a version that the table no longer has."""
+    at = earlier(lake, version)
+    live = {row["id"] for row in lake.rows()}
+    gone = [row["id"] for row in lake.rows(at) if row["id"] not in live][:3]
+    if gone:
+        listed = ", ".join(map(str, gone))
+        lake.sql(f"INSERT INTO {lake.name} SELECT * FROM {lake.name} VERSION AS OF {at} WHERE id IN ({listed})")
+
+
+def undone(case: Case, before: list[Any], after: list[Any], now: list[Any]) -> list[Any]:
+    """Return the rows to expect where a commit is undone that led from some rows to others."""
+    if case.key:
+        sides = [{tuple(row[name] for name in case.key): row for row in rows} for rows in (before, after, now)]
+        result = dict(sides[2])
+        for key in sides[0].keys() | sides[1].keys():
+            old, new = sides[0].get(key), sides[1].get(key)
+            if old == new or not any(row is not None and case.matches(row) for row in (old, new)):
+                continue
+            if sides[2].get(key) != new:
+                continue  # changed since
+            result.pop(key, None)
+            if old is not None:
+                result[key] = old
+        return list(result.values())
+    texts = {repr(tuple(row[name] for name in COLUMNS)): row for rows in (before, after, now) for row in rows}
+    counts = [Counter(repr(tuple(row[name] for name in COLUMNS)) for row in rows) for rows in (before, after, now)]
+    result = []
+    for text, row in texts.items():
+        old, new, current = (count[text] for count in counts)
+        is_undone = case.matches(row) and old != new == current and not (new > old > 0)
+        result += [row] * (old if is_undone else current)
+    return result

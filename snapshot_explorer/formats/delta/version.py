@@ -113,16 +113,21 @@ class DeltaVersion(TableVersion):
             return None
         return f"Delta computes the values of the generated or identity columns {', '.join(computed)} itself."
 
-    @property
-    def merge_setting(self) -> str | None:
-        """Return the setting for partition columns with a dot or a backtick in their names.
+    def repair_settings(self, *, merges: bool) -> Sequence[str]:
+        """Return the settings for partition columns with a dot or a backtick in their names, and for char(n).
 
-        MERGE repartitions its rows by the partition columns, whose names are not quoted there.
-        Source: delta `MergeIntoCommandBase.writeFiles`.
+        MERGE repartitions its rows by the partition columns, whose names are not quoted there. Where Spark pads the
+        values of char(n) as it reads them, MERGE does not find the columns
+        (DELTA_MERGE_RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT), and DELETE skips files by statistics of values that are not
+        padded; seen with Delta 4.4.
+        Source: delta `MergeIntoCommandBase.writeFiles`; spark `ApplyCharTypePadding`.
         """
-        if not any("." in name or "`" in name for name in self._definition[1].partition_columns):
-            return None
-        return "spark.databricks.delta.merge.repartitionBeforeWrite.enabled = false"
+        settings = []
+        if merges and any("." in name or "`" in name for name in self._definition[1].partition_columns):
+            settings.append("spark.databricks.delta.merge.repartitionBeforeWrite.enabled = false")
+        if any("char(" in column.type.lower().replace("varchar(", "") for column in self.schema.columns):
+            settings.append("spark.sql.readSideCharPadding = false")
+        return settings
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         return metadata_schema(names, self._definition[1])

@@ -2,6 +2,7 @@
 
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import column_names, where_of
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.repairs import Repair
 
 
@@ -9,9 +10,16 @@ def _repair(invocation: Invocation) -> Repair:
     """Return the statement that puts rows back; runs nothing."""
     _, table = invocation.table()
     key = invocation.arguments.get("key")
+    to, undo = invocation.arguments.get("ref"), invocation.arguments.get("undo")
+    if (to is None) == (undo is None):
+        raise UsageError(
+            "repair needs either the commit to undo, %snapshot repair --undo 10, or the version to put back, "
+            "%snapshot repair 9, which undoes every later commit too."
+        )
     return table.repair(
-        invocation.arguments.get("ref") or "",
+        to,
         where_of(invocation, table.current),
+        undo=undo,
         key=None if key is None else column_names(key, "--key"),
         name=invocation.arguments.get("name"),
     )
@@ -21,14 +29,28 @@ REPAIR = Command(
     name="repair",
     summary="The statement that puts rows back",
     run=_repair,
-    python='orders.repair(to=12, where="amount < 0")',
+    python='orders.repair(undo=8, where="amount < 0")',
     examples=(
+        "%snapshot repair --undo 8",
+        '%snapshot repair --undo 8 --where "amount < 0"',
         "%snapshot repair 7",
         '%snapshot repair 7 --where "order_id in (3, 42)"',
         'r = %snapshot repair latest^ --where "amount < 0" --key order_id --name lake.shop.orders',
     ),
-    arguments=(Argument(name="REF", value_type="ref", meaning="the version whose rows are put back", required=True),),
+    arguments=(
+        Argument(
+            name="REF",
+            value_type="ref",
+            meaning="the version whose rows are put back, which undoes every later commit; without it, name --undo",
+        ),
+    ),
     options=(
+        Option(
+            flags=("--undo",),
+            metavar="REF",
+            value_type="ref",
+            meaning="put back only what this commit removed or changed; rows that later commits changed are left",
+        ),
         Option(
             flags=("--where",),
             metavar='"SQL"',
@@ -39,14 +61,16 @@ REPAIR = Command(
             flags=("--key",),
             metavar="A,B",
             value_type="columns",
-            meaning="with --where: the columns that identify a row; by default the primary key",
+            meaning="with --where or --undo: the columns that identify a row; by default the primary key",
         ),
         Option(flags=("--name",), metavar="TABLE", meaning="the table's name in the engine, such as lake.shop.orders"),
         TABLE,
     ),
-    notes="Runs nothing. The statement is Spark SQL: RESTORE or a rollback, or with --where MERGE, DELETE and INSERT "
-    "from the earlier version; without a key, all rows that match are replaced. r.statement is its text, r.statements "
-    "the parts to run one after the other, r.counts the rows to expect by a row diff, r.later the commits since, and "
-    "r.check the call that shows afterwards whether the rows are those of the version. Refused where no statement is "
-    "certain to be exact.",
+    notes="Runs nothing. With --undo, rows that one commit removed or changed are put back, and those that it "
+    "inserted are deleted, unless later commits changed them too: r.left lists those. With REF, all that changed since "
+    "is undone, and r.warnings says how many rows of later commits that concerns. The statement is Spark SQL: RESTORE "
+    "or a rollback, or with --undo or --where MERGE, DELETE and INSERT from the earlier version; with REF and without "
+    "a key, all rows that match are replaced. r.statement is its text, r.statements the parts to run one after the "
+    "other, r.counts the rows to expect by row diffs, r.later the commits since, and r.check the call that shows the "
+    "result afterwards. Refused where no statement is certain to be exact.",
 )

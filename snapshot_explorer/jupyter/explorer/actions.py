@@ -91,6 +91,20 @@ def repair(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     )
 
 
+def undo(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return the statement that undoes the commit of B, for rows of the condition or all, and no later commit."""
+    version, where, key = request["b"], request["rows_where"], list(request["key"]) or None
+    options: dict[str, Any] = {"where": where, "key": key, "name": request["repair_name"]}
+    options = {name: value for name, value in options.items() if value}
+    result = cache.table.repair(undo=version, **options)
+    arguments = [f"undo={version}", *(f"{name}={value!r}" for name, value in options.items())]
+    return ViewResult(
+        drawing=_without_call(result.drawing()),
+        code=f"{request.name}.repair({', '.join(arguments)})",
+        source=cache.cited(result.to, result.version),
+    )
+
+
 def _without_call(drawing: Drawing) -> Drawing:
     """Return a drawing without the Python call, which the page shows below."""
     parts = [part for part in drawing.parts if not (isinstance(part, Code) and part.text.startswith("open_table("))]
@@ -107,6 +121,7 @@ _ACTIONS: Mapping[str, Callable[[SnapshotCache, ViewRequest], ViewResult]] = {
     "blame": blame,
     "trace": trace,
     "repair": repair,
+    "undo": undo,
 }
 
 
@@ -126,10 +141,10 @@ class RowActions(Action):
             self._context.state.rows_where = self._suggested
 
     def run(self, action: str) -> None:
-        """Run an action on the rows of the condition: blame, trace or repair."""
-        state, names = self._context.state, ("rows_where", "key", "repair_version", "repair_name")
+        """Run an action on the rows of the condition: blame, trace, repair or undo."""
+        state, names = self._context.state, ("rows_where", "key", "repair_version", "repair_name", "b")
         values = dict(zip(names, state.values(*names), strict=True)) | {"rows_where": state.rows_where.strip()}
-        if not values["rows_where"] and action != "repair":
+        if not values["rows_where"] and action not in ("repair", "undo"):
             self.view.fail(f"There is no condition to {action} rows by. Write one, such as order_id = 42.")
             return
         request = ViewRequest(name=self._context.name, values=values)

@@ -222,7 +222,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "refresh": self.refresh,
             "load": self.load,
             "bisect": self._bisector.bisect,
-            **{action: partial(self._row_actions.run, action) for action in ("blame", "trace", "repair")},
+            **{action: partial(self._row_actions.run, action) for action in ("blame", "trace", "repair", "undo")},
             "compare rows": self.state.read_rows,
             "read files": self.state.read_files,
             "reset filters": self.state.reset_filters,

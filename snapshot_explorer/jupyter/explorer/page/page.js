@@ -388,7 +388,9 @@ const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-
     <datalist id=${`${app.id}-rows`}>${app.view.conditions.map((condition) => html`<option value=${condition}></option>`)}</datalist>
     <${Button} label="Blame rows" title="Show every version that changed such rows" act=${() => app.act("blame")} />
     <${Button} label="Trace" title="Show which versions and data files still have such rows" act=${() => app.act("trace")} />
-    ${app.page.repairVersion && html`<${Button} label=${`Plan repair to ${app.page.repairVersion}`} title=${`Write the statement that puts such rows back as they were at version ${app.page.repairVersion}; without a condition all rows. It is not run.`}
+    ${app.page.markers[1] && html`<${Button} label=${`Plan to undo ${app.page.markers[1]}`} title=${`Write the statement that puts back such rows that the commit of version ${app.page.markers[1]} removed or changed; without a condition all of them. Rows that later commits changed are left. It is not run.`}
+      act=${() => app.act("undo")} />`}
+    ${app.page.repairVersion && html`<${Button} label=${`Plan repair to ${app.page.repairVersion}`} title=${`Write the statement that puts such rows back as they were at version ${app.page.repairVersion}, which undoes every later commit too; without a condition all rows. It is not run.`}
       act=${() => app.act("repair")} /><${Text} app=${app} name="repair_name" label="for" hint="lake.shop.orders" />`}</div>
   <${Outcome} app=${app} view=${app.view.blamed} place="blame" /></section>`;
 

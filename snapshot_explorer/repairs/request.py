@@ -1,0 +1,243 @@
+"""What a repair is asked for, and what must hold before a statement is written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.errors import (
+    InvalidArgumentError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.history import CommitFilter, read_history
+from snapshot_explorer.overview import last_part
+from snapshot_explorer.repairs.spark_sql import identifier, is_key_type, qualified
+from snapshot_explorer.results import Frame
+from snapshot_explorer.rows.duplicates import row_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from snapshot_explorer.engines.conditions import Condition
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.interface import RepairSyntax
+    from snapshot_explorer.refs import RefLike
+    from snapshot_explorer.retention import Retention
+    from snapshot_explorer.rows import RowSource
+    from snapshot_explorer.snapshot import Snapshot
+
+_CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
+ELSEWHERE = "Restore it in the engine that writes the table, or load the rows and write them there."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRequest:
+    """What is put back, and the table it is put back into."""
+
+    source: RowSource
+    now: Snapshot
+    """The newest version."""
+    then: Snapshot
+    """The version whose rows are put back; that before the commit that is undone."""
+    undone: Snapshot | None
+    """The commit that is undone, and no later one; None if all that changed since `then` is undone."""
+    where: str | None
+    key: Sequence[str] | str | None
+    engine_name: str | None
+    """The table's name in the engine; None for the default."""
+    retention: Callable[[], Retention]
+    """Returns what the table's own settings would remove."""
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether rows are put back one by one; otherwise the table as a whole."""
+        return self.where is not None or self.undone is not None
+
+    @property
+    def versions(self) -> tuple[Snapshot, ...]:
+        """The versions whose rows are compared, the newest first."""
+        return (self.now, self.then) if self.undone is None else (self.now, self.undone, self.then)
+
+    @property
+    def path(self) -> str:
+        """The location of the table, without secrets."""
+        return self.source.path
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.source.name
+
+    @property
+    def format(self) -> TableFormat:
+        """The format, bound to the branch."""
+        return self.source.format
+
+
+def restored_version(at: Callable[[RefLike], Snapshot], to: RefLike | None, undone: Snapshot | None) -> Snapshot:
+    """Return the version whose rows are put back: `to`, or that before a commit to undo.
+
+    Args:
+        at: Returns the snapshot of a ref.
+
+    Raises:
+        InvalidArgumentError: Neither is given, or both.
+        SnapshotNotFoundError: There is no such version.
+    """
+    if (to is None) == (undone is None):
+        raise InvalidArgumentError(
+            "repair needs either the commit to undo, undo=10, or the version to put back, to=9, which undoes every "
+            "later commit too."
+        )
+    if to is not None or undone is None:
+        return at("latest" if to is None else to)
+    try:
+        return at(f"{undone.version}^")
+    except SnapshotNotFoundError as error:
+        raise SnapshotNotFoundError(
+            f"Version {undone.version} cannot be undone: what it changed is unknown, because the version before it "
+            f"does not exist. {error}"
+        ) from error
+
+
+def repair_syntax(request: RepairRequest) -> RepairSyntax:
+    """Return how the format's connector repairs tables. Raises UnsupportedFeatureError if it has no such statements."""
+    syntax = request.format.repairs
+    if syntax is None or (syntax.time_travel is None and request.of_rows):
+        statements = "statements" if syntax is None else "statements on rows"
+        raise UnsupportedFeatureError(f"No {statements} are written for {request.format.title} tables. {ELSEWHERE}")
+    if request.source.branch is not None:
+        raise UnsupportedFeatureError(
+            f"No statements are written for the branch {request.source.branch}, only for the main one. {ELSEWHERE}"
+        )
+    return syntax
+
+
+def check_request(request: RepairRequest, syntax: RepairSyntax) -> None:
+    """Raise UnsupportedFeatureError if no statement is certain to be exact."""
+    of_rows = request.of_rows
+    obstacle = request.now.resolved.repair_obstacle(of_rows=of_rows)
+    if obstacle is not None:
+        raise UnsupportedFeatureError(f"No statement is certain to put these rows back. {obstacle} {ELSEWHERE}")
+    changed = _changed_columns(request)
+    if changed and (of_rows or not syntax.restores_schema):
+        hint = f" repair({request.then.version}) restores the schema too." if syntax.restores_schema else ""
+        hint += f" It also undoes every later commit. {ELSEWHERE}" if request.undone is not None and hint else ""
+        raise UnsupportedFeatureError(
+            f"The schema changed since version {request.then.version}, so that its rows do not fit: "
+            f"{', '.join(changed)}.{hint}"
+        )
+    if syntax.restores_only_tags and request.then.version not in request.format.tags().values():
+        raise UnsupportedFeatureError(
+            f"Version {request.then.version} has no savepoint, and {request.format.title} restores only to savepoints. "
+            f"Savepoints: {', '.join(map(str, sorted(request.format.tags().values()))) or 'none'}."
+        )
+    folded = [name.lower() for name in request.now.arrow_schema.names]
+    if of_rows and len(set(folded)) < len(folded):
+        raise UnsupportedFeatureError(f"Columns whose names differ only in case are one column for Spark. {ELSEWHERE}")
+
+
+def _changed_columns(request: RepairRequest) -> list[str]:
+    """Return the columns that not all versions have, or with another id or type."""
+    sides = []
+    for snapshot in request.versions:
+        ids = snapshot.resolved.field_ids
+        sides.append({field.name: (field.type, ids.get(field.name)) for field in snapshot.arrow_schema})
+    now, *others = sides
+    return sorted(name for name in set().union(*sides) if any(now.get(name) != side.get(name) for side in others))
+
+
+def check_key(request: RepairRequest, key: Sequence[str]) -> None:
+    """Raise InvalidArgumentError if a key does not identify the rows of each version. Reads its columns."""
+    for snapshot in request.versions:
+        for name in key:
+            if not is_key_type(snapshot.arrow_schema.field(name).type):
+                dtype = snapshot.arrow_schema.field(name).type
+                raise UnsupportedFeatureError(
+                    f"The key column {name} is {dtype}, whose values are not compared in the same way everywhere. "
+                    "Choose another key, or key=[] to replace whole rows."
+                )
+        if snapshot.schema.is_merged and frozenset(key) == frozenset(snapshot.schema.primary_keys):
+            continue
+        names = ", ".join(key)
+        rows = snapshot.to_arrow(columns=list(key))
+        has_nulls = any(column.null_count for column in rows.columns)
+        if has_nulls or len(row_counts(rows)) < len(rows):
+            problem = "is null in rows" if has_nulls else "is the same in several rows"
+            raise InvalidArgumentError(
+                f"The key {names} {problem} of version {snapshot.version}, so that rows cannot be put back by it. "
+                "Choose another key, or key=[] to replace all rows that match."
+            )
+
+
+def name_in_engine(request: RepairRequest, syntax: RepairSyntax) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the parts of the table's name in the engine, and a note where it is only assumed."""
+    if request.engine_name is not None:
+        return qualified(request.engine_name), ()
+    if request.name != last_part(request.path):
+        return qualified(request.name), ()  # opened by its name in a catalog
+    if syntax.path_schema is not None:
+        return (syntax.path_schema, request.path), ()
+    note = f"{identifier(request.name)} stands for the table's name in your catalog: repair(..., name='shop.orders')."
+    return (request.name,), (note,)
+
+
+def with_settings(request: RepairRequest, written: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return statements after the settings that they need, and a note on them."""
+    is_merge = any(statement.startswith("MERGE") for statement in written)
+    settings = request.now.resolved.repair_settings(merges=is_merge)
+    if not settings:
+        return written, ()
+    which = "statement changes a setting" if len(settings) == 1 else f"{len(settings)} statements change settings"
+    result = "the MERGE fails" if is_merge else "rows are missed"
+    note = f"The first {which} of the session, without which {result}."
+    return (*(f"SET {setting}" for setting in settings), *written), (note,)
+
+
+def texts_with_padding(request: RepairRequest) -> list[str]:
+    """Return the columns of type CHAR, or with one inside, which Spark pads with spaces."""
+    return [column.name for column in request.now.schema.columns if _CHAR.search(column.type)]
+
+
+def check_texts(request: RepairRequest, where: Condition) -> None:
+    """Raise UnsupportedFeatureError if a condition compares a column of type CHAR, which Spark pads."""
+    padded = [name for name in texts_with_padding(request) if name in where.columns]
+    if padded:
+        raise UnsupportedFeatureError(
+            f"The condition compares {', '.join(padded)} of type CHAR, which Spark pads with spaces. Name a key, or "
+            "compare other columns."
+        )
+
+
+def later_commits(request: RepairRequest, then: int) -> Frame:
+    """Return the COMMITS since a version that changed data."""
+    versions = [version for version in request.source.versions() if version > then]
+    rows = read_history(request.format, versions[::-1], CommitFilter(maintenance=False), None)
+    return Frame(rows, title=f"Commits since version {then}", noun="commits")
+
+
+def same_version(now: int | None) -> str:
+    """Return the note on the version that a plan was made at."""
+    return f"The numbers hold while version {now} is the newest: after another commit, plan again."
+
+
+def retention_notes(request: RepairRequest, then: int) -> tuple[str, ...]:
+    """Return what is known about the retention of a version."""
+    try:
+        lost = request.retention().lost.to_arrow()["version"].to_pylist()
+    except SnapshotExplorerError as error:
+        return (f"Whether a clean-up removes version {then} is unknown: {str(error).rstrip('.')}.",)
+    return (f"The next clean-up by the table's own settings removes version {then}.",) if then in lost else ()
+
+
+def call_of(request: RepairRequest, *, to: int | None = None, undo: int | None = None) -> str:
+    """Return the Python call that plans a repair to a version, or the undoing of a commit."""
+    key = [request.key] if isinstance(request.key, str) else request.key
+    arguments = [f"to={to}" if undo is None else f"undo={undo}"]
+    arguments += [] if request.where is None else [f"where={request.where!r}"]
+    arguments += [] if key is None else [f"key={list(key)!r}"]
+    arguments += [] if request.engine_name is None else [f"name={request.engine_name!r}"]
+    return f"{request.source.opened}.repair({', '.join(arguments)})"
