@@ -26,7 +26,7 @@ def write_all(spark: Any, out: Path) -> None:
         log.write(before, noon)
         shutil.copytree(before, after)
         now = time.time()
-        tables = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # noqa: SLF001 - Delta has no other way to ask for it
-        tables.forTable(spark._jsparkSession, str(after)).checkpoint()  # noqa: SLF001 - as above
+        tables = spark._jvm.org.apache.spark.sql.delta.DeltaLog
+        tables.forTable(spark._jsparkSession, str(after)).checkpoint()
         asked = {"name": name, "noon": noon.timestamp(), "now": now}
         (out / str(number) / "asked.json").write_text(json.dumps(asked))

@@ -126,7 +126,10 @@ def test_a_redirect_to_another_server_is_not_followed_and_sends_nothing_there():
                     login = with_credential(uri) if "token" in answers else LOGIN
                     with pytest.raises(StorageError, match="it redirects to http.*is not followed") as caught:
                         open_table(NAME, catalog=uri, catalog_options=login)
-                assert str(caught.value).endswith("give it as the catalog. Check the URI and catalog_options. If it is a Paimon REST catalog, add format=\"paimon\".")
+                assert str(caught.value).endswith(
+                    "give it as the catalog. Check the URI and catalog_options. If it is a Paimon REST catalog, "
+                    'add format="paimon".'
+                )
 
     assert sent == []
 
