@@ -25,6 +25,7 @@ from snapshot_explorer.formats import bind
 from snapshot_explorer.limits import DEFAULT, parse_limits
 from snapshot_explorer.rows import naming_renamed_columns
 from snapshot_explorer.storage import Storage, parse_external_files
+from snapshot_explorer.storage.hidden import hidden_options
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     source_options = _validate_options(options)
     storage = Storage(
         source_options["path"],
-        storage_options,
+        hidden_options(storage_options),
         external_files=parse_external_files(source_options.get("external_files", "allow")),
         limits=parse_limits(source_options["limits"]) if "limits" in source_options else DEFAULT,
     )

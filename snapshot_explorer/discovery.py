@@ -20,6 +20,7 @@ from snapshot_explorer.progress import step
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.hidden import hidden_options, hidden_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,6 +96,7 @@ def find_tables(
         StorageError: The storage refused the request or did not respond.
         MissingDependencyError: The storage needs a package that is not installed.
     """
+    path, storage_options = hidden_url(path), hidden_options(storage_options)
     search = search_tables(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
     root = search.root
     with (

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.render import Drawing, Grid, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
@@ -87,8 +88,8 @@ class Commit:
 
 
 def commit_of(commits: pa.Table) -> Commit:
-    """Return the single row of a COMMITS table as a record."""
-    values = commits.to_pylist()[0]
+    """Return the single row of a COMMITS table as a record, with the secrets of URLs hidden."""
+    values = without_url_secrets(commits).to_pylist()[0]
     return Commit(**values | {"tags": tuple(values["tags"] or ())})
 
 

@@ -13,6 +13,7 @@ from snapshot_explorer.folder_hints import nearest_folder, other_path
 from snapshot_explorer.formats import bind, first_files, formats_by_name, split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         CorruptTableError: The newest snapshot cannot be read; the message names the file.
         LimitError: A metadata file, or the answer of a catalog, needs more than `limits`; the message names the limit.
     """
+    path, storage_options = hidden_url(path), hidden_options(storage_options)
+    catalog, catalog_options = hidden_text(catalog), hidden_options(catalog_options, "catalog_options")
     if spark is not None or catalog is not None or catalog_options is not None:
         catalog_name = os.fspath(path)
         name = name or catalog_name
@@ -90,7 +93,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
             catalog_name, spark, catalog, catalog_options, format, limits, with_storage=storage_options is None
         )
         path, format = named.path, format or named.format  # noqa: A001 - as above
-        storage_options = named.storage_options if storage_options is None else storage_options
+        storage_options = hidden_options(named.storage_options) if storage_options is None else storage_options
     else:
         catalogs.check_is_folder(path)
     metadata_path = split_metadata_path(path)

@@ -27,6 +27,7 @@ from snapshot_explorer.retention import KnownReadability
 from snapshot_explorer.rows import PairSide, naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.duplicates import duplicates
 from snapshot_explorer.single_flight import SingleFlight
+from snapshot_explorer.url_secrets import hide_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,8 +101,14 @@ class Snapshot(Drawable):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Return the table properties in force at the version. Cost and errors as `schema`."""
-        return self._cache.get("properties", lambda: self.resolved.properties)
+        """Return the table properties in force at the version. Cost and errors as `schema`.
+
+        The secrets of URLs in them are hidden.
+        """
+        return self._cache.get("properties", self._read_properties)
+
+    def _read_properties(self) -> Mapping[str, str]:
+        return {name: hide_url_secrets(value) for name, value in self.resolved.properties.items()}
 
     @property
     def arrow_schema(self) -> pa.Schema:

@@ -771,7 +771,7 @@ class Table(Drawable):
         rows = snapshot.resolved.inspect(name)
         is_whole = inspection.of_rows or snapshot.schema.partition_keys
         drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
-        return Frame(rows, title=title, drawn=drawn)
+        return Frame(rows, title=title, drawn=drawn, of_rows=inspection.of_rows)
 
     @_reads_metadata_once
     def row_changes(

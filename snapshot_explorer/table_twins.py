@@ -19,6 +19,7 @@ from snapshot_explorer.pair_diff import diff
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
 from snapshot_explorer.results import Frame
+from snapshot_explorer.storage.hidden import hidden_options, hidden_url
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ class _Side:
     def __init__(self, table: Table) -> None:
         lifetimes = table.lifetimes()
         self._storage: Storage = table.bound.storage
-        self._rows = lifetimes.to_arrow()
+        self._rows = lifetimes.recorded()
         self.versions = lifetimes.versions
         self.times = dict(zip(self.versions, lifetimes.committed_at.to_pylist(), strict=True))
         title = table.bound.title
@@ -342,6 +343,7 @@ def twins(
         InvalidArgumentError: The folder has the metadata of one format only.
         CorruptTableError: A file of the log is missing or damaged; the message names it.
     """
+    path, other, storage_options = hidden_url(path), hidden_url(other), hidden_options(storage_options)
     a = path if isinstance(path, Table) else open_table(path, storage_options=storage_options)
     if other is None:
         b = _other_tree(a)

@@ -28,6 +28,7 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.formats import formats_by_name, metadata_file_format, titles
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.storage.failures import error_chain, error_text
+from snapshot_explorer.storage.hidden import HiddenTexts, hidden_options, hidden_text, with_bare_errors
 from snapshot_explorer.storage.location import parse_location, shortened
 from snapshot_explorer.storage.masks import Mask
 
@@ -115,6 +116,7 @@ def name_parts(name: str, advice: str) -> tuple[str, ...]:
     raise InvalidArgumentError(f"{shortened(repr(name))} is not the name of a table. {advice}")
 
 
+@with_bare_errors
 def locate(
     catalog: str,
     name: str,
@@ -144,6 +146,7 @@ def locate(
         UnsupportedFeatureError: The catalog does not name a metadata file, or it filters what a user may read.
         MissingDependencyError: The catalog's client, or a package that it needs, is not installed.
     """
+    catalog, options = hidden_text(catalog), hidden_options(options, "catalog_options")
     parts = name_parts(name, "With catalog=, give namespace and name, such as shop.orders; without, the table's path.")
     if len(parts) == 1:
         raise InvalidArgumentError(f"{name} has no namespace. Give it with the name, such as shop.{name}.")
@@ -154,7 +157,7 @@ def locate(
     if is_unity(catalog):
         return _in_unity(catalog, name, parts, options or {}, limits, with_storage=with_storage)
     settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
-    secrets: list[str] = []
+    secrets = HiddenTexts()
     failure: SnapshotExplorerError
     try:
         location, options_of_table = _within_limit(
@@ -174,6 +177,7 @@ def locate(
     raise failure  # not above: the client's error, which holds requests with secrets, would be its context
 
 
+@with_bare_errors
 def table_names(
     catalog: str,
     pattern: str,
@@ -189,10 +193,11 @@ def table_names(
     Args:
         pattern: A namespace such as `shop`, a pattern such as `shop.*`, or `*` for all namespaces.
     """
+    catalog, options = hidden_text(catalog), hidden_options(options, "catalog_options")
     is_paimon_rest = _is_paimon_rest(catalog, table_format)
     check_limits(limits)
     namespace, glob = split_pattern(pattern)
-    secrets: list[str] = []
+    secrets = HiddenTexts()
     failure: SnapshotExplorerError
     settings = _settings(catalog, options or {}, is_paimon_rest=is_paimon_rest)
     try:
@@ -519,7 +524,7 @@ def _in_unity(
         raise InvalidArgumentError(
             f"{name} has {len(parts)} parts. In a Unity Catalog, give catalog, schema and table: main.shop.orders."
         )
-    secrets: list[str] = []
+    secrets = HiddenTexts()
     failure: SnapshotExplorerError
     try:
         client = UnityCatalog(settings.shown, settings.properties, secrets.append, limits.value_bytes)

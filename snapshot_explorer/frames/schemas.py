@@ -2,7 +2,8 @@
 
 A column's metadata contains `meaning` and, for counts and sizes, `unit` (`files`, `rows`, `bytes`). Unknown is
 null, never 0 or "". Null means `not checked` where `words` is `checked` or `readable`, and is drawn so. Text is never
-shortened in plain text where there is `whole`; where there is `prose`, it is sentences that are wrapped.
+shortened in plain text where there is `whole`; where there is `prose`, it is sentences that are wrapped. Where there is
+`value`, it is a value of the table's rows, which stays as it is even if it is a URL with a secret.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ _MANY = (pa.Array, pa.ChunkedArray, list)
 """Types of the values of a column; others are one value."""
 
 
-def _column(
+def _column(  # noqa: PLR0913 - what is known about a column
     name: str,
     dtype: pa.DataType,
     meaning: str,
@@ -24,9 +25,11 @@ def _column(
     *,
     is_whole: bool = False,
     is_prose: bool = False,
+    is_value: bool = False,
 ) -> pa.Field:
     metadata = {"meaning": meaning} | ({"unit": unit} if unit else {}) | ({"words": words} if words else {})
     metadata |= ({"whole": "yes"} if is_whole else {}) | ({"prose": "yes"} if is_prose else {})
+    metadata |= {"value": "yes"} if is_value else {}
     return pa.field(name, dtype, metadata=metadata)
 
 
@@ -392,8 +395,8 @@ PROFILE = pa.schema(
         _column("rows", pa.int64(), "rows at the version; null if unknown", "rows"),
         _column("null_count", pa.int64(), "nulls in the column; null if unknown", "rows"),
         _column("null_rate", pa.float64(), "nulls by rows, to 6 digits"),
-        _column("min", pa.string(), "the minimum as text, ignoring NaN; null if unknown"),
-        _column("max", pa.string(), "the maximum as text, ignoring NaN; null if unknown"),
+        _column("min", pa.string(), "the minimum as text, ignoring NaN; null if unknown", is_value=True),
+        _column("max", pa.string(), "the maximum as text, ignoring NaN; null if unknown", is_value=True),
         _column("bounds", pa.string(), "which of these are bounds, and why; null where all are exact", is_prose=True),
     ]
 )
@@ -415,8 +418,8 @@ ANOMALIES = pa.schema(
         *(COMMITS.field(name) for name in ("version", "committed_at", "kind", "operation")),
         _column("measure", pa.string(), "rows, files, size_bytes, null_rate, min, max, or duplicates"),
         _column("column", pa.string(), "the column; null for numbers of the table"),
-        _column("before", pa.string(), "the value at the version before"),
-        _column("value", pa.string(), "the value at the version"),
+        _column("before", pa.string(), "the value at the version before", is_value=True),
+        _column("value", pa.string(), "the value at the version", is_value=True),
         _column("rule", pa.string(), "the rule that marks it, with its numbers", is_prose=True),
     ]
 )

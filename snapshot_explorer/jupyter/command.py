@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal
 
@@ -136,7 +136,7 @@ class Invocation:
     tables: OpenTables
     settings: CommandSettings
     """The settings in force."""
-    variables: Mapping[str, object]
+    variables: Mapping[str, object] = field(repr=False)
     """The user's variables, those of the calling function before the global ones."""
     show_line: Callable[[str], None]
     """Shows a line to the user at once."""

@@ -1,7 +1,6 @@
 """`%snapshot`: the magic, its settings, and how errors look."""
 
 import re
-from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from IPython.core.error import UsageError as IPythonUsageError
@@ -19,7 +18,7 @@ from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
 from snapshot_explorer.jupyter.progress import ShellProgress
 from snapshot_explorer.jupyter.tables import OpenTables, is_variable_name
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.jupyter.variables import expand
+from snapshot_explorer.jupyter.variables import UserVariables, expand
 from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.render import DRAWN_ROWS
 from snapshot_explorer.table import Table
@@ -78,6 +77,7 @@ class SnapshotMagics(Magics):
     @needs_local_scope
     def snapshot(self, line: str, local_ns: Mapping[str, object] | None = None) -> object:
         """Run a command. The list of commands, assigned below, replaces this docstring."""
+        local_ns = UserVariables(dict(local_ns or {}), self._shell.user_ns)
         return self._run_line(line, None, local_ns)
 
     snapshot.__doc__ = overview(COMMANDS)  # type: ignore[assignment]  # as above
@@ -88,19 +88,19 @@ class SnapshotMagics(Magics):
     @needs_local_scope
     def snapshot_cell(self, line: str, cell: str, local_ns: Mapping[str, object] | None = None) -> object:
         """Run the command of the line with the cell below it: `%%snapshot sql` and a query."""
+        local_ns = UserVariables(dict(local_ns or {}), self._shell.user_ns)
         return self._run_line(line, cell, local_ns)
 
-    def _run_line(self, line: str, body: str | None, local_ns: Mapping[str, object] | None) -> object:
+    def _run_line(self, line: str, body: str | None, variables: Mapping[str, object]) -> object:
         try:
-            return self._result_of(line, body, local_ns)
+            return self._result_of(line, body, variables)
         except UsageError as error:
             # IPython's own class itself: a traceback is shown for subclasses.
             raise IPythonUsageError(visible(str(error))) from error.__cause__
 
-    def _result_of(self, line: str, body: str | None, local_ns: Mapping[str, object] | None) -> object:
+    def _result_of(self, line: str, body: str | None, variables: Mapping[str, object]) -> object:
         content, is_silenced = without_semicolon(line)
         target, content = _target(content)
-        variables: Mapping[str, object] = ChainMap(dict(local_ns or {}), self._shell.user_ns)
         written = self._written(content, body, variables)
         body = written.body
         if written.has_query:

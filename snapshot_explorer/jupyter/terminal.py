@@ -42,6 +42,7 @@ from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Par
 from snapshot_explorer.results import Frame
 from snapshot_explorer.retention import Verification
 from snapshot_explorer.rows import RowDiff, RowDiffPlan
+from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
 from snapshot_explorer.visible import visible
 
 _NOT_HERE = ("close", "explore", "open", "timeline", "use")
@@ -168,7 +169,7 @@ def _status(result: object) -> int:
     return 1 if isinstance(result, Verification) and not result.is_ok else 0
 
 
-def _storage_options(file: str) -> dict[str, object]:
+def _storage_options(file: str) -> HiddenOptions | None:
     """Return the storage options in a JSON file. Messages do not contain what the file does."""
     if file.lstrip().startswith("{"):  # what others can see in the list of processes, or in the log of a CI run
         raise InvalidArgumentError("--storage-options is the name of a JSON file, not the options themselves.")
@@ -180,7 +181,7 @@ def _storage_options(file: str) -> dict[str, object]:
         options = None
     if not isinstance(options, dict):
         raise InvalidArgumentError(f'--storage-options: {file} is not a JSON object such as {{"key": "..."}}.')
-    return options
+    return hidden_options(options)
 
 
 def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
@@ -288,7 +289,7 @@ def _frame(result: object) -> Frame | None:
         result = pa.Table.from_pandas(result, preserve_index=False)
     if isinstance(result, Lake):
         return result.newest_overview
-    return Frame(result, title="", noun="rows") if isinstance(result, pa.Table) else None
+    return Frame(result, title="", noun="rows", of_rows=True) if isinstance(result, pa.Table) else None
 
 
 def _json(result: object) -> str:

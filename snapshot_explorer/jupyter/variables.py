@@ -9,6 +9,7 @@ import ast
 import builtins
 import operator
 import re
+from collections import ChainMap
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import SupportsIndex
@@ -23,6 +24,13 @@ _PATTERN = re.compile(
     # Like IPython: not inside single quotes, where SQL and shells mean the sign itself.
     r"|\$(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?=(?:[^']*'[^']*')*[^']*$)"
 )
+
+
+class UserVariables(ChainMap[str, object]):
+    """The user's variables: those of the calling function before the global ones. A traceback shows none of them."""
+
+    def __repr__(self) -> str:
+        return "<the user's variables>"
 
 
 def expand(text: str, variables: Mapping[str, object]) -> str:

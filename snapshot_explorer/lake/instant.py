@@ -29,6 +29,7 @@ from snapshot_explorer.render import Drawing, mimebundle, text
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.outputs import output_file
+from snapshot_explorer.storage.hidden import hidden_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,6 +194,7 @@ class LakeSnapshot:
             InvalidArgumentError: It is not a record of `Lake.at`.
             OSError: The file cannot be read.
         """
+        storage_options = hidden_options(storage_options)
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         content = str(source).encode() if is_text else Path(source).read_bytes()
         try:

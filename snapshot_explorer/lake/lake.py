@@ -36,6 +36,7 @@ from snapshot_explorer.refs.records import brief_repr
 from snapshot_explorer.render import mimebundle, text
 from snapshot_explorer.reports import report
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -360,6 +361,8 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
         StorageError: The storage or the catalog refused the request or did not respond.
         MissingDependencyError: The storage or the catalog needs a package that is not installed.
     """
+    path, storage_options = hidden_url(path), hidden_options(storage_options)
+    catalog, catalog_options = hidden_text(catalog), hidden_options(catalog_options, "catalog_options")
     now = datetime.now(UTC)
     time = None if at is None else _past("at", at, now)
     processes = ReaderProcesses()

@@ -18,6 +18,7 @@ from snapshot_explorer.formats import formats_by_name
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.lake.threads import WORKERS, concurrently
 from snapshot_explorer.progress import step
+from snapshot_explorer.storage import pickled_with_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -139,7 +140,9 @@ def _from_processes(
     in_order = sorted(tables, key=lambda table: formats[str(table.format)].commits_are_in_one_file)
     locations = [(table.name, table.folder) for table in in_order]
     try:
-        tasks = [pickle.dumps((work, locations[number::count], WORKERS // count, level)) for number in range(count)]
+        tasks = [
+            pickled_with_options((work, locations[number::count], WORKERS // count, level)) for number in range(count)
+        ]
     except (pickle.PicklingError, TypeError, AttributeError):
         return  # an object in the storage options that only this process has
     results: SimpleQueue[Any] = SimpleQueue()

@@ -12,6 +12,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.lifetimes.intervals import (
@@ -254,12 +255,16 @@ class FileLifetimes(Exportable, Drawable):
     @cached_property
     def frame(self) -> Frame:
         """Return the LIFETIMES frame, oldest first."""
-        rows = self.to_arrow()
+        rows = self.recorded()
         names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version", "removed_version")
         drawn = non_empty_columns(rows.select(names))
         return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn, notes=self.notes)
 
     def to_arrow(self) -> pa.Table:
+        return self.frame.to_arrow()
+
+    def recorded(self) -> pa.Table:
+        """Return the rows with the paths as the log has them, by which files are read. Not for display."""
         rows = self.intervals.rows
         first, last = self._ranges()
         versions = np.asarray(self.versions, np.int64)
@@ -288,7 +293,7 @@ class FileLifetimes(Exportable, Drawable):
 
         Reads the commits of their versions, up to 1,000.
         """
-        return file_tracks(self.to_arrow(), self.versions, self.facts, title=self._title)
+        return file_tracks(self.recorded(), self.versions, self.facts, title=self._title)
 
     def heat_map(self, y: Measure = "rows") -> HeatMap:
         """Return how many rows, files or bytes each version added to and removed from each partition."""
@@ -366,7 +371,8 @@ class FileLifetimes(Exportable, Drawable):
         rows = self.intervals.rows.filter(pa.array(chosen))
         columns = {"path": self.intervals.paths(rows), "partition": self.intervals.partition(rows)}
         schema = pa.schema([frames.FILES.field(name) for name in _EXACT])
-        return pa.table([columns[name] if name in columns else rows.column(name) for name in _EXACT], schema=schema)
+        files = pa.table([columns[name] if name in columns else rows.column(name) for name in _EXACT], schema=schema)
+        return without_url_secrets(files, exact=("partition",))
 
 
 def _values_and_nulls(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -15,6 +15,7 @@ from snapshot_explorer.render.cells import cell, counted, cut, size
 from snapshot_explorer.render.commits import UNREADABLE, Measure
 from snapshot_explorer.render.heat_map import HeatMap
 from snapshot_explorer.render.tracks import MOST_TRACKS, Span, Stripe, Track, Tracks
+from snapshot_explorer.url_secrets import hide_url_secrets
 
 _MAX_PARTITIONS = 40
 _MAX_COLUMNS = 120
@@ -83,6 +84,7 @@ def _rows(lifetimes: pa.Table) -> list[dict[str, Any]]:
 
 def _file_track(row: Mapping[str, Any], versions: Sequence[int], missing: Collection[str]) -> Track:
     path, removed, added = str(row["path"]), row["removed_version"], row["added_version"] or row["first_version"]
+    shown = hide_url_secrets(path)
     last = len(versions) if removed is None else bisect_left(versions, removed)
     end = "live at the newest version" if removed is None else f"removed at version {removed}"
     contents = f"{counted(row['rows'], 'row')}, {size(row['size_bytes'])}"
@@ -91,9 +93,9 @@ def _file_track(row: Mapping[str, Any], versions: Sequence[int], missing: Collec
         first=bisect_left(versions, row["first_version"]),
         last=last - 1,
         group=("live" if removed is None else "removed") + (", missing" if lost else ""),
-        hover=f"{path}: {contents}, since version {added}, {end}{lost}",
+        hover=f"{shown}: {contents}, since version {added}, {end}{lost}",
     )
-    name = path.rpartition("/")[2].partition(".")[0] or path
+    name = shown.rpartition("/")[2].partition(".")[0] or shown
     return Track(label=cut(name, _LONGEST_LABEL, middle=True), spans=(span,))
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.python_values import with_dicts
+from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.render import DRAWN_ROWS, Drawable, Drawing, Grid, Line
 from snapshot_explorer.render.cells import NOT_CHECKED
@@ -33,7 +34,19 @@ class PictureMaker(Protocol):
 class Frame(Exportable, Drawable):
     """A metadata table: an Arrow table that draws itself in a terminal and in a notebook."""
 
-    __slots__ = ("_depict", "_draw", "_drawn", "_rows", "limit", "notes", "noun", "title", "total")
+    __slots__ = (
+        "_depict",
+        "_draw",
+        "_drawn",
+        "_of_rows",
+        "_recorded",
+        "_shown",
+        "limit",
+        "notes",
+        "noun",
+        "title",
+        "total",
+    )
 
     def __init__(  # noqa: PLR0913 - how it is drawn, each part optional
         self,
@@ -47,8 +60,9 @@ class Frame(Exportable, Drawable):
         limit: int | None = None,
         depict: PictureMaker | None = None,
         notes: tuple[str, ...] = (),
+        of_rows: bool = False,
     ) -> None:
-        """Wrap the rows.
+        """Wrap the rows. The secrets of URLs in texts of metadata are hidden.
 
         Args:
             total: The number of rows in all, where `rows` contains only the first of them.
@@ -57,8 +71,11 @@ class Frame(Exportable, Drawable):
             limit: The number of rows to draw; None for the caller's limit. The data keeps all rows.
             depict: Creates a picture of the rows, for frames with a figure.
             notes: What the rows do not contain, such as a version that is missing; a sentence each, drawn above them.
+            of_rows: Whether texts are values of a table's rows, which stay as they are.
         """
-        self._rows = rows
+        self._recorded = rows
+        self._shown = rows if of_rows else None
+        self._of_rows = of_rows
         self.title = title
         self.noun = noun
         self.total = total
@@ -68,20 +85,34 @@ class Frame(Exportable, Drawable):
         self._draw = draw
         self._depict = depict
 
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())]
+        return None, {name: getattr(self, name) for name in names} | {"_recorded": self._rows, "_shown": self._rows}
+
+    @property
+    def _rows(self) -> pa.Table:
+        """The rows, with the secrets of URLs hidden. Computed when they are first used."""
+        if self._shown is None:
+            self._shown = self._without_secrets(self._recorded)
+        return self._shown
+
+    def _without_secrets(self, rows: pa.Table) -> pa.Table:
+        return rows if self._of_rows else without_url_secrets(rows, exact=_value_columns(rows.schema))
+
     @property
     def num_rows(self) -> int:
         """Return the number of rows."""
-        return int(self._rows.num_rows)
+        return int(self._recorded.num_rows)
 
     @property
     def column_names(self) -> list[str]:
         """Return the names of the columns, drawn or not."""
-        return list(self._rows.column_names)
+        return list(self._recorded.column_names)
 
     @property
     def schema(self) -> pa.Schema:
         """Return the Arrow schema; field metadata contains each column's meaning and unit."""
-        return self._rows.schema
+        return self._recorded.schema
 
     @property
     def df(self) -> pd.DataFrame:
@@ -90,8 +121,8 @@ class Frame(Exportable, Drawable):
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one column."""
-        if name not in self._rows.column_names:
-            listed = ", ".join(self._rows.column_names)
+        if name not in self._recorded.column_names:
+            listed = ", ".join(self._recorded.column_names)
             raise InvalidArgumentError(f"Unknown column {name!r}. {self.title} has the columns {listed}.")
         return self._rows.column(name)
 
@@ -134,7 +165,7 @@ class Frame(Exportable, Drawable):
         unchecked = [name for name in rows.column_names if self._is_unchecked(name)]
         rows = rows.drop_columns(unchecked)
         # Rows that are not drawn at all do not count as cut off.
-        total = max(self.total or 0, len(rows), len(self._rows) if len(self._rows) > limit else 0)
+        total = max(self.total or 0, len(rows), len(self) if len(self) > limit else 0)
         grid = Grid(rows, total=total, noun=self.noun, limit=self.limit)
         remarks = [
             Line(f"{name}: {NOT_CHECKED}; readability looks for every file", is_faint=True) for name in unchecked
@@ -143,13 +174,18 @@ class Frame(Exportable, Drawable):
 
     def drawn_rows(self, limit: int | None = None) -> pa.Table:
         """Return the rows as they are drawn, all of them unless the frame has so many that `limit` applies."""
-        rows = self._rows if self._draw is None else self._draw(self._rows.slice(0, limit))
+        rows = self._rows if self._draw is None else self._draw(self._without_secrets(self._recorded.slice(0, limit)))
         return rows.select(list(self._drawn)) if self._drawn else rows
 
     def _is_unchecked(self, name: str) -> bool:
         """Return whether a column states at no row whether a version can be loaded."""
-        words = (self._rows.schema.field(name).metadata or {}).get(b"words")
-        return words == b"readable" and 0 < len(self._rows) == self._rows[name].null_count
+        words = (self._recorded.schema.field(name).metadata or {}).get(b"words")
+        return words == b"readable" and 0 < len(self) == self._recorded[name].null_count
+
+
+def _value_columns(schema: pa.Schema) -> frozenset[str]:
+    """Return the columns that contain values of a table's rows, not what its log says about files."""
+    return frozenset(field.name for field in schema if field.name == "partition" or b"value" in (field.metadata or {}))
 
 
 _COMMIT = (

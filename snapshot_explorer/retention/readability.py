@@ -81,7 +81,7 @@ def read_readability(
     Lists each folder with data files; see `TableFormat.presence`. Opens no file.
     """
     known_versions = set(lifetimes.versions)
-    rows = lifetimes.to_arrow()
+    rows = lifetimes.recorded()
     presence = table_format.presence(rows, [version for version in listing.versions if version in known_versions])
     counts = _Counts(lifetimes, rows, presence)
     times = _times(table_format, listing.versions)

@@ -170,7 +170,7 @@ def retention_of(
     """Return what a rule would delete from a table; see `Table.retention`."""
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
     newest = lifetimes.versions[-1] if lifetimes.versions else None
-    expiry = table_format.expiry(rule, lifetimes.to_arrow(), newest)
+    expiry = table_format.expiry(rule, lifetimes.recorded(), newest)
     return Retention(name, expiry, gaps=lifetimes.gaps, is_default=keep is None and keep_last is None)
 
 

@@ -179,8 +179,8 @@ def verify(
 def _presence(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing) -> tuple[pa.Table, Presence]:
     """Return the LIFETIMES of the files that versions of a listing need, and which of them exist."""
     versions = _versions_of(lifetimes, listing)
-    first, removed = (np.searchsorted(np.asarray(versions, np.int64), ends) for ends in ranges(lifetimes.to_arrow()))
-    rows = lifetimes.to_arrow().filter(pa.array(first < removed))
+    first, removed = (np.searchsorted(np.asarray(versions, np.int64), ends) for ends in ranges(lifetimes.recorded()))
+    rows = lifetimes.recorded().filter(pa.array(first < removed))
     presence = table_format.presence(rows, versions)
     is_flawed = presence.without or (presence.gone | presence.resized).any()
     expired = frozenset(versions).difference(table_format.listing(0).reachable) if is_flawed else ()
@@ -223,7 +223,7 @@ def _deletes(
     Plans the versions whose commits added some.
     """
     versions = [version for version in _versions_of(lifetimes, listing) if version not in presence.without]
-    rows = lifetimes.to_arrow()
+    rows = lifetimes.recorded()
     delete_manifests = table_format.delete_manifests(versions)
     indexes = table_format.index_manifests(versions)
     manifests = [own | {index} for own, index in zip(delete_manifests, indexes, strict=True)]

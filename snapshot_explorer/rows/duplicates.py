@@ -47,7 +47,7 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     if more and len(chosen) == 1:
         name = quoted(chosen[0])
         notes.append(f"The first version with such rows: %snapshot bisect 'count({name}) > count(distinct {name})'")
-    return Frame(repeated, title=title, noun="repeated keys", notes=tuple(notes))
+    return Frame(repeated, title=title, noun="repeated keys", notes=tuple(notes), of_rows=True)
 
 
 def doubled_keys(source: RowSource, key: Sequence[str], between: Sequence[int] | None) -> Frame:

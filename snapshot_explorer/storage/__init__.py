@@ -5,7 +5,10 @@ and Google through obstore, `failures` translates errors.
 """
 
 import builtins  # `list` is a method here
+import copyreg
+import io
 import os
+import pickle
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,15 +17,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import InvalidArgumentError, MissingFileError, SnapshotExplorerError, StorageError
+from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import azure
+from snapshot_explorer.storage.concurrency import concurrently
 from snapshot_explorer.storage.failures import (
     ensure_backend,
     is_missing_bucket,
@@ -34,6 +37,7 @@ from snapshot_explorer.storage.failures import (
     storage_error,
 )
 from snapshot_explorer.storage.files import Entry, EntryFields, FileNames, Files, LocalFiles, RemoteFiles, local_size
+from snapshot_explorer.storage.hidden import HiddenOptions, bare_errors, hidden_options, hidden_url
 from snapshot_explorer.storage.immutable_files import ImmutableFiles
 from snapshot_explorer.storage.location import (
     LOCAL,
@@ -48,7 +52,7 @@ from snapshot_explorer.storage.location import (
     shortened,
     spellings,
 )
-from snapshot_explorer.storage.masks import Mask
+from snapshot_explorer.storage.masks import Mask, has_values
 from snapshot_explorer.storage.object_store_clients import settings
 from snapshot_explorer.storage.object_stores import ObjectStoreFiles
 from snapshot_explorer.storage.option_values import check_values
@@ -59,7 +63,16 @@ from snapshot_explorer.storage.retries import Attempts
 from snapshot_explorer.storage.same_files import Addresses
 from snapshot_explorer.visible import logger_of
 
-__all__ = ["Entry", "EntryFields", "ExternalFiles", "Storage", "is_remote", "load_of", "parse_external_files"]
+__all__ = [
+    "Entry",
+    "EntryFields",
+    "ExternalFiles",
+    "Storage",
+    "is_remote",
+    "load_of",
+    "parse_external_files",
+    "pickled_with_options",
+]
 
 log = logger_of(__name__)
 
@@ -83,22 +96,6 @@ _MAX_ENTRIES_PER_FILE = 16
 """Entries of a folder that are listed per file to check."""
 
 
-class _Options(dict[str, Any]):
-    """Storage options whose repr and text hide their values."""
-
-    @classmethod
-    def of(cls, options: object) -> "_Options":
-        """Return options; raise InvalidArgumentError if they are not a dict."""
-        if not isinstance(options, Mapping | None):
-            raise InvalidArgumentError(f"storage_options must be a dict, got {type(options).__name__}.")
-        return cls(options or {})
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} storage options>"
-
-    __str__ = __repr__
-
-
 @dataclass(frozen=True, slots=True)
 class _Connection:
     """The open file system of one process. It survives neither a fork nor pickling."""
@@ -116,7 +113,8 @@ class Storage:
 
     Paths are relative to the root and use `/`. Every character is literal. Metadata names paths, so a path that
     leaves the root raises CorruptTableError. A full location that `resolve_external` returned, with its `scheme://`,
-    is also accepted, and checked again. Picklable, options included: each executor opens its own connection.
+    is also accepted, and checked again. Picklable, without what may be secret: then it must be opened again, with
+    options. `pickled_with_options` is for executors, each of which opens its own connection.
 
     Requests to remote storage are retried after transient errors: throttling (503, 429, SlowDown), a server error
     (500, 502, 504), a timeout, a broken connection, or an HTML page in place of a file. There are five attempts,
@@ -150,12 +148,21 @@ class Storage:
             external_files: Whether to read files outside of the folder that the metadata names on the same storage.
             limits: Limits on memory and time per metadata file.
         """
-        self._location = parse_location(path)
-        self._options = _Options.of(options)
-        self.root = self._location.shown
+        options, path = hidden_options(options) or HiddenOptions(), hidden_url(path)
         check_limits(limits)
+        with bare_errors():
+            self._location = parse_location(path)
+            self.root = self._location.shown
+            self._external_files = parse_external_files(external_files)
+            check_wrapper(self._location, options)
+            self._options = HiddenOptions(fsspec_options(self._location.protocol, options))
+            check_values(self._location.protocol, self._options)
+            if settings(self._location, self._options) is None:
+                ensure_backend(self._location.protocol)
+        self._mask = Mask({"options": self._options, "passed": options}, self._location.hidden)
+        self._was_pickled = False
         self.limits = limits
-        self._external_files = parse_external_files(external_files)
+        self._external_locations = ExternalLocations(self._location, self._external_files, self._account)
         self._connections: dict[int, _Connection] = {}
         self._above: Storage | None = None
         self._path_below = ""
@@ -167,18 +174,23 @@ class Storage:
         self._keepers_lock = threading.Lock()
         self._turns: threading.Lock | None = None
         self._listed: dict[str, list[Entry]] | None = None
-        check_wrapper(self._location, self._options)
-        self._options = _Options(fsspec_options(self._location.protocol, self._options))
-        self._external_locations = ExternalLocations(self._location, self._external_files, self._account)
-        check_values(self._location.protocol, self._options)
-        if settings(self._location, self._options) is None:
-            ensure_backend(self._location.protocol)
-        self._mask = Mask({"options": self._options, "passed": dict(options or {})}, self._location.hidden)
 
     def __repr__(self) -> str:
         return f"Storage({self.root!r})"
 
     def __reduce__(self) -> tuple[Callable[..., "Storage"], tuple[Any, ...]]:
+        if not (self._location.hidden or has_values(self._options)):
+            return self._with_options()
+        return _without_options, (self.root, self._location.protocol, self._external_files, self.limits)
+
+    def __copy__(self) -> "Storage":
+        return self  # a copy by way of `__reduce__` would lack the options
+
+    def __deepcopy__(self, _memo: object) -> "Storage":
+        return self
+
+    def _with_options(self) -> tuple[Callable[..., "Storage"], tuple[Any, ...]]:
+        """Return what `__reduce__` returns, with all that is secret: for processes that read for this one."""
         if self._above is not None:
             return Storage.below, (self._above, self._path_below)  # those of one pickle share a connection
         self._warn_external_files()  # the driver logs what executors read
@@ -612,14 +624,21 @@ class Storage:
 
     def _connect(self) -> _Connection:
         location = self._location
+        if self._was_pickled:
+            raise StorageError(
+                f"{self.root} was restored from a pickle, which contains no storage options and no user, password or "
+                "signature of a URL. Open it again, such as open_table(path, storage_options=...)."
+            )
         failure: SnapshotExplorerError
         try:
             if self._above is not None:
                 shared = self._above._connection()  # noqa: SLF001 - of this class
-                return replace(shared, base=shared.files.base(location))
-            files = _files(location, self._options)
+                return replace(shared, base=hidden_url(shared.files.base(location)))
+            with bare_errors():
+                files = _files(location, self._options)
+                base = hidden_url(files.base(location))
             pool = ThreadPoolExecutor(files.workers, "snapshot-explorer") if files.workers > 1 else None
-            return _Connection(files, files.base(location), pool, ByteBudget(AHEAD_BYTES))
+            return _Connection(files, base, pool, ByteBudget(AHEAD_BYTES))
         except (SnapshotExplorerError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote the options
@@ -737,7 +756,28 @@ class Storage:
         pool = self._pool
         if pool is None or len(items) < 2:  # noqa: PLR2004 - one request needs no thread
             return [operation(item) for item in items]
-        return _concurrently(pool, self._connection().files.workers, operation, items)
+        return concurrently(pool, self._connection().files.workers, operation, items)
+
+
+def pickled_with_options(value: object) -> bytes:
+    """Return a value pickled for another process that reads for this one, with the options of each storage in it.
+
+    An ordinary pickle, which users save, contains neither options nor a URL's secrets.
+    """
+    content = io.BytesIO()
+    pickler = pickle.Pickler(content, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = copyreg.dispatch_table | {Storage: Storage._with_options}  # noqa: SLF001 - of this module
+    pickler.dump(value)
+    return content.getvalue()
+
+
+def _without_options(root: str, protocol: str, external_files: ExternalFiles, limits: Limits) -> Storage:
+    """Return a storage from a pickle, which raises an error when something is read from it."""
+    result = Storage("/", external_files=external_files, limits=limits)
+    location = Location(protocol=protocol, address=root, shown=root)
+    external = ExternalLocations(location, external_files)
+    vars(result).update(root=root, _location=location, _external_locations=external, _was_pickled=True)
+    return result
 
 
 def _files(location: Location, options: Mapping[str, Any]) -> Files:
@@ -761,36 +801,3 @@ def _read_if_present(files: Files, address: str) -> bytes | None:
         if isinstance(files, LocalFiles | ObjectStoreFiles) and not is_missing_bucket(error):
             return None  # translating the error costs more than the call
         raise
-
-
-def _concurrently(pool: ThreadPoolExecutor, workers: int, operation: Callable[[B], A], items: Sequence[B]) -> list[A]:
-    positions: SimpleQueue[int] = SimpleQueue()
-    for position in range(len(items)):
-        positions.put(position)
-    results: dict[int, A] = {}
-    failures: dict[int, SnapshotExplorerError] = {}
-    stopped = threading.Event()
-
-    def work() -> None:
-        # A worker makes many requests: a future for each would cost as much as a small response.
-        while not stopped.is_set():
-            try:
-                position = positions.get_nowait()
-            except Empty:
-                return
-            if any(failed < position for failed in tuple(failures)):
-                return
-            try:
-                results[position] = operation(items[position])
-            except SnapshotExplorerError as error:
-                failures[position] = error
-
-    try:
-        working = [pool.submit(work) for _ in range(min(workers, len(items)))]
-        for worker in working:
-            worker.result()
-    finally:
-        stopped.set()  # after an interrupt the other workers finish their current request only
-    if failures:
-        raise failures[min(failures)]
-    return [results[position] for position in range(len(items))]

@@ -97,8 +97,15 @@ def masked_cause(error: BaseException, mask: Mask) -> BaseException:
     A traceback prints the text of every error in the chain, a notebook stores the output, and a debugger shows
     attributes. So an error is replaced by a masked one if its text, notes or attributes contain a secret, or those of
     its causes, contexts and members. Likewise if its text contains control characters for a terminal.
+
+    Its frames are dropped: tools that show the local variables of a traceback would show the options in those of the
+    library.
     """
-    return StorageError(error_text(error, mask)) if _contains_secret(error, mask) else error
+    if _contains_secret(error, mask):
+        return StorageError(error_text(error, mask))
+    for link in error_chain(error):
+        link.__traceback__ = None
+    return error
 
 
 def _contains_secret(error: BaseException, mask: Mask) -> bool:

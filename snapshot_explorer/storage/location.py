@@ -348,7 +348,7 @@ def join_address(base: str, path: str, protocol: str) -> str:
         return base
     if protocol in QUOTED:
         path = quote(path)
-    return base + path if base.endswith("/") else f"{base}/{path}"
+    return type(base)(base + path if base.endswith("/") else f"{base}/{path}")  # a `HiddenUrl` stays one
 
 
 def spellings(name: str, folder: str) -> frozenset[str]:

@@ -63,7 +63,7 @@ class Mask:
     @cached_property
     def _secrets(self) -> re.Pattern[str]:
         """The secrets as they are in a text that was decoded."""
-        plain = {_decoded(word.strip()).text for word in self._words}
+        plain = {_plain(word.strip()) for word in self._words}
         patterns = [_spelled(word) for word in sorted(plain, key=len, reverse=True) if len(word) >= _SHORTEST_DECODED]
         return re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)
 
@@ -96,6 +96,9 @@ class Mask:
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where secrets begin and end in a text."""
+        plain = _plain(text)
+        if not (self._secrets.search(plain) or self._codes.search(plain)):
+            return  # where each letter was takes long to find out
         decoded = _decoded(text)
         for match in self._secrets.finditer(decoded.text):
             yield decoded.starts[match.start()], _end(text, decoded.ends[match.end() - 1])
@@ -124,11 +127,21 @@ class _Decoded(NamedTuple):
     """Where each letter ends there."""
 
 
-def _decoded(text: str) -> _Decoded:
+def _plain(text: str) -> str:
     """Return a text decoded until nothing is left to decode, with `+` as a blank, as in the queries of URLs.
 
     Ends of lines and equals signs are left out, of secrets and of texts alike.
     """
+    for _ in range(_MAX_ROUNDS):
+        following = _ESCAPE.sub(lambda match: "".join(letter for letter, _, _ in _letters(match)), text)
+        if following == text:
+            break
+        text = following
+    return text.replace("+", " ")
+
+
+def _decoded(text: str) -> _Decoded:
+    """Return what `_plain` returns, with where each letter was."""
     result = _Decoded(text, range(len(text)), range(1, len(text) + 1))
     for _ in range(_MAX_ROUNDS):
         following = _decoded_once(result)
@@ -209,6 +222,11 @@ def _encoded(word: str) -> Iterator[str]:
             known = code[-(-offset * 8 // 6) : (offset + len(content)) * 8 // 6]
             if len(known) >= _SHORTEST_ENCODED:
                 yield "".join({"+": r"[ \-]", "/": "[/_]"}.get(letter, letter) for letter in known)
+
+
+def has_values(options: Mapping[str, Any]) -> bool:
+    """Return whether options have a value that may be a secret: text or a number."""
+    return next(_option_values(options), None) is not None
 
 
 def _option_values(value: object, depth: int = 0) -> Iterator[str]:

@@ -20,12 +20,12 @@ def loaded(code):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_importing_the_package_loads_four_small_modules_and_nothing_that_is_installed():
+def test_importing_the_package_loads_five_small_modules_and_nothing_that_is_installed():
     home = "snapshot_explorer"
 
     assert loaded("import snapshot_explorer") == [
         home,
-        *(f"{home}.{name}" for name in ("errors", "old_libraries", "samples", "visible")),
+        *(f"{home}.{name}" for name in ("errors", "old_libraries", "samples", "url_secrets", "visible")),
     ]
 
 

@@ -65,3 +65,25 @@ def test_no_plan_event_output_or_error_of_spark_shows_a_secret(classic, s3, memo
     assert "data-2.parquet" in "".join(shown)
     for canary in CANARIES:
         assert not [text for text in shown if canary in text]
+
+
+def test_no_row_or_plan_of_spark_shows_a_secret_of_the_table_s_own_log(classic, tmp_path, capfd):
+    table = DeltaTable(None, tmp_path / "t")
+    table.append([(0, "a")])
+    for number, name in enumerate((f"?X-Amz-Signature={TOKEN}", f";SIG={TOKEN}", f"#{TOKEN}")):
+        action = table.data(f"{number}.parquet", [(number, "a")])
+        action["add"]["path"] = f"https://me:{KEY}@host/{number}.parquet{name}"
+        table.commit(action)
+    opened = snapshot_explorer.open_table(table.root)
+
+    frames = [
+        opened.lifetimes(engine="spark", spark=classic),
+        opened.file_changes(engine="spark", spark=classic),
+        opened.current.files(engine="spark", spark=classic),
+    ]
+    for frame in frames:
+        frame.explain(extended=True)
+    shown = [*(str(row) for frame in frames for row in frame.collect()), *capfd.readouterr(), events_of(classic)]
+
+    assert "https://host/1.parquet;..." in "".join(shown)
+    assert not [text for text in shown if KEY in text or TOKEN in text]

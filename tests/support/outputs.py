@@ -1,9 +1,14 @@
 """Everything that a person or a program sees of what a call returns or raises."""
 
+import contextlib
 import logging
 import pickle
 import traceback
+from pathlib import Path
 
+from snapshot_explorer.errors import SnapshotExplorerError
+
+TESTS = Path(__file__).resolve().parents[1]
 DATA = (list, tuple, dict, str, bytes, int, float)
 
 
@@ -20,6 +25,16 @@ def drawn(result):
     return shown
 
 
+def saved_by(result):
+    """Return what a result is when it is saved: its pickle, its JSON and CSV, as far as it has them."""
+    with contextlib.suppress(pickle.PicklingError, TypeError, AttributeError):  # it has threads, or belongs to Spark
+        yield pickle.dumps(result).decode("latin-1")
+    for name in ("to_json", "to_csv", "to_markdown", "to_junit"):
+        if type(result).__module__.startswith("snapshot_explorer") and hasattr(result, name):
+            with contextlib.suppress(SnapshotExplorerError):
+                yield getattr(result, name)()
+
+
 def chain_of(error):
     """Yield an error, and all that hangs on it: causes, contexts, members of groups."""
     waiting, seen = [error], set()
@@ -33,13 +48,28 @@ def chain_of(error):
 
 
 def shown_by(error):
-    """Return all that an error shows: its message, its traceback, its pickle, and what hangs on it to any depth."""
+    """Return all that an error shows: message, traceback with local variables, pickle, and what hangs on it."""
     shown = ["".join(traceback.format_exception(error))]
     for link in chain_of(error):
+        shown += _locals(link)
         shown += [str(link), repr(link), repr(link.args), *_attributes(link), *map(str, getattr(link, "__notes__", ()))]
     if type(error).__module__.startswith("snapshot_explorer"):
         shown.append(pickle.dumps(error).decode("latin-1"))
     return shown
+
+
+def _locals(error):
+    """Yield the variables of the frames of an error, as a verbose traceback shows them.
+
+    Not those of tests, nor of IPython, whose variables are those of the cell.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if file.startswith(str(TESTS)) or "IPython" in file or not Path(file).exists():
+            continue
+        for name, value in frame.f_locals.items():
+            with contextlib.suppress(AttributeError):  # it is being created
+                yield f"{file}: {name} = {value!r}"
 
 
 def _attributes(value, depth=4):

@@ -7,6 +7,8 @@ import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer.storage import pickled_with_options
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def packed(value: object) -> bytes:
-    """Return a value as the compressed pickle that `run` accepts."""
-    return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1)
+    """Return a value as the compressed pickle that `run` accepts, with the storage options that executors need."""
+    return zlib.compress(pickled_with_options(value), 1)
 
 
 def run(function: bytes, task: bytes) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.sessions import session
 from snapshot_explorer.engines.spark.tasks import collected, on_executors
@@ -187,7 +188,7 @@ def records(
 ) -> DataFrame:
     """Return the RECORDS of tasks as a lazy DataFrame. Each action runs one Spark task per metadata task."""
     schema = pa.schema([*RECORDS, *more])
-    return on_executors(spark, partial(_records, read, schema), tasks, spark_schema(schema))
+    return on_executors(spark, partial(_records, read, schema, hidden=True), tasks, spark_schema(schema))
 
 
 def prefetched(spark: SparkSession, read: TaskReader, tasks: Sequence[MetadataTask]) -> pa.Table:
@@ -198,11 +199,21 @@ def prefetched(spark: SparkSession, read: TaskReader, tasks: Sequence[MetadataTa
 
 
 def _records(
-    read: TaskReader, schema: pa.Schema, task_and_values: tuple[MetadataTask, Mapping[str, Any]]
+    read: TaskReader,
+    schema: pa.Schema,
+    task_and_values: tuple[MetadataTask, Mapping[str, Any]],
+    *,
+    hidden: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task with the added values. Runs on executors."""
+    """Yield the records of a task with the added values. Runs on executors.
+
+    Args:
+        hidden: Whether to hide the secrets of URLs, which users would see in the rows.
+    """
     task, values = task_and_values
     for table in read(task):
+        if hidden:
+            table = without_url_secrets(table, exact=("partition",))  # noqa: PLW2901 - as below
         for name, value in values.items():
             table = table.append_column(name, pa.repeat(pa.scalar(value, schema.field(name).type), len(table)))  # noqa: PLW2901 - grows
         yield from table.select(schema.names).cast(arrow_schema(schema)).to_batches(max_chunksize=_ROWS)

@@ -8,6 +8,7 @@ from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.storage.hidden import hidden_options
 from snapshot_explorer.table import Table
 
 REF = Argument(name="REF", value_type="ref", meaning="the version; by default latest")
@@ -156,7 +157,7 @@ def dict_of(invocation: Invocation, option: str) -> Mapping[str, Any] | None:
         return None
     value = invocation.variables.get(name)
     if isinstance(value, Mapping):
-        return value
+        return hidden_options(value)
     dicts = dict_variables(invocation.variables)
     have = f"Variables with a dict: {', '.join(dicts)}." if dicts else "No variable contains a dict."
     example = option.replace("-", "_")

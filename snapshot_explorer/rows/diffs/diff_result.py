@@ -221,7 +221,7 @@ class RowDiff(Exportable, Drawable):
             InvalidArgumentError: The rows were compared without a key.
         """
         rows = by_column(self.changed.parts(), self.plan.schema, self.plan.key)
-        return Frame(rows, title=f"{self.plan.title}, by column", noun="columns")
+        return Frame(rows, title=f"{self.plan.title}, by column", noun="columns", of_rows=True)
 
     def by_partition(self, *columns: str) -> Frame:
         """Return how many rows were inserted, deleted and updated for each partition of B.
@@ -235,7 +235,7 @@ class RowDiff(Exportable, Drawable):
             InvalidArgumentError: B has no partition columns that were compared, or a column has a nested type.
         """
         rows = by_values(self.changed.parts(), self.plan.schema, columns or self.plan.partition_columns)
-        return Frame(rows, title=f"{self.plan.title}, by partition", noun="partitions")
+        return Frame(rows, title=f"{self.plan.title}, by partition", noun="partitions", of_rows=True)
 
     def _table(self) -> pa.Table:
         return pa.concat_tables([self.changed.schema.empty_table(), *self.changed.parts()])
