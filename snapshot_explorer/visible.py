@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from snapshot_explorer.url_secrets import hide_url_secrets
 
+_SPACE = 32
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -26,6 +27,28 @@ def visible(value: str) -> str:
 def _escaped(letter: str) -> str:
     code = ord(letter)
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - the ends of the ranges that the escapes cover
+
+
+def visible_json(text: str) -> str:
+    r"""Return JSON text with every invisible character as an escape such as `\u202e`, which is read as the same.
+
+    A terminal that shows it is not driven by a name or a value in it, and no line reads from right to left.
+    """
+    if text.isascii() and "\x7f" not in text:
+        return text  # the escapes below 32 are part of JSON
+    return text.translate(_JsonEscapes())
+
+
+class _JsonEscapes(dict[int, str]):
+    """What each character becomes in JSON text: itself if it is visible, otherwise an escape."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        units = letter.encode("utf-16-be", "surrogatepass")
+        escape = "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+        # Below 32 stand only the ends of lines between values.
+        self[code] = letter if letter.isprintable() or code < _SPACE else escape
+        return self[code]
 
 
 class VisibleArguments(logging.Filter):

@@ -16,6 +16,7 @@ from requests.adapters import BaseAdapter
 from requests.exceptions import ConnectionError as RequestsConnectionError
 
 from snapshot_explorer.errors import LimitError, StorageError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.storage.failures import error_chain
 from snapshot_explorer.storage.location import shortened
 
@@ -88,7 +89,7 @@ class LimitedRestCatalog(RestCatalog):
     def _limited(self, content: bytes, *, is_error: bool) -> bytes:
         """Return an answer with only the properties that pyiceberg may have."""
         try:
-            answer = orjson.loads(content)
+            answer = json_text.loads(content, "its answer")
         except orjson.JSONDecodeError:
             answer = None
         if not isinstance(answer, dict):
@@ -100,7 +101,11 @@ class LimitedRestCatalog(RestCatalog):
             raise StorageError(f"its answer has more than {_MAX_PROPERTIES} properties, or longer ones than usual")
         for text in secrets:
             self._secret(text)
-        return orjson.dumps(_without_unlisted(answer, self.properties["uri"]))
+        try:
+            return orjson.dumps(_without_unlisted(answer, self.properties["uri"]))
+        except (orjson.JSONEncodeError, RecursionError):
+            problem = f"its answer has values within each other to more than {json_text.WRITTEN_LEVELS} levels"
+        raise LimitError(problem)  # not above: the context would have a thousand frames
 
 
 class _LimitedAdapter(BaseAdapter):

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import orjson
 
 from snapshot_explorer.errors import InvalidArgumentError, LimitError, StorageError, UnsupportedFeatureError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.storage.location import shortened
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class UnityCatalog:
         if len(content) > self._max_bytes:
             raise LimitError(f"its answer has more than {self._max_bytes} bytes")
         try:
-            answer = orjson.loads(content)
+            answer = json_text.loads(content, "its answer")
         except orjson.JSONDecodeError:
             answer = None
         if response.status_code == _STATUS_OK and isinstance(answer, dict):

@@ -15,7 +15,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
 from snapshot_explorer.results import Frame
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +112,7 @@ class CheckResult(Drawable):
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON text."""
-        return orjson.dumps(self.to_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode()
+        return visible_json(orjson.dumps(self.to_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode())
 
     def to_markdown(self) -> str:
         """Return the result as Markdown, such as for a comment on a pull request; passed checks are folded."""

@@ -111,6 +111,9 @@ def _read(config: str | PathLike[str]) -> dict[str, Any]:
         raise InvalidArgumentError(f"The settings {config} cannot be read: {error.strerror}.") from error
     except ValueError as error:  # of TOML, or of UTF-8
         raise InvalidArgumentError(f"The settings {config} are not TOML: {error}.") from error
+    except RecursionError:
+        problem = f"The settings {config} have values within each other to too many levels. A rule needs two."
+    raise InvalidArgumentError(problem)  # not above: the context would have a thousand frames
 
 
 def _time(name: str, value: object, now: datetime) -> datetime:

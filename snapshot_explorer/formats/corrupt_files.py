@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.errors import CorruptTableError, LimitError, MissingFileError, SnapshotExplorerError
 from snapshot_explorer.formats.features import (
     DISTANT_TIMES_IN_FILES,
     ENCRYPTED_FILES,
@@ -19,6 +19,8 @@ from snapshot_explorer.old_libraries import PYARROW_VARIANTS
 
 _UNKNOWN_GROUPS = ("LogicalType that is not recognized", "cannot be applied to group node")
 """Parts of the message of pyarrow for a column of the type VARIANT, by version."""
+_TOO_DEEP = "too deeply nested"
+"""A part of the message of pyarrow for a file with more than 100 levels of columns."""
 LOADABLE = "table.readability() lists the versions that can be loaded"
 """What to do where a file is missing: whether newer or older versions need it, only a listing shows."""
 
@@ -45,6 +47,11 @@ def _unreadable(path: str, file_format: str, error: Exception) -> Exception:
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if "crypt" in text.lower():
         return refusal(ENCRYPTED_FILES, path=path)
+    if _TOO_DEEP in text:
+        return LimitError(
+            f"The data file {path} has columns within each other to more levels than pyarrow reads: {text}. The "
+            "table's history and list of files are available."
+        )
     if "out of range" in text.lower() and "timestamp" in text.lower():
         return refusal(DISTANT_TIMES_IN_FILES, path=path, file_format=file_format, reason=text)
     if "Time zone file" in text:

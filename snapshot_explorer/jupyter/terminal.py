@@ -43,7 +43,7 @@ from snapshot_explorer.results import Frame
 from snapshot_explorer.retention import Verification
 from snapshot_explorer.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import visible, visible_json
 
 _NOT_HERE = ("close", "explore", "open", "timeline", "use")
 """Commands about what is open, and those that show a figure."""
@@ -306,7 +306,8 @@ def _json(result: object) -> str:
     elif isinstance(result, RowDiff):
         rows = _frame(result.to_arrow())
         result = {**_row_diff_facts(result.plan), "counts": result.counts, "rows": rows}
-    return orjson.dumps(_json_value(_frame(result) or result), default=str, option=orjson.OPT_INDENT_2).decode()
+    value = _json_value(_frame(result) or result)
+    return visible_json(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
 
 
 def _row_diff_facts(plan: RowDiffPlan) -> dict[str, object]:

@@ -20,6 +20,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     TableNotFoundError,
 )
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
@@ -30,6 +31,7 @@ from snapshot_explorer.render.cells import counted
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.storage.hidden import hidden_options
+from snapshot_explorer.visible import visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,11 +175,11 @@ class LakeSnapshot:
         """
         tables = [{item.name: getattr(table, item.name) for item in fields(table)} for table in self.tables]
         record = {"kind": _KIND, "name": self.name, "time": self.time, "tables": tables}
-        content = orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
+        content = visible_json(orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode())
         if path is None:
-            return content.decode()
+            return content
         with output_file(path) as file:
-            file.write(content)
+            file.write(content.encode())
         return None
 
     @classmethod
@@ -192,13 +194,14 @@ class LakeSnapshot:
 
         Raises:
             InvalidArgumentError: It is not a record of `Lake.at`.
+            LimitError: Its values are nested too deep.
             OSError: The file cannot be read.
         """
         storage_options = hidden_options(storage_options)
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         content = str(source).encode() if is_text else Path(source).read_bytes()
         try:
-            record = orjson.loads(content)
+            record = json_text.loads(content, "The record of a lake")
         except orjson.JSONDecodeError as error:
             raise InvalidArgumentError(f"The record of a lake is not valid JSON: {error}.") from None
         if not isinstance(record, dict) or record.get("kind") != _KIND:

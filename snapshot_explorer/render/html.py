@@ -40,7 +40,7 @@ _STYLE = (
     "--sx-faint:var(--jp-content-font-color2,var(--vscode-descriptionForeground,#b0b0b0));"
     "--sx-paper:var(--jp-layout-color0,var(--vscode-editor-background,#1e1e1e));"
     "--sx-stripe:var(--jp-rendermime-table-row-background,#2a2a2a);--sx-line:var(--jp-border-color1,#555)}"
-    ".sx .sx-title{font-weight:600}"
+    ".sx .sx-title{font-weight:600}.sx span,.sx code{unicode-bidi:isolate}"
     ".sx > div:not(.sx-box){overflow-wrap:anywhere}"
     ".sx .sx-said{color:var(--sx-faint)}"
     ".sx .sx-box{overflow-x:auto;margin:4px 0}"
@@ -156,7 +156,7 @@ def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False) -
 
 
 def _fragments(drawing: Drawing, limit: int, *, can_copy: bool) -> Iterator[str]:
-    title = _escaped(cut(drawing.title, _WIDEST_VALUE))
+    title = _isolated(cut(drawing.title, _WIDEST_VALUE))
     style = _STYLE
     style += _STYLE_OF_LANES if any(isinstance(part, LaneDiagram) for part in drawing.parts) else ""
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
@@ -167,7 +167,7 @@ def _fragments(drawing: Drawing, limit: int, *, can_copy: bool) -> Iterator[str]
         match part:
             case Line():
                 css = ' class="sx-said"' if part.is_faint else ""
-                yield f"<div{css}>{_escaped(cut(part.text, _WIDEST_VALUE))}</div>"
+                yield f"<div{css}>{_isolated(cut(part.text, _WIDEST_VALUE))}</div>"
             case Code():
                 yield f"<div>{_code(part, can_copy=can_copy)}</div>"
             case Pairs():
@@ -209,7 +209,7 @@ def _grid(grid: Grid, title: str, limit: int, *, can_copy: bool) -> Iterator[str
         yield from _boxed(_rows(columns, grid.marked, can_copy=can_copy), "sx-table", title)
     shown_text = [part for part in (rows_note(grid, limit), columns_note(grid, len(columns))) if part]
     if shown_text:
-        yield f'<div class="sx-said">{_escaped("; ".join(shown_text))}</div>'
+        yield f'<div class="sx-said">{_isolated("; ".join(shown_text))}</div>'
 
 
 _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
@@ -221,7 +221,7 @@ def _lanes(lanes: LaneDiagram) -> Iterator[str]:
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for lane in lanes.lanes:
         shown_text = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
-        yield f'<tr class="sx-lane"><th scope="rowgroup" colspan="2">{_escaped(lane.name + shown_text)}</th></tr>'
+        yield f'<tr class="sx-lane"><th scope="rowgroup" colspan="2">{_isolated(lane.name + shown_text)}</th></tr>'
         for left, right in lane.rows:
             yield f"<tr>{_item(left)}{_item(right)}</tr>"
     yield "</tbody>"
@@ -233,8 +233,8 @@ def _item(item: Item | None) -> str:
     sign = f'<span class="sx-sign {_SIGNS.get(item.sign, "")}">{_escaped(item.sign)}</span>'
     name = cut(visible(item.name), _WIDEST_CELL, middle=True)
     tooltip = _tooltip(item.name if name != item.name else None)
-    description = _escaped(cut(item.description, _WIDEST_CELL))
-    return f'<td{tooltip}>{sign}{escape(name)} <span class="sx-0">{description}</span></td>'
+    description = _isolated(cut(item.description, _WIDEST_CELL))
+    return f'<td{tooltip}>{sign}{_isolated(name)} <span class="sx-0">{description}</span></td>'
 
 
 def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], *, can_copy: bool) -> Iterator[str]:
@@ -303,6 +303,9 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
     return f"<td{css}{_tooltip(full)}>{escape(shown_text)}</td>"
 
 
+_RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+_RIGHT_TO_LEFT = re.compile(f"[{_RTL}]+(?:[^\\w<>&;]*[{_RTL}]+)*")
+"""Letters that are written from right to left, and what is between them."""
 _COPYABLE = '<code class="sx-copy'
 """The start of the elements that `COPY_SCRIPT` adds a button to."""
 
@@ -321,3 +324,8 @@ def _tooltip(content: str | None) -> str:
 
 def _escaped(content: str) -> str:
     return escape(visible(content))
+
+
+def _isolated(content: str) -> str:
+    """Return text for an element, in which a name that is written from right to left moves nothing beside it."""
+    return _RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", _escaped(content))

@@ -12,6 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.results.pandas_types import as_pandas
+from snapshot_explorer.visible import visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,9 +101,10 @@ class Exportable:
 def json_text(rows: pa.Table) -> str:
     """Return rows as JSON text, a list with an object per row.
 
-    Times are ISO 8601 in UTC, decimals text, binary hexadecimal text, and NaN and infinity are null.
+    Times are ISO 8601 in UTC, decimals text, binary hexadecimal text, and NaN and infinity are null. Invisible
+    characters are escapes.
     """
-    return _dumped(with_dicts(rows, "lossy"))
+    return visible_json(_dumped(with_dicts(rows, "lossy")))
 
 
 def flat(rows: pa.Table) -> pa.Table:

@@ -244,3 +244,12 @@ def test_names_that_are_there_to_be_copied_are_whole():
     rows = pa.table({"name": [name]}, pa.schema([FOUND_TABLES.field("name")]))
 
     assert f">{name}</td>" in html(Drawing(title="t", parts=(Grid(rows, total=1, noun="tables"),)))
+
+
+def test_a_name_from_right_to_left_is_isolated():
+    drawing = Drawing(title="Files of שלום 3 of 17", parts=(Line("مرحبا بك & <b> at version 3"),))
+
+    shown = html(drawing)
+
+    assert "Files of <bdi>שלום</bdi> 3 of 17" in shown
+    assert "<bdi>مرحبا بك</bdi> &amp; &lt;b&gt; at version 3" in shown

@@ -318,6 +318,18 @@ def test_an_answer_with_very_many_properties_is_refused():
         open_table(NAME, catalog=uri)
 
 
+@pytest.mark.parametrize("levels", [300, 900, 1_500, 20_000])
+def test_an_answer_with_very_many_levels_is_refused_with_the_limit(levels):
+    table = loaded(HERE) | {"unknown": "@"}
+    content = json.dumps(table).replace('"@"', "[" * levels + "]" * levels).encode()
+    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(content)
+
+    with served(lambda output: output.write(head + content)) as (uri, _), pytest.raises(LimitError) as caught:
+        open_table(NAME, catalog=uri)
+
+    assert re.search(r"its answer has values within each other to .* levels", str(caught.value))
+
+
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{"])
 @pytest.mark.parametrize("table_format", ["iceberg", "paimon"])
 def test_a_catalog_that_sends_its_answer_byte_by_byte_is_not_waited_for(monkeypatch, head, table_format):

@@ -5,18 +5,27 @@ import re
 import traceback
 from dataclasses import replace
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 
-from snapshot_explorer import open_table
+from snapshot_explorer import open_lake, open_table
+from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.management import log as management_log
 from tests.support.delta.table_builder import DeltaTable
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.outputs import Lines, drawn
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.public_calls import arguments_for, calls
 
-EVIL = "\x1b[31mred\x1b]0;t\x07\r\nFORGED\x85\x9b2J\N{RIGHT-TO-LEFT OVERRIDE}gnp\N{ZERO WIDTH SPACE}\N{LINE SEPARATOR}x"
-RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+EVIL = (
+    "\x1b[31mred\x1b]0;t\x07\r\nFORGED\x85\x9b2J\N{RIGHT-TO-LEFT OVERRIDE}gnp\N{ZERO WIDTH SPACE}\N{LINE SEPARATOR}x"
+    "\N{ARABIC LETTER MARK}\N{RIGHT-TO-LEFT ISOLATE}\N{ZERO WIDTH NO-BREAK SPACE}\N{LANGUAGE TAG}\N{SOFT HYPHEN}\x7fy"
+)
+RAW = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
 """What no output may hold; a line break only where the program sets one."""
 
 
@@ -55,7 +64,15 @@ def paimon(memory_root):
     return table
 
 
-TABLES = {"delta": delta, "paimon": paimon}
+def iceberg(memory_root):
+    table = IcebergTable(*memory_root, properties={EVIL: EVIL})
+    for number in range(3):
+        snapshot = table.commit([(number, EVIL)], **{EVIL: EVIL, "engine-name": EVIL})
+    table.tag(EVIL, snapshot)
+    return table
+
+
+TABLES = {"delta": delta, "paimon": paimon, "iceberg": iceberg}
 
 
 @pytest.fixture(params=TABLES)
@@ -78,8 +95,8 @@ def test_nothing_that_a_table_holds_reaches_a_terminal_raw(table):
                 result = call(opened)
                 texts = drawn(result) if type(result).__module__.startswith("snapshot_explorer") else []
             except SnapshotExplorerError as error:
-                texts = [str(error), "".join(traceback.format_exception(error))]
-            for text in texts:
+                result, texts = None, [str(error), "".join(traceback.format_exception(error))]
+            for text in (*texts, *texts_of(result)):
                 assert not RAW.search(text), (name, text)
                 assert not forged(text), (name, text)
 
@@ -87,6 +104,60 @@ def test_nothing_that_a_table_holds_reaches_a_terminal_raw(table):
     for line in logged.lines:
         assert "\n" not in line
         assert not RAW.search(line), line
+
+
+def texts_of(result):
+    """Return the texts that a result is exported as for people and for other programs, but for CSV, which is data."""
+    names = ("to_json", "to_markdown", "to_junit")
+    return [getattr(result, name)() for name in names if not isinstance(result, pd.DataFrame) and hasattr(result, name)]
+
+
+def test_json_has_the_same_values_as_the_rows(memory_root):
+    opened = open_table(delta(memory_root).url)
+    for rows in (opened.history(), opened.current.files(), opened.diff_rows(1, 2)):
+        names = [field.name for field in rows.to_arrow().schema if field.type == pa.string()]
+        values = [{name: row[name] for name in names} for row in rows.to_arrow().to_pylist()]
+
+        assert [{name: row[name] for name in names} for row in json.loads(rows.to_json())] == values
+        assert "\\u202e" in rows.to_json()
+
+
+def test_csv_has_the_rows_as_they_are(memory_root):
+    opened = open_table(delta(memory_root).url)
+    difference = opened.diff_rows(1, 2)
+
+    texts = difference.to_arrow()[EVIL].to_pylist()
+
+    assert texts == [EVIL]
+    assert EVIL in difference.to_csv()
+    assert opened.current.to_arrow()[EVIL].to_pylist() == [EVIL] * 3
+
+
+def test_a_lake_and_a_check_write_no_raw_character(table, tmp_path):
+    opened, made = table
+    lake = open_lake(f"memory://{made.root}")
+    checked = opened.check(f"late,unreadable,{'rows < previous'}", since="9000d")
+
+    for text in (
+        lake.at().to_json(),
+        lake.overview().to_json(),
+        checked.to_json(),
+        checked.to_markdown(),
+        checked.to_junit(),
+        lake.report(tmp_path / "lake.html").read_text(),
+        opened.report(tmp_path / "table.html").read_text(),
+    ):
+        assert not RAW.search(text)
+
+
+def test_the_terminal_prints_no_raw_character(table, capsys):
+    for command in ("log", "files", "health", "tags", "inspect", "schema", "show"):
+        for more in ([], ["--json"]):
+            main([command, f"memory://{table[1].root}", *more])
+
+    captured = capsys.readouterr()
+    assert "\\u202e" in captured.out
+    assert not RAW.search(captured.out + captured.err)
 
 
 @pytest.mark.parametrize(
@@ -121,10 +192,14 @@ def test_what_is_wrong_is_said_on_one_line(table, wrong):
     assert all(not isinstance(one, str) or one.isprintable() for one in caught.value.args)
 
 
+def is_damaged(path):
+    return path[-1] in "12N" or EVIL in path or "schema" in path or path.endswith("-1.avro")
+
+
 def damage(memory_root):
     """Damage one file of the metadata or data after the other: cut short, then gone."""
     filesystem, root = memory_root
-    for path in sorted(path for path in filesystem.find(root) if path[-1] in "12N" or EVIL in path or "schema" in path):
+    for path in sorted(path for path in filesystem.find(root) if is_damaged(path)):
         content = filesystem.cat_file(path)
         filesystem.pipe_file(path, content[: len(content) // 2])
         yield

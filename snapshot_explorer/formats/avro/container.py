@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import varints
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import AVRO_CODECS, RECURSIVE_AVRO, refusal
 from snapshot_explorer.limits import DEFAULT, Limits
 
@@ -17,7 +18,7 @@ MAGIC = b"Obj\x01"
 MARKER_BYTES = 16
 """The size of the marker after the header and after each block."""
 _MAX_PARTS = 10_000
-_MAX_DEPTH = 32
+_MAX_DEPTH = 4 * json_text.MAX_NESTED_TYPES  # unions count too
 _LONGEST_VARINT = 10
 _CHUNK = 2**18
 _MAX_FOR_XZ = 128 * 2**20
@@ -148,7 +149,7 @@ def read_container(
         header, sync, at = _header(content)
         schema_text = header.get("avro.schema", b"")
         if schema_text not in shapes:
-            shapes[schema_text] = (parse or parse_shape)(json.loads(schema_text))
+            shapes[schema_text] = (parse or parse_shape)(parsed_schema(schema_text, path))
         codec = header.get("avro.codec", b"null").decode()
         blocks = _blocks(content, path, (at, sync), _Packing(codec=codec, limits=limits))
     except (
@@ -175,6 +176,22 @@ def read_container(
         header=header,
         head=content[: at - MARKER_BYTES],
     )
+
+
+def parsed_schema(text: bytes | str, path: str) -> Any:
+    """Return the schema of a file, whose types do not nest too deep.
+
+    Raises:
+        ValueError: It is not JSON.
+        LimitError: Its types nest too deep.
+    """
+    where = f"The Avro schema in {path}"
+    try:
+        raw = json.loads(text)
+    except RecursionError:
+        raw = json_text.loads(text, where)
+    json_text.check_types(raw, where)
+    return raw
 
 
 def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:

@@ -10,10 +10,10 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.frames.counts import Counts, DeltaLiveFiles, counts_of
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.frames.readability import Readability
-from snapshot_explorer.formats.delta.metadata.json_columns import json_text
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions, Transaction
 from snapshot_explorer.formats.delta.metadata.times import Times
@@ -141,7 +141,7 @@ def _commit_columns(version: int, actions: Actions, counts: Counts, *, rearrange
         "operation": operation,
         "user": _text(info.get("userName")) or _text(info.get("userId")),
         "identifier": _text(info.get("txnId")) or _application_commit(actions.transactions.get(version, ())),
-        "details": json_text(info),
+        "details": json_text.dumps(info),
     }
 
 
@@ -164,4 +164,4 @@ def _text(value: Any) -> str | None:
     """Return a value of commitInfo as text; writers store any value, so others are returned as JSON."""
     if value is None or isinstance(value, str):
         return value or None
-    return json_text(value)
+    return json_text.dumps(value)

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.formats.delta.metadata.json_columns import json_text
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import STRINGS, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.times import Infos, Times
@@ -234,7 +234,7 @@ def _transactions(state: DeltaState) -> pa.Table:
 
 def text(value: Any) -> str | None:
     """Return a value of commitInfo as text: text and null unchanged, other values as JSON."""
-    return value if value is None or isinstance(value, str) else json_text(value)
+    return value if value is None or isinstance(value, str) else json_text.dumps(value)
 
 
 def _texts(value: Any) -> list[tuple[str, str | None]] | None:

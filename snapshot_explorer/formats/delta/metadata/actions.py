@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.arrays import array, empty_table
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.errors import CorruptTableError, LimitError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.metadata import json_columns as columns
 from snapshot_explorer.formats.delta.metadata.json_columns import ActionColumns, RowError, integer, shown
@@ -291,7 +291,7 @@ def without_actions(name: str, content: bytes) -> CorruptTableError:
     )
 
 
-def broken_line(name: str, content: bytes, error: Exception) -> CorruptTableError:
+def broken_line(name: str, content: bytes, error: Exception) -> CorruptTableError | LimitError:
     """Return the error for a file with a line that is not a JSON object, with the line's number."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line or line.isspace():
@@ -301,6 +301,8 @@ def broken_line(name: str, content: bytes, error: Exception) -> CorruptTableErro
                 continue
             why = "it is not an object"
         except orjson.JSONDecodeError as syntax_error:
+            if failure := json_text.too_deep(line, f"Line {number} of {name}"):
+                return failure
             why = str(syntax_error)
         return CorruptTableError(
             f"{name} is damaged: line {number} is not an action: {why}. "
@@ -399,7 +401,7 @@ def _texts(values: Any, name: str) -> Sequence[str]:
 
 
 def _json_text(value: object) -> str:
-    return columns.json_text(value) if isinstance(value, dict | list) else str(value)
+    return json_text.dumps(value) if isinstance(value, dict | list) else str(value)
 
 
 def _configuration(values: Any) -> Mapping[str, str]:

@@ -56,11 +56,11 @@ def read_hint(storage: Storage) -> tuple[CheckpointHint | None, tuple[str, ...]]
     except (StorageError, LimitError):
         return None, ()
     try:
-        values = orjson.loads(content)
+        values = json_text.loads(content, HINT)
         if isinstance(values, dict) and _is_whole(values) and (version := integer(values.get("version"))) >= 0:
             is_plain = "v2Checkpoint" not in values
             return CheckpointHint(version=version, size_bytes=_size_of(values) if is_plain else None), ()
-    except ValueError:
+    except (ValueError, LimitError):
         pass
     return None, (f"{HINT} is corrupted. Will search the checkpoint files directly",)
 

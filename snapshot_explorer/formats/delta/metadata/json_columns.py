@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow.arrays import array, from_numpy, scalar
@@ -239,24 +238,6 @@ def shown(value: object) -> str:
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     return repr(str(value)[:60])
-
-
-def json_text(value: object) -> str:
-    """Return a JSON value as text; values deeper than 200 levels as "..."."""
-    try:
-        return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError:  # orjson parses values four times as deep as it writes
-        return orjson.dumps(_shallow(value, 200)).decode()
-
-
-def _shallow(value: object, levels: int) -> object:
-    if not isinstance(value, dict | list):
-        return value
-    if not levels:
-        return "..."
-    if isinstance(value, list):
-        return [_shallow(item, levels - 1) for item in value]
-    return {name: _shallow(item, levels - 1) for name, item in value.items()}
 
 
 def integer(value: Any, bits: int = 64) -> int:

@@ -9,6 +9,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.data_types import (
     DeltaField,
@@ -98,18 +99,22 @@ def _max_id(metadata: Metadata) -> int | None:
         return None
 
 
+_SCHEMA = "The schema in the table's metaData action"
+
+
 @lru_cache(maxsize=8)
 def _fields(text: str | None, mode: Mode) -> tuple[DeltaField, ...]:
     if text is None:
         return ()
     try:
-        raw = orjson.loads(text)
+        raw = json_text.loads(text, _SCHEMA)
+        json_text.check_types(raw, _SCHEMA)
         if raw["type"] != "struct":
             raise ValueError(f"a table of type {raw['type']!r}")  # noqa: TRY301 - reported like the others
         return parse_fields(raw["fields"], mode)
     except (orjson.JSONDecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise CorruptTableError(
-            f"The schema in the table's metaData action is not readable ({type(error).__name__}: {error}). The log may "
+            f"{_SCHEMA} is not readable ({type(error).__name__}: {error}). The log may "
             "have been cut short; compare it with a copy of the table."
         ) from error
 

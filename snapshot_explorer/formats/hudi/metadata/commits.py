@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -349,19 +348,21 @@ def _damaged(path: str, reason: str) -> CorruptTableError:
 
 def details(raw: Mapping[str, Any]) -> str | None:
     """Return everything that was recorded about an instant as JSON text; None if its file is empty."""
-    return orjson.dumps(_jsonable(raw)).decode() if raw else None
+    return json_text.dumps(_jsonable(raw)) if raw else None
 
 
-def _jsonable(value: object) -> object:
+def _jsonable(value: object, levels: int = json_text.WRITTEN_LEVELS) -> object:
+    if not levels and isinstance(value, Mapping | list):
+        return "..."
     if isinstance(value, Mapping):
         # Absent fields of Avro records are null: they say nothing.
         return {
-            str(name): part if type(part) in _SCALARS else _jsonable(part)
+            str(name): part if type(part) in _SCALARS else _jsonable(part, levels - 1)
             for name, part in value.items()
             if part is not None
         }
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_jsonable(part) for part in value]
+        return [_jsonable(part, levels - 1) for part in value]
     return value

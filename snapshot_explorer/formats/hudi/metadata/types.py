@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 
-_DEEPEST = 32
 _MOST_PARTS = 100_000
 _MOST_DIGITS = 38
 _ATOMS: Mapping[str, pa.DataType] = {
@@ -78,7 +77,9 @@ class HudiField:
 def parse_fields(text: str, path: str) -> tuple[HudiField, ...]:
     """Return the fields of an Avro schema in JSON."""
     try:
-        parsed = _Parser().data_type(orjson.loads(text), 0)[0]
+        raw = json_text.loads(text, f"The Avro schema in {path}")
+        json_text.check_types(raw, f"The Avro schema in {path}")
+        parsed = _Parser().data_type(raw)[0]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptTableError(
             f"The Avro schema in {path} cannot be read: {error}. It is damaged; compare it with a copy of the table."
@@ -95,24 +96,24 @@ class _Parser:
         self._named: dict[str, HudiType] = {}
         self._parts = 0
 
-    def data_type(self, node: Any, depth: int) -> tuple[HudiType, bool]:
+    def data_type(self, node: Any) -> tuple[HudiType, bool]:
         """Return a type, and whether it may be null."""
         self._parts += 1
-        if depth > _DEEPEST or self._parts > _MOST_PARTS:
-            raise ValueError("it is implausibly large")
+        if self._parts > _MOST_PARTS:
+            raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
         if isinstance(node, list):
             branches = [branch for branch in node if branch != "null"]
             if len(branches) > 1:
                 raise refusal(features.UNIONS, types=", ".join(map(_name, branches)))
             if not branches:
                 return HudiType(root="null"), True
-            return self.data_type(branches[0], depth)[0], len(branches) < len(node)
+            return self.data_type(branches[0])[0], len(branches) < len(node)
         if isinstance(node, str):
             return self._word(node), False
         inner = node["type"]
         if not isinstance(inner, str):
-            return self.data_type(inner, depth + 1)
-        return self._declared(inner, node, depth), False
+            return self.data_type(inner)
+        return self._declared(inner, node), False
 
     def _word(self, word: str) -> HudiType:
         if word in _ATOMS:
@@ -122,14 +123,14 @@ class _Parser:
             raise ValueError(f"{word!r} is not an Avro type")
         return known
 
-    def _declared(self, root: str, node: Mapping[str, Any], depth: int) -> HudiType:
+    def _declared(self, root: str, node: Mapping[str, Any]) -> HudiType:
         logical = str(node.get("logicalType") or "")
         if logical in _UNREAD:
             raise refusal(features.UNREAD_TYPES, type=logical)
         if root == "record":
-            parsed = HudiType(root=root, fields=tuple(self._field(part, depth) for part in node["fields"]))
+            parsed = HudiType(root=root, fields=tuple(self._field(part) for part in node["fields"]))
         elif root in ("array", "map"):
-            element, nullable = self.data_type(node["items" if root == "array" else "values"], depth + 1)
+            element, nullable = self.data_type(node["items" if root == "array" else "values"])
             return HudiType(root=root, element=element, element_nullable=nullable)
         elif logical == "decimal":
             precision, scale = int(node["precision"]), int(node.get("scale") or 0)
@@ -149,9 +150,9 @@ class _Parser:
             self._named[str(node["name"]).rpartition(".")[2]] = parsed
         return parsed
 
-    def _field(self, part: Mapping[str, Any], depth: int) -> HudiField:
-        data_type, nullable = self.data_type(part["type"], depth + 1)
-        default = orjson.dumps(part["default"]).decode() if "default" in part else None
+    def _field(self, part: Mapping[str, Any]) -> HudiField:
+        data_type, nullable = self.data_type(part["type"])
+        default = json_text.dumps(part["default"]) if "default" in part else None
         comment = part.get("doc")
         return HudiField(
             name=str(part["name"]), type=data_type, nullable=nullable, comment=comment or None, default=default

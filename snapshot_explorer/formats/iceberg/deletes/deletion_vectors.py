@@ -6,12 +6,11 @@ Source: iceberg Puffin specification, "deletion-vector-v1 blob type"; `BitmapPos
 import zlib
 from dataclasses import dataclass
 
-import orjson
-
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_size, unreadable_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
@@ -117,7 +116,7 @@ def _check_footer(rest: bytes, vector: IcebergVector, data_path: str) -> None:
         return
     length = int.from_bytes(rest[-3 * _WORD : -2 * _WORD], "little")
     try:
-        blobs = orjson.loads(rest[-3 * _WORD - length : -3 * _WORD])["blobs"]
+        blobs = json_text.loads(rest[-3 * _WORD - length : -3 * _WORD], "The footer of its file")["blobs"]
         named = [blob["properties"]["referenced-data-file"] for blob in blobs if blob["offset"] == vector.offset]
     except (ValueError, LookupError, TypeError) as error:
         raise CorruptBytesError(f"the footer of its file is damaged ({error})") from error

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField
@@ -67,7 +67,7 @@ def id_rules(properties: Mapping[str, str], schemas: Sequence[IcebergSchema]) ->
 
 def _parse_mapping(text: str) -> tuple[MappedField, ...]:
     try:
-        return _mapped(orjson.loads(text), 0)
+        return _mapped(json_text.loads(text, f"The table's property {NAME_MAPPING}"), 0)
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise CorruptTableError(
             f"The table's property {NAME_MAPPING} is not readable ({type(error).__name__}: {error}). It maps the names "

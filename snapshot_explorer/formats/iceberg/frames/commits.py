@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-import orjson
 import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
 from snapshot_explorer.model import Kind, Readable
 
@@ -64,7 +64,7 @@ def commits_frame(
         "identifier": pa.array(ids, pa.int64()).cast(pa.string()),
         "schema_id": pa.array(schema_ids, pa.int64()),
         "tags": _tags(versions, tags),
-        "details": pa.array(list(map(orjson.dumps, raws)), pa.string()),
+        "details": pa.array(list(map(json_text.dumps, raws)), pa.string()),
     }
     return frames.table_of(frames.COMMITS, columns)
 

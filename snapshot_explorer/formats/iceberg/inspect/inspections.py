@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.iceberg.frames.files import partition_maps, partitions_of, readable_metrics
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, live_files, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
@@ -304,7 +304,7 @@ def _source_ids(field: Mapping[str, Any]) -> list[int] | None:
 def _schemas(source: Source) -> list[dict[str, Any]]:
     current = source.metadata.current_schema_id
     return [
-        {"schema_id": number, "is_current": number == current, "schema": orjson.dumps(raw).decode()}
+        {"schema_id": number, "is_current": number == current, "schema": json_text.dumps(raw)}
         for number, raw in source.metadata.schemas.items()
     ]
 

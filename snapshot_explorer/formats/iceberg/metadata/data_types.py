@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 import pyarrow as pa
 
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.model import FieldIds
@@ -102,7 +102,7 @@ def _field(raw: Mapping[str, Any], depth: int) -> IcebergField:
 
 
 def _json(value: object) -> str | None:
-    return None if value is None else orjson.dumps(value).decode()
+    return None if value is None else json_text.dumps(value)
 
 
 def _id(value: object) -> int:

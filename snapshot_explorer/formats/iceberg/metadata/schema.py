@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.iceberg.metadata.data_types import (
     IcebergField,
     arrow_field,
@@ -53,6 +54,7 @@ def parse_schema(raw: Mapping[str, Any]) -> IcebergSchema:
     Source: iceberg specification, "Schemas" (Appendix C); `TableMetadataParser` for tables of format 1 without ids.
     """
     try:
+        json_text.check_types(raw, "A schema in the table's metadata file")
         if raw.get("type", "struct") != "struct":
             raise ValueError(f"a table of type {raw['type']!r}")  # noqa: TRY301 - reported like the rest
         fields = parse_fields(raw["fields"])

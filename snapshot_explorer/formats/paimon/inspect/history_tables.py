@@ -11,6 +11,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, StorageError
+from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
 from snapshot_explorer.formats.paimon.inspect.texts import iso_duration, java_type
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
@@ -80,10 +81,10 @@ def _schema(path: str, content: bytes) -> dict[str, Any]:
         ) from error
     return {
         "schema_id": schema.id,
-        "fields": _json(raw["fields"]),
-        "partition_keys": _json(schema.partition_keys),
-        "primary_keys": _json(schema.primary_keys),
-        "options": _json(schema.options),
+        "fields": json_text.dumps(raw["fields"]),
+        "partition_keys": json_text.dumps(schema.partition_keys),
+        "primary_keys": json_text.dumps(schema.primary_keys),
+        "options": json_text.dumps(schema.options),
         "comment": schema.comment,
         "update_time": updated,
     }
@@ -173,7 +174,7 @@ def aggregation_fields(newest: PaimonSchema) -> pa.Table:
 def parsed(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) -> Any:
     """Return the result of `take` for the content of a small JSON file."""
     try:
-        return take(orjson.loads(content))
+        return take(json_text.loads(content, path))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise CorruptTableError(
             f"{path} cannot be read ({type(error).__name__}: {error}). It may have been cut short; if a writer is at "
@@ -188,10 +189,6 @@ def _numbers(storage: Storage, layout: Layout, kind: str) -> list[int]:
 
 def _rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema_of(name))
-
-
-def _json(value: object) -> str:
-    return orjson.dumps(value).decode()
 
 
 def _bracketed(values: Sequence[str]) -> str:

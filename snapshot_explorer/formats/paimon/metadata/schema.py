@@ -58,6 +58,7 @@ def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Paim
     """
     try:
         raw = json_text.document(content, path, limits)
+        json_text.check_types(raw, path)
         version = _number(raw, "version", 1)
         options = {str(name): str(value) for name, value in (raw.get("options") or {}).items()}
         if version <= 1:
