@@ -15,6 +15,8 @@ from urllib.parse import unquote
 from snapshot_explorer.url_secrets import is_secret_name, split_url
 
 _SHORTEST_SECRET = 4
+_LONGEST_SECRET = 2**14
+"""The length up to which a value is a secret; a private key has some 3,000 letters, and a file much more."""
 _SHORTEST_VARIABLE = 8
 _SHORTEST_WORD = 8
 """The length from which a word of an option with several, such as `Bearer abc`, is a secret of its own."""
@@ -56,7 +58,8 @@ class Mask:
     """
 
     def __init__(self, options: Mapping[str, Any], hidden: Iterable[str]) -> None:
-        words = {word for word in (*_option_values(options), *hidden) if len(word.strip()) >= _SHORTEST_SECRET}
+        texts = (word for word in (*_option_values(options), *hidden) if len(word) <= _LONGEST_SECRET)
+        words = {word for word in texts if len(word.strip()) >= _SHORTEST_SECRET}
         words |= set(_environment_secrets())
         self._words = frozenset(words)
 
@@ -245,8 +248,9 @@ def _option_values(value: object, depth: int = 0) -> Iterator[str]:
         yield from _parts(value, depth + 1)
     elif isinstance(value, int | float):
         yield str(value)
-    else:  # an object with credentials
-        yield from _option_values(list(getattr(value, "__dict__", {}).values()), depth + 1)
+    else:  # an object with credentials; what is in other objects that it has is theirs
+        members = getattr(value, "__dict__", {}).values()
+        yield from _option_values([item for item in members if isinstance(item, str | bytes)], depth + 1)
 
 
 def _parts(value: str, depth: int) -> Iterator[str]:
