@@ -64,6 +64,8 @@ SEES_METADATA = re.compile(
 """Calls that show the sizes, the names or the content of metadata files, which are written anew."""
 _UNSAID = re.compile(r"by another path|outside of the table's folder|The metadata records the table at")
 """What is noted of a table whose metadata names files by other paths."""
+_WIDTHS = re.compile(r"[ -]{2,}")
+"""What makes the columns of drawn tables as wide as their paths."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -187,7 +189,8 @@ class Bench:
     def _plain(self, value):
         """Return comparable values without the folder's paths and without notes on them, tables sorted again."""
         if isinstance(value, str):
-            return self._folders.sub("", value)
+            text = self._folders.sub("", value)
+            return _WIDTHS.sub(" ", text) if "\n" in text else text
         if isinstance(value, dict):
             return {self._plain(key): self._plain(one) for key, one in value.items()}
         if isinstance(value, list | tuple):
