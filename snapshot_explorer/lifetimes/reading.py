@@ -57,9 +57,9 @@ def read_lifetimes(
     """Return the lifetimes of the data files of a table, over all versions with known files.
 
     Reads the log once: the files of the earliest version, of versions after a gap and of those without a commit, and
-    the changes of all others. Versions whose metadata cannot be read are named, and left out. With `known`, reads only newer versions, a listing and the newest known commit, to check
-    that the history is the same. If it is not, or if all known versions have expired, reads everything again. Known
-    versions that have expired since are kept.
+    the changes of all others. Versions whose metadata cannot be read are named, and left out. With `known`, reads only
+    newer versions, a listing and the newest known commit, to check that the history is the same. If it is not, or if
+    all known versions have expired, reads everything again. Known versions that have expired since are kept.
     """
     source = source or FileSource(table_format)
     for left in reversed(range(_TRIES)):
