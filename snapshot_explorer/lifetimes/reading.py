@@ -246,9 +246,7 @@ class _LogReader:
             self._add_state(version, self._state(version), read.unread.get(version))
             index += 1
 
-    def _add_state(
-        self, version: int, state: PartlyRead[pa.Table], error: SnapshotExplorerError | None = None
-    ) -> None:
+    def _add_state(self, version: int, state: PartlyRead[pa.Table], error: SnapshotExplorerError | None = None) -> None:
         """Add a version by its files.
 
         Args:

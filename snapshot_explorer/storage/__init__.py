@@ -7,6 +7,7 @@ and Google through obstore, `failures` translates errors.
 import builtins  # `list` is a method here
 import copyreg
 import io
+import logging
 import os
 import pickle
 import threading
@@ -92,6 +93,8 @@ _TOGETHER = 8
 """The most functions beside the caller's that `Storage.together` runs at the same time; each makes many requests."""
 _MAX_KEPT_BYTES = 2**16
 """The size of the largest files that `Storage.reading_once` keeps."""
+_MAX_WARNINGS = 1_000
+"""The most different warnings about a table."""
 _MAX_ENTRIES_PER_FILE = 16
 """Entries of a folder that are listed per file to check."""
 
@@ -167,6 +170,7 @@ class Storage:
         self._above: Storage | None = None
         self._path_below = ""
         self._file_names = FileNames()
+        self._warnings: set[tuple[str, ...]] = set()
         self._ahead: dict[str, Future[bytes | None]] = {}
         self._once: SingleFlight | None = None
         self._immutable: ImmutableFiles | None = None
@@ -213,6 +217,7 @@ class Storage:
             _external_locations=ExternalLocations(location, self._external_files, self._account),
             _connections={},
             _file_names=FileNames(),
+            _warnings=set(),
             _ahead={},
             _once=None,
             _immutable=None,
@@ -253,6 +258,13 @@ class Storage:
     def outside(self) -> str | None:
         """The number of files outside of the folder that the metadata has named, and their folder; None if none."""
         return self._external_locations.note
+
+    def warn_once(self, logger: logging.Logger, message: str, *args: object) -> None:
+        """Log a warning about the table, once as long as it is open: calls read the same metadata many times."""
+        warning = (message, *map(str, args))
+        if warning not in self._warnings and len(self._warnings) < _MAX_WARNINGS:
+            self._warnings.add(warning)
+            logger.warning(message, *args)
 
     def _warn_external_files(self) -> None:
         if note := self._external_locations.first_note():

@@ -14,6 +14,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.scan import planning, read
 from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles
 from snapshot_explorer.limits import DEFAULT
+from snapshot_explorer.storage import Storage
 
 STATS = pa.list_(pa.int64())
 ENTRY = {
@@ -100,6 +101,7 @@ def splits(version_schema, entries, *, options=None, vectors=None, file_schemas=
         schema=version_schema,
         file_schemas=file_schemas or {version_schema.id: version_schema},
         options=options or {},
+        storage=Storage("memory://splits"),
     )
     return planning.splits(files, vectors or {}, [f"{folder}{item['file_name']}" for item in entries], 7)
 

@@ -96,7 +96,7 @@ class DeltaHistory:
             try:
                 return DeltaLiveFiles(version=version, adds=self._log.state(version).adds)
             except CorruptTableError as error:  # the commits are returned without these counts
-                log.warning("Counts that need the files of version %d are unknown: %s", version, error)
+                self._storage.warn_once(log, "Counts that need the files of version %d are unknown: %s", version, error)
         return None
 
     def _is_cheap(self, version: int) -> bool:

@@ -205,7 +205,7 @@ class DeltaLog:
                 state = state_of(self._attempts(version, self._replay_state), version, self._storage.root)
                 _keep(self._states, version, state)
                 for note in self._contradictions(version, state.protocol, state.metadata):
-                    log.warning("%s", note)
+                    self._storage.warn_once(log, "%s", note)
             self._states.move_to_end(version)
             return self._states[version]
 
@@ -418,7 +418,8 @@ class DeltaLog:
                 return make(self.segment(version))
             except _UnusableError as failed:
                 first = first or failed.error
-                log.warning(
+                self._storage.warn_once(
+                    log,
                     "Failed to create a snapshot from log segment %s. Trying a different checkpoint. %s",
                     _described(failed.segment),
                     failed.error,

@@ -198,8 +198,8 @@ def _parsed(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
     try:
         result = json.loads(text, parse_float=str) if exactly else orjson.loads(text)
     except (ValueError, RecursionError) as error:
-        # The rows do not depend on them.
-        log.warning("ignoring statistics that are not valid JSON: %s", error)
+        # The rows do not depend on them, and there are as many of them as files.
+        log.debug("statistics that cannot be parsed are not used: %s", error)
         return {}
     return result if isinstance(result, dict) else {}
 

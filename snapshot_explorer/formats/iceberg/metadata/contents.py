@@ -64,7 +64,6 @@ def entries_of(
     if contents is None:
         contents = _contents(source, manifests)
     tuples = PartitionTuples(source.metadata.specs) if partitions is None else partitions
-    limits = source.storage.limits
     return parse_manifests(
         manifests,
         contents,
@@ -73,7 +72,7 @@ def entries_of(
         column_ids=source.metadata.counted_columns,
         statistics=statistics,
         changed=changed,
-        limits=limits,
+        storage=source.storage,
     )
 
 

@@ -134,7 +134,7 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
             counts[index] = container.rows
     files = [index for part in decoded for index in part.files]
     rows = [in_order(pa.concat_arrays([part.rows for part in decoded]), files, counts)] if decoded else []
-    parts = [_manifest_files(item, counts, listed, locations) for item in rows]
+    parts = [_manifest_files(item, counts, listed, locations, storage) for item in rows]
     parts += [
         _embedded(snapshot, locations)
         for snapshot in snapshots
@@ -181,9 +181,10 @@ def _manifest_files(
     counts: np.ndarray[tuple[int], np.dtype[np.int64]],
     listed: Sequence[IcebergSnapshot],
     locations: Locations,
+    storage: Storage,
 ) -> pa.Table:
     paths = [item.manifest_list for item in listed]
-    rows, owners = _without_repeated(rows, np.repeat(np.arange(len(listed)), counts), paths)
+    rows, owners = _without_repeated(rows, np.repeat(np.arange(len(listed)), counts), paths, storage)
     columns = dict(zip((part.name for part in rows.type), rows.flatten(), strict=True))
     is_data = pc.equal(pc.fill_null(columns["517"], DATA), DATA)
     for name, (total, added, existing) in _TOTALS.items():
@@ -243,7 +244,10 @@ def _summaries(column: pa.ListArray) -> pa.ListArray:
 
 
 def _without_repeated(
-    rows: pa.StructArray, owners: np.ndarray[tuple[int], np.dtype[np.int64]], lists: Sequence[str | None]
+    rows: pa.StructArray,
+    owners: np.ndarray[tuple[int], np.dtype[np.int64]],
+    lists: Sequence[str | None],
+    storage: Storage,
 ) -> tuple[pa.StructArray, np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """Return the manifests of lists, each once in its list, and their lists.
 
@@ -257,7 +261,8 @@ def _without_repeated(
     kept = np.zeros(len(keys), np.bool_)
     kept[firsts] = True
     for index in np.flatnonzero(~kept).tolist():
-        log.warning("%s names the manifest %s twice; it counts once", lists[owners[index]], rows[index]["500"])
+        named = rows[index]["500"]
+        storage.warn_once(log, "%s names the manifest %s twice; it counts once", lists[owners[index]], named)
     return rows.filter(pa.array(kept)), owners[kept]
 
 

@@ -23,7 +23,7 @@ from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, L
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.recorded_manifests import Confirmation, check_manifests
-from snapshot_explorer.limits import Limits
+from snapshot_explorer.storage import Storage
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 """The status of an entry."""
@@ -114,7 +114,7 @@ def parse_manifests(  # noqa: PLR0913 - what is read, and how much of it
     column_ids: Sequence[int],
     statistics: bool,
     changed: bool,
-    limits: Limits,
+    storage: Storage,
 ) -> Entries:
     """Return the entries of manifests, deleted ones included.
 
@@ -125,6 +125,7 @@ def parse_manifests(  # noqa: PLR0913 - what is read, and how much of it
         column_ids: Columns that have as many values in a file as the file has rows.
         statistics: Whether to decode the statistics of columns.
         changed: Whether to leave out existing files, which are most of a merged manifest.
+        storage: Where they are, with the limits of files.
 
     Source: iceberg specification, "Manifests", "Sequence Number Inheritance", "Row Lineage"; iceberg
     InheritableMetadataFactory.
@@ -132,8 +133,9 @@ def parse_manifests(  # noqa: PLR0913 - what is read, and how much of it
     paths = manifests.column("path").to_pylist()
     file = _FILE | (_STATISTICS if statistics else {_VALUE_COUNTS: COUNTS})
     entry_type = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
-    decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, _NAMES, limits)
-    confirmations = check_manifests(decoded, manifests, [len(content) for content in contents], column_ids)
+    decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, _NAMES, storage.limits)
+    sizes = [len(content) for content in contents]
+    confirmations = check_manifests(decoded, manifests, sizes, column_ids, storage)
     parts = [
         _entries(item, confirmation, manifests, locations, tuples, statistics=statistics, changed=changed)
         for item, confirmation in zip(decoded, confirmations, strict=True)

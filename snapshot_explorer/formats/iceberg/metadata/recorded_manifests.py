@@ -1,7 +1,8 @@
 """Manifests against what their manifest list records: whether each is the file that the list names, and its counts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.avro.files import DecodedFiles
 from snapshot_explorer.formats.iceberg.metadata.avro_files import broken
+from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -36,7 +38,11 @@ class Confirmation:
 
 
 def check_manifests(
-    decoded: Sequence[DecodedFiles], manifests: pa.Table, sizes: Sequence[int], column_ids: Sequence[int]
+    decoded: Sequence[DecodedFiles],
+    manifests: pa.Table,
+    sizes: Sequence[int],
+    column_ids: Sequence[int],
+    storage: Storage,
 ) -> Sequence[Confirmation]:
     """Check the ids, the counts and the sizes of manifests against their lists. Return what confirms their numbers.
 
@@ -57,17 +63,22 @@ def check_manifests(
         manifests: MANIFEST_FILES, in the order that the indices in `decoded` refer to.
         sizes: The size of each manifest in bytes.
         column_ids: Columns that have as many values in a file as the file has rows.
+        storage: Where they are, for warnings about them.
 
     Source: iceberg specification, "Manifest Lists", fields 501 to 514; apache/iceberg issues 13719 and 16905,
     apache/iceberg-go issue 438, ClickHouse issues 104321 and 121222.
     """
     listed = {name: manifests.column(name).to_pylist() for name in _NEEDED}
     ids = pa.array(column_ids, pa.int32())
-    return [_checked(part, listed, sizes, ids) for part in decoded]
+    return [_checked(part, listed, sizes, ids, storage) for part in decoded]
 
 
 def _checked(
-    part: DecodedFiles, listed: Mapping[str, Sequence[Any]], sizes: Sequence[int], column_ids: pa.Array
+    part: DecodedFiles,
+    listed: Mapping[str, Sequence[Any]],
+    sizes: Sequence[int],
+    column_ids: pa.Array,
+    storage: Storage,
 ) -> Confirmation:
     entries = _Entries.of(part)
     owners = np.repeat(np.arange(len(part.files)), part.counts)
@@ -83,13 +94,14 @@ def _checked(
             recorded={name: column[position] for name, column in listed.items()},
             counts={name: int(column[index]) for name, column in counts.items()},
             size_bytes=sizes[position],
+            warn=partial(storage.warn_once, log),
         )
         if not manifest.has_size or _REQUIRED & container.header.keys():
             _check_header(manifest, container.header)
             _check_writer(manifest, entries.ids[begin:end])
             _check_counts(manifest, has_confirmed_rows=all(item is True for item in by_values[begin:end]))
         if not manifest.has_size:
-            log.warning(
+            manifest.warn(
                 "%s has %d bytes, but its manifest list records %d; its entries are those that the list records",
                 manifest.path,
                 manifest.size_bytes,
@@ -97,7 +109,7 @@ def _checked(
             )
         by_list[index] = manifest.confirms_rows
         if any(item is False for item in by_values[begin:end]):
-            log.warning(
+            manifest.warn(
                 "%s records other numbers of rows for data files than of values in their columns: the rows are counted "
                 "in the files",
                 manifest.path,
@@ -147,6 +159,8 @@ class _Manifest:
     counts: Mapping[str, int]
     """The counts of its entries."""
     size_bytes: int
+    warn: Callable[..., None]
+    """Logs a warning about it."""
 
     @property
     def path(self) -> str:
@@ -236,7 +250,7 @@ def _check_header(manifest: _Manifest, header: Mapping[str, bytes]) -> None:
     if problem and not manifest.has_size:
         raise broken(manifest.path, problem)
     if problem:
-        log.warning("%s: by its header %s", manifest.path, problem)
+        manifest.warn("%s: by its header %s", manifest.path, problem)
 
 
 def _check_writer(manifest: _Manifest, ids: Counts) -> None:
@@ -266,4 +280,4 @@ def _check_counts(manifest: _Manifest, *, has_confirmed_rows: bool) -> None:
         noun, actual, recorded = name.replace("_", " "), manifest.counts[name], manifest.recorded[name]
         if not tolerated[name.rpartition("_")[2]]:
             raise broken(manifest.path, f"its entries have {actual} {noun}, but its manifest list records {recorded}")
-        log.warning("%s has %d %s, but its manifest list records %d", manifest.path, actual, noun, recorded)
+        manifest.warn("%s has %d %s, but its manifest list records %d", manifest.path, actual, noun, recorded)

@@ -122,7 +122,7 @@ def _of_versions(
         return []
     options = schemas.newest(snapshots[-1].schema_id).options
     _check_schema(schema, options, snapshots[0].id)
-    changes = read_changes(storage, snapshots, kind, keep=manifests_with(schema, predicate))
+    changes = read_changes(storage, snapshots, kind, keep=manifests_with(schema, predicate, storage))
     for snapshot, known in zip(snapshots, changes.known, strict=True):
         if not known:
             raise SnapshotNotFoundError(
@@ -133,7 +133,7 @@ def _of_versions(
     for index, snapshot in enumerate(snapshots):
         entries = changes.entries.filter(pa.array(changes.commits == index))
         entries = _checked(entries, snapshot, kind, schema, options)
-        files = _files(schemas, entries, schema)
+        files = _files(storage, schemas, entries, schema)
         if predicate is not None:
             files = files.where(rows_might_match(files, predicate))
         added = _splits(storage, files, snapshot.id, {})
@@ -169,13 +169,14 @@ def _checked(
     return upper
 
 
-def _files(schemas: Schemas, entries: pa.Table, schema: PaimonSchema) -> PaimonFiles:
+def _files(storage: Storage, schemas: Schemas, entries: pa.Table, schema: PaimonSchema) -> PaimonFiles:
     return PaimonFiles(
         entries=entries,
         partitions=partitions_of(entries.column("partition"), schema),
         schema=schema,
         file_schemas=file_schemas(schemas, entries),
         options=schemas.newest().options,
+        storage=storage,
     )
 
 
@@ -206,9 +207,9 @@ def _differences(
     _check_schema(schema, options, last.id)
     before, after = (_batch_state(storage, schemas, item, predicate) for item in (first, last))
     _check_buckets(before.entries, after.entries)
-    _warn_of_vectors(before, after, first.id, last.id)
+    _warn_of_vectors(before, after, first.id, last.id, storage)
     removed, new = _only_in(before.entries, after.entries), _only_in(after.entries, before.entries)
-    files = [_files(schemas, entries, schema) for entries in (removed, new)]
+    files = [_files(storage, schemas, entries, schema) for entries in (removed, new)]
     if predicate is not None:
         might_match = keys_might_match if schema.primary_keys else partitions_might_match
         files = [side.where(might_match(side, predicate)) for side in files]
@@ -246,15 +247,16 @@ def _batch_state(
 ) -> _BatchState:
     schema, newest = schemas.with_newest(snapshot.schema_id)
     options = newest.options
-    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
+    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate, storage))
     if schema.primary_keys and pc.any(pc.less(state.entries.column("bucket"), 0), min_count=0).as_py():
         raise refusal(features.DIFFERENCE_OF_POSTPONED_BUCKETS, version=snapshot.id)
     entries = state.entries.filter(visible(state.entries, schema, options, snapshot.id))
     vectors = vectors_in(storage, state.indexes, schema, options, strict=True)
-    return _BatchState(entries=entries, vectors=applied_vectors(vectors, entries, schema, options, snapshot.id))
+    vectors = applied_vectors(vectors, entries, schema, options, snapshot.id, storage)
+    return _BatchState(entries=entries, vectors=vectors)
 
 
-def _warn_of_vectors(before: _BatchState, after: _BatchState, first: int, last: int) -> None:
+def _warn_of_vectors(before: _BatchState, after: _BatchState, first: int, last: int, storage: Storage) -> None:
     """Log a warning if deletion vectors deleted rows of files in both versions."""
     if not before.vectors and not after.vectors:
         return
@@ -264,7 +266,8 @@ def _warn_of_vectors(before: _BatchState, after: _BatchState, first: int, last: 
     ]
     changed = [key for key in sides[0] & sides[1] if before.vectors.get(key) != after.vectors.get(key)]
     if changed:
-        log.warning(
+        storage.warn_once(
+            log,
             "between versions %d and %d deletion vectors deleted rows of %d files that both versions have, such as "
             "%s: like Paimon's, the difference excludes these files and these deleted rows",
             first,

@@ -259,7 +259,8 @@ def _warn_of_zone(storage: Storage, file: PaimonDataFile) -> None:
     with opened(storage, file) as tail:
         zone = orc_tail.writer_zone(tail)
     if zone not in orc_timestamps.UTC_NAMES:
-        log.warning(
+        storage.warn_once(
+            log,
             "%s stores times in the local time of %s (orc.timestamp-ltz.legacy.type): its TIMESTAMP_LTZ columns are "
             "read as in a JVM whose zone is UTC, and differ from those of a JVM in %s",
             file.path,

@@ -85,7 +85,7 @@ def read_index_states(
     try:
         by_version |= history.present(earlier) if earlier else {}
     except CorruptTableError as error:
-        log.warning("%s Which rows the commit after it deleted is unknown.", error)
+        storage.warn_once(log, "%s Which rows the commit after it deleted is unknown.", error)
     names = {item.index_manifest: item.path for item in by_version.values() if item.index_manifest}
     index_manifests = read_index_manifests(storage, names)
     empty = INDEX_ENTRIES.empty_table()

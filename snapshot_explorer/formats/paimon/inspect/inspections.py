@@ -91,7 +91,7 @@ class PaimonInspector:
             case "table_indexes":
                 return self._indexes(snapshot, schema)
         written = read_written(self._storage, snapshot)
-        state = PaimonState(entries=live(written.entries), indexes=written.indexes)
+        state = PaimonState(entries=live(written.entries, self._storage), indexes=written.indexes)
         parts = partitions_of(state.entries.column("partition"), schema)
         match name:
             case "partitions":

@@ -46,10 +46,10 @@ def read_branches(storage: Storage, history: PaimonHistory, own_name: str | None
     names = branch_names(storage)
     # A folder of that name would be read as the main branch.
     read_names = [name for name in names if name not in ("", MAIN)] if len(names) <= _MAX_BRANCHES else []
-    numbers = _readable(partial(_numbers, storage), read_names)
+    numbers = _readable(storage, partial(_numbers, storage), read_names)
     begin = {name: min(versions) for name, versions in numbers.items() if versions and name != own_name}
-    first = _readable(partial(_first, storage, begin), list(begin))
-    own = _readable(history.present, sorted({snapshot.id for snapshot in first.values()}))
+    first = _readable(storage, partial(_first, storage, begin), list(begin))
+    own = _readable(storage, history.present, sorted({snapshot.id for snapshot in first.values()}))
     return [
         Branch(
             name=name,
@@ -102,7 +102,7 @@ def _fields_by_id(fields: Sequence[PaimonField]) -> dict[int, PaimonField]:
     return result
 
 
-def _readable(read: Callable[[Sequence[K]], dict[K, V]], keys: Sequence[K]) -> dict[K, V]:
+def _readable(storage: Storage, read: Callable[[Sequence[K]], dict[K, V]], keys: Sequence[K]) -> dict[K, V]:
     """Return the result of `read` for all keys at once. If that fails, read each key on its own and skip failures."""
     try:
         return read(keys)
@@ -110,9 +110,9 @@ def _readable(read: Callable[[Sequence[K]], dict[K, V]], keys: Sequence[K]) -> d
         if not _is_lasting(error):
             raise
         if len(keys) == 1:
-            log.warning("%s", error)
+            storage.warn_once(log, "%s", error)
             return {}
-    return {key: value for item in keys for key, value in _readable(read, [item]).items()}
+    return {key: value for item in keys for key, value in _readable(storage, read, [item]).items()}
 
 
 def _is_lasting(error: CorruptTableError | StorageError) -> bool:

@@ -131,7 +131,7 @@ def read_state(
     Source: paimon docs, "Manifest"; paimon AbstractFileStoreScan.
     """
     written = read_written(storage, snapshot, lists=lists, with_indexes=with_indexes, keep=keep, columns=columns)
-    alive = live(written.entries, is_partial=bool(written.unread))
+    alive = live(written.entries, storage, is_partial=bool(written.unread))
     if not written.unread:
         _check_total(snapshot, alive)
     return replace(written, entries=alive)

@@ -427,7 +427,7 @@ class PaimonHistory:
             try:
                 tag = reparse(self._storage, [path], [content], "tag")[0]
             except CorruptTableError as error:
-                log.warning("%s", error)
+                self._storage.warn_once(log, "%s", error)
                 damaged.append(error)
                 continue
             if tag:

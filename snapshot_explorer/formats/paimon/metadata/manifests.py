@@ -14,6 +14,7 @@ from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
 from snapshot_explorer.formats.paimon.metadata.layout import check_names
 from snapshot_explorer.limits import DEFAULT, Limits
+from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -220,10 +221,10 @@ def _named(files: Sequence[tuple[str, bytes]]) -> str:
     return files[0][0] if len(files) == 1 else f"{files[0][0]} or one of {len(files) - 1} files read with it"
 
 
-def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
+def live(entries: pa.Table, storage: Storage, *, is_partial: bool = False) -> pa.Table:
     """Return the ADD entries without a matching DELETE entry, in order.
 
-    A DELETE without its ADD is ignored, with a warning unless `is_partial`.
+    A DELETE without its ADD is ignored, with a warning about the table in the storage unless `is_partial`.
 
     Source: paimon FileEntry.Identifier and FileEntry.mergeEntries.
     """
@@ -239,7 +240,8 @@ def live(entries: pa.Table, *, is_partial: bool = False) -> pa.Table:
     orphans = ~np.isin(dead, keys[~deleted[alike]])
     if orphans.any() and not is_partial:
         row = int(np.flatnonzero(deleted)[np.argmax(orphans)])
-        log.warning(
+        storage.warn_once(
+            log,
             "%d DELETE entries remove files that were never added, such as %s",
             int(orphans.sum()),
             entries.column("file_name")[row].as_py(),

@@ -27,6 +27,7 @@ from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles, PaimonPlan
 from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.model import Bounds, Predicate, Split
+from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -44,7 +45,7 @@ def by_partition(
     return _as_mask(part.mask(partitions.values).take(partitions.of_rows))
 
 
-def manifests_with(schema: PaimonSchema, predicate: Predicate | None) -> Keep | None:
+def manifests_with(schema: PaimonSchema, predicate: Predicate | None, storage: Storage) -> Keep | None:
     """Return a filter of the manifests whose partitions might match the predicate; None to read all manifests.
 
     The filter tests the bounds and null counts of the partition columns in a manifest list.
@@ -63,7 +64,7 @@ def manifests_with(schema: PaimonSchema, predicate: Predicate | None) -> Keep | 
                 for name in ("partition_min", "partition_max")
             ]
         except CorruptTableError as error:
-            log.warning("no manifest is skipped by its partitions: %s", error)
+            storage.warn_once(log, "no manifest is skipped by its partitions: %s", error)
             return np.ones(len(listed), np.bool_)
         nulls = [statistics.null_counts(listed.column("partition_nulls"), index) for index in range(len(fields))]
         counts = pc.add(listed.column("added"), listed.column("deleted"))
@@ -205,7 +206,7 @@ def _of_values(files: PaimonFiles, predicate: Predicate) -> list[str | None]:
 
 def _log_unused_statistics(files: PaimonFiles, error: CorruptTableError) -> list[str | None]:
     # The rows do not depend on statistics: a table readable without a condition is readable with one.
-    log.warning("no file is skipped by its statistics: %s", error)
+    files.storage.warn_once(log, "no file is skipped by its statistics: %s", error)
     return [None] * len(files.entries)
 
 

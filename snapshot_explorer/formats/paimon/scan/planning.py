@@ -107,7 +107,7 @@ def splits(
     schema, options = files.schema, files.options
     check_table(schema, options, version)
     shown = visible(files.entries, schema, options, version)
-    vectors = applied_vectors(vectors, files.entries.filter(shown), schema, options, version)
+    vectors = applied_vectors(vectors, files.entries.filter(shown), schema, options, version, files.storage)
     blob_bytes = blobs.column_sizes(files.entries.filter(shown), files.file_schemas)
     mask = np.asarray(shown) if chosen is None else np.asarray(shown) & chosen
     if not mask.all():

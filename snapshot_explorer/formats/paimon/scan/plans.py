@@ -1,7 +1,7 @@
 """The read plan of a split, and the checks whether any reader can read its files."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any, overload
 
@@ -16,6 +16,7 @@ from snapshot_explorer.formats.paimon.merge.rules import Rules
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.storage import Storage
 
 
 class DataFiles(Sequence[PaimonDataFile]):
@@ -74,6 +75,8 @@ class PaimonFiles:
     """Each schema that an entry names, by id."""
     options: Mapping[str, str]
     """The newest options, which Paimon applies to every version."""
+    storage: Storage = field(repr=False)
+    """Where they are, for warnings about them."""
 
     def where(self, kept: npt.NDArray[np.bool_]) -> "PaimonFiles":
         """Return the selected files."""

@@ -153,7 +153,8 @@ def _scanned(
         partial(schemas.with_newest, snapshot.schema_id), lists or partial(state_lists, storage, snapshot)
     )
     columns = PLAN_COLUMNS if predicate is None else None
-    state = read_state(storage, snapshot, lists=listed, keep=manifests_with(schema, predicate), columns=columns)
+    keep = manifests_with(schema, predicate, storage)
+    state = read_state(storage, snapshot, lists=listed, keep=keep, columns=columns)
     if level is not None:
         state = replace(state, entries=state.entries.filter(pc.equal(state.entries.column("level"), level)))
     partitions = partitions_of(state.entries.column("partition"), schema)
@@ -165,6 +166,7 @@ def _scanned(
         schema=schema,
         file_schemas=file_schemas(schemas, state.entries.filter(pa.array(kept))),
         options=newest.options,
+        storage=storage,
     )
     if predicate is not None:
         reasons[kept] = before_planning(files.where(kept), predicate)
@@ -193,7 +195,7 @@ def filtered_state(
     columns: Sequence[str] | None = FILE_COLUMNS,
 ) -> tuple[PaimonState, PaimonPartitions]:
     """Return the live files in the partitions that the predicate might match, with these columns of ENTRIES."""
-    state = read_state(storage, snapshot, lists=lists, keep=manifests_with(schema, predicate), columns=columns)
+    state = read_state(storage, snapshot, lists=lists, keep=manifests_with(schema, predicate, storage), columns=columns)
     partitions = partitions_of(state.entries.column("partition"), schema)
     if predicate is None:
         return state, partitions

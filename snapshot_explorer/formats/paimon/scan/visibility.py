@@ -10,6 +10,7 @@ from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.settings import flag, word
+from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -57,7 +58,12 @@ def _check_switched(entries: pa.Table, version: int) -> None:
 
 
 def applied_vectors(
-    vectors: Vectors, entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str], version: int
+    vectors: Vectors,
+    entries: pa.Table,
+    schema: PaimonSchema,
+    options: Mapping[str, str],
+    version: int,
+    storage: Storage,
 ) -> Vectors:
     """Return the deletion vectors that a read applies.
 
@@ -80,7 +86,9 @@ def applied_vectors(
     if not schema.primary_keys:
         where = f"the data file {key_with_vector[2]} has one, but the option {_ENABLED} is off"
         raise refusal(features.DISABLED_VECTORS, version=version, where=where)
-    log.warning(
-        "version %d has deletion vectors, but the newest options turn them off: its files are merged instead", version
+    storage.warn_once(
+        log,
+        "version %d has deletion vectors, but the newest options turn them off: its files are merged instead",
+        version,
     )
     return {}
