@@ -134,6 +134,9 @@ class Files:
     def together(self, *reads):
         return tuple(read() for read in reads)
 
+    def warn_once(self, logger, message, *args):
+        logger.warning(message, *args)
+
     def read_many(self, paths):
         self.opened.extend(paths)
         return [self.files[path] for path in paths]
