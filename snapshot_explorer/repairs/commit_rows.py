@@ -104,6 +104,16 @@ def touched_counts(diff: RowDiff, since: RowDiff, condition: Condition | None, k
     return RowCounts(inserted=counts[INSERTED], deleted=counts[DELETED], updated=counts[AFTER])
 
 
+def inserted_again(changed: RowDiff, since: RowDiff) -> int:
+    """Return how many of the rows that a diff without a key has as inserted are also changed in another one."""
+    columns = list(changed.plan.columns)
+    parts = [part.filter(pc.equal(part.column(0), INSERTED)) for part in changed.changed.parts()]
+    touched = _Identities(columns, parts).among(since)
+    return sum(
+        identity in touched for part in parts for identity in exact_keys([single_chunk(part[name]) for name in columns])
+    )
+
+
 def _selected(diff: RowDiff, condition: Condition | None) -> Iterator[pa.Table]:
     for part in diff.changed.parts():
         yield part if condition is None else matching_changes(part, condition)

@@ -104,6 +104,8 @@ def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, 
         since = row_diff(plan_diff(request.path, request.format, after, request.now.resolved, asked))
     except SnapshotExplorerError:  # the first one may have other columns, or be gone
         return result
+    if not diff.plan.schema.equals(since.plan.schema):
+        return result  # a restore brings other columns back
     counts = touched_counts(diff, since, where if diff.plan.key else None, diff.plan.key)
     return replace(result, rows=counts)
 

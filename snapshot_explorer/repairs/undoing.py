@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.model import gaps_text
+from snapshot_explorer.model import DELETED, INSERTED, gaps_text
 from snapshot_explorer.repairs import statements, undo_statements
-from snapshot_explorer.repairs.commit_rows import commit_rows
+from snapshot_explorer.repairs.commit_rows import commit_rows, inserted_again
 from snapshot_explorer.repairs.repair import Repair
 from snapshot_explorer.repairs.request import (
     call_of,
@@ -65,9 +65,12 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
     key = changed.plan.key
     if key:
         check_key(request, key)
+    since = _diff(request, after, newest)
+    if not key:
+        _check_pairs(request, changed, since, version)
     rows = commit_rows(
         changed,
-        _diff(request, after, newest),
+        since,
         lambda: _diff(request, before, newest),
         now=newest,
         where=where,
@@ -99,6 +102,30 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
     made, notes = written.by_key() if key else written.without_key()
     ends = (*name_notes, same_version(now), *retention_notes(request, then))
     return replace(repair, statements=made, notes=(*repair.notes, *notes, *ends))
+
+
+def _check_pairs(request: RepairRequest, changed: RowDiff, since: RowDiff, version: int) -> None:
+    """Raise UnsupportedFeatureError if a commit without a key may have updated rows that are not undone all together.
+
+    Which of the inserted rows stands for which of the removed ones is unknown. If a condition selected one of both, or
+    a later commit changed the inserted one again, the other one would be a second row for the same thing.
+    """
+    kinds = changed.changed.counts
+    if request.where is not None:
+        before, after = changed.plan.a.version, changed.plan.b.version
+        kinds = _diff(replace(request, where=None), before, after).changed.counts
+    if not (kinds.get(INSERTED) and kinds.get(DELETED)):
+        return
+    reason = "where=... may select one of them and not the other"
+    if request.where is None:
+        again = inserted_again(changed, since)
+        if not again:
+            return
+        reason = f"later commits changed {_rows(again)} of those inserted again"
+    raise UnsupportedFeatureError(
+        f"Version {version} removed rows and inserted others, as an update does. Without a key, which belong together "
+        f"is unknown, and {reason}. Name a key: repair(undo={version}, key=...)."
+    )
 
 
 def _diff(request: RepairRequest, a: TableVersion, b: TableVersion) -> RowDiff:

@@ -60,6 +60,7 @@ BUTTONS = {
     "Blame rows": {"act": "blame"},
     "Trace": {"act": "trace"},
     "Plan repair": {"act": "repair"},
+    "Plan to undo": {"act": "undo"},
     "Verify files": {"act": "read files"},
     "Find orphans": {"act": "read files"},
     "Find duplicates": {"act": "read files"},

@@ -385,6 +385,27 @@ def test_rows_are_traced_and_a_repair_is_planned_for_the_version_shown(payments)
     assert blamed(payments) == "There is no condition to trace rows by. Write one, such as order_id = 42."
 
 
+def test_the_commit_of_b_is_undone_alone(payments):
+    payments.state.b = 17
+    typed(payments, tab="data", key=["payment_id"], rows_where="payment_id < 300")
+    assert payments.page["markers"][1] == "17"
+
+    pressed(payments, "Plan to undo")
+    code = payments.view["blamed"]["code"]
+    assert code == "payments.repair(undo=17, where='payment_id < 300', key=['payment_id'])"
+    plan = eval(code, {"payments": payments.table})
+    assert "undo version 17 alone" in blamed(payments)
+    assert plan.is_empty or plan.statement in [part.get("code") for part in payments.view["blamed"]["parts"]]
+
+    typed(payments, rows_where="", repair_name="shop.payments")
+    pressed(payments, "Plan to undo")
+    assert payments.view["blamed"]["code"] == "payments.repair(undo=17, key=['payment_id'], name='shop.payments')"
+
+    pressed(payments, "Plan repair")
+    assert "This undoes " in blamed(payments)
+    assert "repair(undo=" in blamed(payments)
+
+
 def test_a_condition_that_does_not_fit_is_blamed_in_a_line(explorer):
     explorer.state.rows_where = "colour = 'red'"
 
