@@ -77,12 +77,14 @@ class Verification(Drawable):
             if self._unchecked:
                 return f"No problem was found, but {self._unchecked:,} of {files} could not be checked."
             return "The data files have no problem, but other files that versions need are missing or were not checked."
+        is_single = len(self.files) == 1
+        exist, were, have = ("exists", "was", "has") if is_single else ("exist", "were", "have")
         phrases = {
-            "existence": "exist, with the recorded sizes where some are recorded",
-            "footers": "exist, and their footers have the recorded rows where some are recorded",
-            "bytes": "were read as a whole, with all deletes, and have the recorded rows where some are recorded",
+            "existence": f"{exist}, with the recorded sizes where some are recorded",
+            "footers": f"{exist}, and the footers have the recorded rows where some are recorded",
+            "bytes": f"{were} read as a whole, with all deletes, and {have} the recorded rows where some are recorded",
         }
-        return f"All {files} {phrases[self.level]}."
+        return f"{'The only data file' if is_single else f'All {files}'} {phrases[self.level]}."
 
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the verdict, and the files with problems."""

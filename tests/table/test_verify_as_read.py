@@ -271,3 +271,19 @@ def test_a_file_of_a_format_that_is_not_read_is_not_called_damaged(memory_root):
     table.commit()
 
     assert state(open_table(f"memory://{root}")) == (None, "files of the format lance are not read")
+
+
+@pytest.mark.parametrize(
+    ("level", "done"),
+    [
+        ("existence", "exists, with the recorded sizes"),
+        ("footers", "exists, and the footers have the recorded rows"),
+        ("bytes", "was read as a whole, with all deletes, and has the recorded rows"),
+    ],
+)
+def test_a_single_file_is_named_in_the_singular(level, done, tmp_path):
+    content = bytes_of(pq.write_table, pa.table({"id": pa.array([1], pa.int64())}))
+
+    table = iceberg(tmp_path / "t", "a.parquet", content, "PARQUET", rows=1)
+
+    assert table.verify(level).verdict == f"The only data file {done} where some are recorded."
