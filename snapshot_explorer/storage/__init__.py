@@ -26,6 +26,7 @@ from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, St
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import azure
+from snapshot_explorer.storage.clients import open_files, read_if_present
 from snapshot_explorer.storage.concurrency import concurrently
 from snapshot_explorer.storage.failures import (
     ensure_backend,
@@ -37,7 +38,7 @@ from snapshot_explorer.storage.failures import (
     missing_backend,
     storage_error,
 )
-from snapshot_explorer.storage.files import Entry, EntryFields, FileNames, Files, LocalFiles, RemoteFiles, local_size
+from snapshot_explorer.storage.files import Entry, EntryFields, FileNames, Files, local_size
 from snapshot_explorer.storage.hidden import HiddenOptions, bare_errors, hidden_options, hidden_url
 from snapshot_explorer.storage.immutable_files import ImmutableFiles
 from snapshot_explorer.storage.location import (
@@ -55,7 +56,6 @@ from snapshot_explorer.storage.location import (
 )
 from snapshot_explorer.storage.masks import Mask, has_values
 from snapshot_explorer.storage.object_store_clients import settings
-from snapshot_explorer.storage.object_stores import ObjectStoreFiles
 from snapshot_explorer.storage.option_values import check_values
 from snapshot_explorer.storage.options import fsspec_options
 from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, parse_external_files
@@ -408,7 +408,7 @@ class Storage:
 
     def _read_present_now(self, path: str) -> bytes | None:
         try:
-            content = self._request(_read_if_present, path)
+            content = self._request(read_if_present, path)
         except MissingFileError:
             return None
         if content is not None:
@@ -647,7 +647,7 @@ class Storage:
                 shared = self._above._connection()  # noqa: SLF001 - of this class
                 return replace(shared, base=hidden_url(shared.files.base(location)))
             with bare_errors():
-                files = _files(location, self._options)
+                files = open_files(location, self._options)
                 base = hidden_url(files.base(location))
             pool = ThreadPoolExecutor(files.workers, "snapshot-explorer") if files.workers > 1 else None
             return _Connection(files, base, pool, ByteBudget(AHEAD_BYTES))
@@ -792,24 +792,6 @@ def _without_options(root: str, protocol: str, external_files: ExternalFiles, li
     return result
 
 
-def _files(location: Location, options: Mapping[str, Any]) -> Files:
-    if location.protocol == LOCAL:
-        return LocalFiles()
-    others = partial(RemoteFiles, location, options)
-    connection = settings(location, options)
-    return others() if connection is None else ObjectStoreFiles(connection, others)
-
-
 def _listing_keys(folder: str) -> tuple[str, str]:
     """Return the keys under which the entries of a folder are kept, and their names without sizes and times."""
     return f"{folder}/", f"{folder}//"
-
-
-def _read_if_present(files: Files, address: str) -> bytes | None:
-    """Return a file's bytes; None for one that certainly does not exist. An error of fsspec may mean no bucket."""
-    try:
-        return files.read(address)
-    except FileNotFoundError as error:
-        if isinstance(files, LocalFiles | ObjectStoreFiles) and not is_missing_bucket(error):
-            return None  # translating the error costs more than the call
-        raise

@@ -458,6 +458,7 @@ def test_a_storage_has_no_way_to_write():
         "forget_immutable",
         "has_links",
         "is_same_store",
+        "warn_once",
     }
 
 

@@ -19,7 +19,6 @@ from snapshot_explorer.storage import Storage
 from tests.support.paimon import avro_schemas
 from tests.support.paimon.avro_bytes import written
 
-
 NOTHING = bytes(12)
 
 

@@ -1,0 +1,30 @@
+"""Which client reads a storage: the local disk, obstore, or a file system of fsspec."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from snapshot_explorer.storage.failures import is_missing_bucket
+from snapshot_explorer.storage.files import Files, LocalFiles, RemoteFiles
+from snapshot_explorer.storage.location import LOCAL, Location
+from snapshot_explorer.storage.object_store_clients import settings
+from snapshot_explorer.storage.object_stores import ObjectStoreFiles
+
+
+def open_files(location: Location, options: Mapping[str, Any]) -> Files:
+    """Return the files of a storage. Makes no request."""
+    if location.protocol == LOCAL:
+        return LocalFiles()
+    others = partial(RemoteFiles, location, options)
+    connection = settings(location, options)
+    return others() if connection is None else ObjectStoreFiles(connection, others)
+
+
+def read_if_present(files: Files, address: str) -> bytes | None:
+    """Return a file's bytes; None for one that certainly does not exist. An error of fsspec may mean no bucket."""
+    try:
+        return files.read(address)
+    except FileNotFoundError as error:
+        if isinstance(files, LocalFiles | ObjectStoreFiles) and not is_missing_bucket(error):
+            return None  # translating the error costs more than the call
+        raise
