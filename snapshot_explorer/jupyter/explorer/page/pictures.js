@@ -147,7 +147,7 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
       fill=${groups[group][0]}><title>${group}</title></rect>`)}${links.map(link)}
     ${tracks.map(({ label, spans, marks }, row) => html`<g key=${row}><text class="sx-track" x="0" y=${y(row) + 4}><title>${label}</title>${cutLabel(label)}</text>
       ${spans.map(([first, last, group, hover]) => html`<line class=${group === "branch" ? "sx-thin" : /live|missing/.test(group) ? "sx-strong" : ""} x1=${at(first - (group === "branch" ? 0 : 0.3))} x2=${at(last + (group === "branch" ? 0 : 0.3))} y1=${y(row)} y2=${y(row)}
-        stroke=${groups[group][0]} stroke-dasharray=${group === "not evaluated" ? HATCH : undefined}><title>${hover || group}</title></line>`)}
+        stroke=${groups[group][0]} stroke-dasharray=${group === "not evaluated" ? HATCH : undefined} style=${group === "not evaluated" ? "stroke-linecap:butt" : undefined}><title>${hover || group}</title></line>`)}
       ${marks.map((one) => mark(one, row))}</g>`)}<${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} width=${width} /></svg>
     <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first" && group !== "branch").map(([group, [colour, shape]]) => html`<${Key}
       path=${group === "not evaluated" ? "M0,7h14" : shapeOf(shape, 7, 7)} colour=${colour} isLine=${isOpen(shape) || group === "not evaluated"} dash=${group === "not evaluated" ? HATCH : undefined}>${group}</${Key}>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
