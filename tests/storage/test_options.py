@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.storage import Storage, pickled_with_options
 from snapshot_explorer.storage.options import fsspec_options
 from tests.support.outputs import shown_by
@@ -191,3 +191,39 @@ def test_a_value_that_cannot_be_right_is_refused_by_the_name_of_its_option(proto
 
     assert message in str(error.value)
     assert SECRET not in "".join(shown_by(error.value))
+
+
+CANARY = "Canary0SECRETvalue1234=="
+EVERY = {
+    "s3://b/t": ("key", "secret", "token", "profile", "AWS_ACCESS_KEY_ID", "aws_secret_access_key", "session_token"),
+    "abfs://c@a.dfs.core.windows.net/t": (
+        *("account_key", "sas_token", "connection_string", "client_secret", "tenant_id", "azure_storage_sas_key"),
+        *("AZURE_STORAGE_ACCOUNT_KEY", "azure_endpoint"),
+    ),
+    "gs://b/t": ("token", "google_service_account_key", "GOOGLE_SERVICE_ACCOUNT", "endpoint_url", "project"),
+    "https://host/t": ("headers", "auth", "client_kwargs", "cookies"),
+    "memory://t": ("anything", "password"),
+}
+SHAPES = (
+    str,
+    lambda text: {"a": text},
+    lambda text: [text, ("x", text)],
+    lambda text: f"http://user:{text}@host",
+    lambda text: text.encode(),
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("url", "name"), [(url, name) for url, names in EVERY.items() for name in names])
+def test_no_option_of_any_storage_is_shown_whatever_it_contains(url, name, shape):
+    texts = []
+    for options in ({name: shape(CANARY)}, {name: shape(CANARY), "sceret": shape(CANARY)}):
+        try:
+            storage = Storage(url, options)
+        except SnapshotExplorerError as error:
+            texts += shown_by(error)
+        else:
+            texts += [repr(storage), pickle.dumps(storage).decode("latin-1"), *map(repr, vars(storage).values())]
+
+    assert [text for text in texts if "0SECRETvalue" in text] == []
+    assert texts
