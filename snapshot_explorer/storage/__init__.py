@@ -1,7 +1,7 @@
 """Read-only files below one root, over fsspec and obstore: concurrent reads of many small files, and translated errors.
 
 `location` parses and checks paths, `files` reads from the local disk and from fsspec, `object_stores` from S3, Azure
-and Google through obstore, `failures` translates errors.
+and Google through obstore, `listings` reads what folders contain, `failures` translates errors.
 """
 
 import builtins  # `list` is a method here
@@ -10,6 +10,7 @@ import io
 import logging
 import os
 import pickle
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,18 +30,21 @@ from snapshot_explorer.storage import azure
 from snapshot_explorer.storage.clients import open_files, read_if_present
 from snapshot_explorer.storage.concurrency import concurrently
 from snapshot_explorer.storage.failures import (
+    detach,
     ensure_backend,
     is_missing_bucket,
     is_missing_file,
+    is_missing_folder,
     lacks_hadoop,
     masked_cause,
     might_be_missing,
     missing_backend,
     storage_error,
 )
-from snapshot_explorer.storage.files import Entry, EntryFields, FileNames, Files, local_size
+from snapshot_explorer.storage.files import FileNames, Files, local_size
 from snapshot_explorer.storage.hidden import HiddenOptions, bare_errors, hidden_options, hidden_url
 from snapshot_explorer.storage.immutable_files import ImmutableFiles
+from snapshot_explorer.storage.listings import Entry, EntryFields
 from snapshot_explorer.storage.location import (
     LOCAL,
     Location,
@@ -60,7 +64,7 @@ from snapshot_explorer.storage.option_values import check_values
 from snapshot_explorer.storage.options import fsspec_options
 from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, parse_external_files
 from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, is_remote, load_of
-from snapshot_explorer.storage.retries import Attempts
+from snapshot_explorer.storage.retries import Attempts, is_transient
 from snapshot_explorer.storage.same_files import Addresses
 from snapshot_explorer.visible import logger_of
 
@@ -81,6 +85,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
+E = TypeVar("E")
 
 _NAME = attrgetter("name")
 _MAX_LISTED = 32
@@ -418,8 +423,8 @@ class Storage:
     def list(self, folder: str) -> builtins.list[Entry]:
         """Return the entries of a folder, sorted by name; empty if the folder does not exist. One listing.
 
-        Hidden files are included, the folder itself is not. On S3 a listing is one request per 1000 names, and a
-        missing folder costs a second request, for its parent.
+        Hidden files are included, the folder itself is not. On S3 a listing is one request per 1000 names. A folder
+        does not exist if the storage says so: any other failure is an error.
         """
         key, _ = _listing_keys(folder)
         read, listed = partial(self._kept, key, partial(self._list_now, folder)), self._listed
@@ -431,12 +436,7 @@ class Storage:
         return known
 
     def _list_now(self, folder: str) -> builtins.list[Entry]:
-        try:
-            entries = self._request(lambda files, address: files.list(address), folder)
-        except MissingFileError:
-            entries = []
-        log.debug("listed %s (%d entries)", folder or self.root, len(entries))
-        return sorted(entries, key=_NAME)
+        return sorted(self._entries(_list_if_present, folder), key=_NAME)
 
     def folders(self, folder: str) -> builtins.list[str]:
         """Return the names of the subfolders of a folder, sorted, without sizes and times. One listing."""
@@ -447,10 +447,12 @@ class Storage:
         return self._kept(key, partial(self._names_now, folder))
 
     def _names_now(self, folder: str) -> Sequence[EntryFields]:
-        try:
-            entries = self._request(lambda files, address: files.names(address), folder)
-        except MissingFileError:
-            entries = []
+        return self._entries(_names_if_present, folder)
+
+    def _entries(self, read: Callable[[Files, str], Sequence[E]], folder: str) -> Sequence[E]:
+        entries = self._request(read, folder, is_folder=True)
+        if not entries and not folder:
+            self._request(_refuse_file, folder, is_folder=True)
         log.debug("listed %s (%d entries)", folder or self.root, len(entries))
         return entries
 
@@ -466,7 +468,7 @@ class Storage:
         return self.each(self._names, folders)
 
     def exists(self, path: str) -> bool:
-        """Return whether the file exists. One request; on S3 a second one if it does not.
+        """Return whether the file exists. One request.
 
         Within `reading_ahead` the file is read instead: opening a table reads a file that it looks for.
         """
@@ -495,7 +497,7 @@ class Storage:
         folders = sorted({path.rpartition("/")[0] for path in paths})
         listed: dict[str, int | None] = {}
         if sum(not is_full_location(folder) for folder in folders) > _MAX_LISTED:
-            tree = self._request(lambda files, address: files.tree(address), "")
+            tree = self._request(lambda files, address: files.tree(address), "", is_folder=True)
             folders = folders if tree is None else [folder for folder in folders if is_full_location(folder)]
             listed = tree or {}
             log.debug("listed %s with its folders (%d files)", self.root, len(listed))
@@ -529,7 +531,9 @@ class Storage:
         for folder, count in Counter(map(itemgetter(0), parts)).items():
             if count > _MAX_REMOTE_CHECKS and "://" not in folder:
                 try:
-                    existing[folder] = self._request(partial(self._names_among, _MAX_ENTRIES_PER_FILE * count), folder)
+                    existing[folder] = self._request(
+                        partial(self._names_among, _MAX_ENTRIES_PER_FILE * count), folder, is_folder=True
+                    )
                 except SnapshotExplorerError:
                     continue  # the check of each file raises it
         nothing: frozenset[str] = frozenset()
@@ -671,60 +675,49 @@ class Storage:
         connection = self._connection()
         return connection.files, join_address(connection.base, plain, self._location.protocol)
 
-    def _request(self, operation: Callable[[Files, str], A], path: str) -> A:
+    def _request(self, operation: Callable[[Files, str], A], path: str, *, is_folder: bool = False) -> A:
         files, address = self._resolve(path)
-        return self._call(partial(operation, files), address, path)
+        return self._call(partial(operation, files), address, path, is_folder=is_folder)
 
-    def _call(self, operation: Callable[[B], A], argument: B, path: str) -> A:
+    def _call(self, operation: Callable[[B], A], argument: B, path: str, *, is_folder: bool = False) -> A:
         """Return the result of an operation on the storage; its errors are retried or translated."""
         if (turns := self._turns) is None:
-            return self._attempt(operation, argument, path)
+            return self._attempt(operation, argument, path, is_folder=is_folder)
         turns.release()
         try:
-            return self._attempt(operation, argument, path)
+            return self._attempt(operation, argument, path, is_folder=is_folder)
         finally:
             turns.acquire()
 
-    def _attempt(self, operation: Callable[[B], A], argument: B, path: str) -> A:
-        try:
-            return operation(argument)
-        except (SnapshotExplorerError, MemoryError):
-            raise
-        except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote the options
-            attempts = Attempts()
-            is_over = self._location.protocol == LOCAL or not attempts.wait(error)
-            failure = self._storage_error(error, path) if is_over else None
-        if failure is None:
-            return self._retry(operation, argument, path, attempts)
-        # Raised here, outside the handler: otherwise the foreign error, secrets and all, would remain as its context.
-        try:
-            raise failure
-        finally:
-            del failure  # in its traceback is this frame: together they would keep the table until a collection
-
-    def _retry(self, operation: Callable[[B], A], argument: B, path: str, attempts: Attempts) -> A:
-        """Return the result of an operation that failed once with a transient error."""
+    def _attempt(self, operation: Callable[[B], A], argument: B, path: str, *, is_folder: bool) -> A:
+        """Return the result of an operation; transient errors are retried, others are translated."""
+        ambient = sys.exception()
+        attempts = None
         while True:
             try:
                 return operation(argument)
             except (SnapshotExplorerError, MemoryError):
                 raise
-            except Exception as error:  # noqa: BLE001 - as above
-                log.debug("%s failed, retrying: %s", path, type(error).__name__)
-                failure = None if attempts.wait(error) else self._storage_error(error, path)
-            if failure is not None:
-                try:
-                    raise failure
-                finally:
-                    del failure  # as above
+            except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote the options
+                caught = error
+            # Outside the handler: otherwise the foreign error, secrets and all, would remain as the context of ours.
+            try:
+                detach(caught, ambient)
+                attempts = attempts or Attempts()
+                if self.is_local or not attempts.wait(caught):
+                    raise self._storage_error(caught, path, is_folder=is_folder)
+                log.debug("%s failed, retrying: %s", path, type(caught).__name__)
+            finally:
+                del caught  # in its traceback is this frame: together they would keep the table until a collection
 
-    def _storage_error(self, error: BaseException, path: str) -> StorageError:
-        failure = self._failure(error, path)
+    def _storage_error(self, error: BaseException, path: str, *, is_folder: bool) -> StorageError:
+        failure = self._failure(error, path, is_folder=is_folder)
         failure.__cause__ = masked_cause(error, self._mask)
         return failure
 
-    def _failure(self, error: BaseException, path: str) -> StorageError:
-        if not is_missing_bucket(error) and self._is_missing(error, path):
+    def _failure(self, error: BaseException, path: str, *, is_folder: bool) -> StorageError:
+        # A folder that could not be listed is never looked for as a file, of which there is none.
+        if not is_folder and not is_missing_bucket(error) and self._is_missing(error, path):
             return self._missing_file(path)
         target = f"{shortened(path)} in {self.root}" if path else self.root
         connection = self._connections.get(os.getpid())
@@ -747,18 +740,19 @@ class Storage:
 
     def _is_missing(self, error: BaseException, path: str) -> bool:
         """Return whether an error means that the file does not exist. Storages differ in the errors they raise."""
-        if is_missing_file(error):
+        if is_missing_file(error) and not is_transient(error):
             return True
-        if not might_be_missing(error):
+        if self.is_local or is_transient(error) or not might_be_missing(error):
             return False
+        ambient = sys.exception()
         try:
             files, address = self._resolve(path)
-            files.is_file(address)
+            return not files.is_file(address)
         except SnapshotExplorerError:
             return False
         except Exception as second:  # noqa: BLE001 - as above
-            return is_missing_file(second) or isinstance(second, NotADirectoryError)
-        return False
+            detach(second, ambient)
+            return is_missing_file(second) and not is_transient(second)
 
     def each(self, operation: Callable[[B], A], items: Sequence[B]) -> builtins.list[A]:
         """Return the results of an operation that makes one request, in the order of the items.
@@ -795,3 +789,27 @@ def _without_options(root: str, protocol: str, external_files: ExternalFiles, li
 def _listing_keys(folder: str) -> tuple[str, str]:
     """Return the keys under which the entries of a folder are kept, and their names without sizes and times."""
     return f"{folder}/", f"{folder}//"
+
+
+def _refuse_file(files: Files, address: str) -> None:
+    """Raise NotADirectoryError for a file of a store that lists nothing in it."""
+    if files.lists_files_as_folders and "/" in address and files.is_file(address):
+        raise NotADirectoryError(f"{address} is a file, not a folder")
+
+
+def _list_if_present(files: Files, address: str) -> list[Entry]:
+    try:
+        return files.list(address)
+    except Exception as error:
+        if is_missing_folder(error) and not is_transient(error):
+            return []
+        raise
+
+
+def _names_if_present(files: Files, address: str) -> Sequence[EntryFields]:
+    try:
+        return files.names(address)
+    except Exception as error:
+        if is_missing_folder(error) and not is_transient(error):
+            return ()
+        raise

@@ -1,7 +1,6 @@
 """Which client reads a storage: the local disk, obstore, or a file system of fsspec."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from snapshot_explorer.storage.failures import is_missing_bucket
@@ -15,9 +14,8 @@ def open_files(location: Location, options: Mapping[str, Any]) -> Files:
     """Return the files of a storage. Makes no request."""
     if location.protocol == LOCAL:
         return LocalFiles()
-    others = partial(RemoteFiles, location, options)
     connection = settings(location, options)
-    return others() if connection is None else ObjectStoreFiles(connection, others)
+    return RemoteFiles(location, options) if connection is None else ObjectStoreFiles(connection)
 
 
 def read_if_present(files: Files, address: str) -> bytes | None:

@@ -242,10 +242,33 @@ def _name_contains(error: BaseException, words: Iterable[str]) -> bool:
 
 def is_missing_file(error: BaseException) -> bool:
     """Return whether the error alone means that the file does not exist."""
-    # fsspec raises FileNotFoundError for each answer of a web server with an error.
-    is_other_answer = any(status not in _MISSING_STATUSES for _, status in _answers(error))
-    is_not_found = isinstance(error, FileNotFoundError) and not is_other_answer
-    return is_not_found or getattr(error, "errno", None) == errno.ENAMETOOLONG
+    # A path below a file names nothing.
+    return is_missing_folder(error) or isinstance(error, NotADirectoryError)
+
+
+def is_missing_folder(error: BaseException) -> bool:
+    """Return whether the error means that the storage was asked for a folder, and has none of that name.
+
+    Every other error leaves open what is in the folder.
+    """
+    if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+        return True
+    return isinstance(error, FileNotFoundError) and not is_missing_bucket(error) and not _is_in_doubt(error)
+
+
+def _is_in_doubt(error: BaseException) -> bool:
+    """Return whether the storage may not have answered that something is missing, although the library raises that."""
+    # fsspec does for each answer of a web server with an error, and for lost connections.
+    return "404" in error_names(error) or any(map(_is_other_failure, error_chain(error)))
+
+
+def _is_other_failure(link: BaseException) -> bool:
+    answers = [*_statuses(link)]
+    if type(link).__name__ == "ResourceNotFoundError" and not getattr(link, "error_code", None):
+        return True  # without the own code of Azure, or above of S3, the answer may be that of a gateway
+    if answers:
+        return any(status not in _MISSING_STATUSES for status in answers)
+    return isinstance(link, OSError) and not isinstance(link, FileNotFoundError | NotADirectoryError)
 
 
 def _answers(error: BaseException) -> Iterator[tuple[BaseException, int]]:
@@ -258,10 +281,33 @@ def _answers(error: BaseException) -> Iterator[tuple[BaseException, int]]:
 def might_be_missing(error: BaseException) -> bool:
     """Return whether the error might mean a missing file, so that a check for the file is useful.
 
-    Not after denied access or a lost connection: the check would fail the same way, or wait as long.
+    Not after denied access or a lost connection: the check would fail the same way, or wait as long. Nor after another
+    answer of a server than that something is missing.
     """
-    known = isinstance(error, PermissionError | ConnectionError | TimeoutError | IsADirectoryError)
-    return not known and not _name_contains(error, (*DENIED, *_UNREACHABLE))
+    is_known = isinstance(
+        error, PermissionError | ConnectionError | TimeoutError | IsADirectoryError | UnexpectedResponseError
+    )
+    answers = [status for link in error_chain(error) for status in _statuses(link)]
+    is_other_answer = any(status not in _MISSING_STATUSES for status in answers)
+    return not (is_known or is_other_answer or _name_contains(error, (*DENIED, *_UNREACHABLE)))
+
+
+def _statuses(link: BaseException) -> Iterator[int]:
+    """Yield the HTTP status of an answer, where the clients of S3, Azure and the web keep it."""
+    response = getattr(link, "response", None)
+    metadata = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
+    kept = metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
+    members = (getattr(source, name, None) for source in (link, response) for name in ("status", "status_code"))
+    yield from (status for status in (kept, *members) if isinstance(status, int))
+
+
+def detach(error: BaseException, ambient: BaseException | None) -> None:
+    """Remove from an error what the caller was handling when it was raised: it says nothing about the storage."""
+    if ambient is None:
+        return
+    for link in error_chain(error):
+        if link.__context__ is ambient:
+            link.__context__ = None
 
 
 def ensure_backend(protocol: str) -> None:

@@ -2,6 +2,7 @@
 
 import builtins  # `list` is a method here
 import codecs
+import errno
 import inspect
 import logging
 import os
@@ -9,22 +10,26 @@ import re
 import stat
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import unquote
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import azure, gcs, s3
 from snapshot_explorer.storage.failures import UnexpectedResponseError
+from snapshot_explorer.storage.listings import Entry, EntryFields, Page, Pages, entries, has_object, tree
 from snapshot_explorer.storage.location import QUOTED, Location, shortened
 from snapshot_explorer.storage.ranges import TAIL_BYTES, SmallRemoteFile
+from snapshot_explorer.storage.web import entries_of_page
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
+
+A = TypeVar("A")
 
 
 WORKERS = 32
@@ -33,8 +38,14 @@ _WHOLE_FILE_BYTES = 1 << 20
 """A remote file of up to this size is fetched whole when opened: the round trip costs more than the bytes."""
 _SMALL_FILE_BYTES = 1 << 17
 """A local file of up to this size is read whole when opened."""
-_FLAT = frozenset({"s3", "abfs", "az", *gcs.PROTOCOLS})
-"""Protocols of stores without folders: a listing of a tree is like that of a folder."""
+_LISTINGS: Mapping[str, Callable[[Any, str], Pages]] = MappingProxyType(
+    {
+        "s3": s3.listings,
+        **dict.fromkeys(azure.PROTOCOLS, azure.listings),
+        **dict.fromkeys(gcs.PROTOCOLS, gcs.listings),
+    }
+)
+"""The listings of stores without folders, by protocol."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 """Names of the last-modified time in file systems. A creation time is not used."""
 _LOGGERS = ("adlfs", "azure", "gcsfs", "google")
@@ -48,20 +59,8 @@ _SETTLED_NANOS = 10**9
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-class Entry(NamedTuple):
-    """A file or folder of a listing. A tuple, because it is faster to create than a dataclass and a log has many."""
-
-    name: str
-    """The name within the folder."""
-    is_folder: bool
-    size_bytes: int | None
-    """Size of a file; null for a folder."""
-    modified: datetime | None
-    """When it was last written, aware, UTC; null where the storage does not report it."""
-
-
-EntryFields = tuple[str, bool, int | None, datetime | None]
-"""The fields of an `Entry`, as a plain tuple: a large listing takes half the time."""
+_NO_TARGET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""What the disk answers for a link that leads to nothing. Any other error leaves open what is there."""
 
 
 class Tail(NamedTuple):
@@ -82,6 +81,11 @@ class Files(Protocol):
     """Requests so far; 0 for the local disk."""
 
     @property
+    def lists_files_as_folders(self) -> bool:
+        """Whether `list` returns nothing for a file, because keys below it might exist, too."""
+        ...
+
+    @property
     def endpoint(self) -> str:
         """The endpoint of requests, for messages; empty where the location contains it."""
         ...
@@ -95,7 +99,7 @@ class Files(Protocol):
         ...
 
     def list(self, address: str) -> list[Entry]:
-        """Return the entries of a folder, in any order. Raises NotADirectoryError for a file."""
+        """Return the entries of a folder, in any order. Raises NotADirectoryError for a file, unless it may be both."""
         ...
 
     def names(self, address: str) -> Sequence[EntryFields]:
@@ -125,6 +129,7 @@ class LocalFiles:
     workers = 1  # measured: two threads take twice as long as none to read 10,000 small files
     endpoint = ""
     requests = 0
+    lists_files_as_folders = False
 
     def base(self, location: Location) -> str:
         """Return the absolute path."""
@@ -152,9 +157,11 @@ class LocalFiles:
             with os.scandir(address) as items:
                 return [*items]
         except NotADirectoryError as error:
-            if self.is_file(address):
-                raise NotADirectoryError(f"{address} is a file, not a folder") from error
-            raise
+            try:
+                os.lstat(address)
+            except (FileNotFoundError, NotADirectoryError) as missing:  # below a file there is nothing
+                raise FileNotFoundError(errno.ENOENT, "no such folder", address) from missing
+            raise NotADirectoryError(f"{address} is a file, not a folder") from error
 
     def is_file(self, address: str) -> bool:
         """Return whether the file exists."""
@@ -240,11 +247,9 @@ def _regular(status: os.stat_result, address: str) -> os.stat_result:
 def _local_entry(item: os.DirEntry[str]) -> Entry | None:
     try:
         is_folder, status = item.is_dir(), item.stat()
-    except OSError:
-        if item.is_symlink():
-            return None  # broken, or a loop
-        if not os.path.lexists(item.path):
-            return None  # removed since
+    except OSError as error:
+        if error.errno in _NO_TARGET:
+            return None  # a broken link, or a file that was removed since
         raise
     try:
         modified = datetime.fromtimestamp(status.st_mtime, UTC)
@@ -348,6 +353,11 @@ class RemoteFiles(RangedFiles):
         self._at_once = {"max_concurrency": 1} if "max_concurrency" in inspect.signature(whole).parameters else {}
 
     @property
+    def lists_files_as_folders(self) -> bool:
+        """Whether `list` returns nothing for a file, as on S3, Azure and Google."""
+        return self._protocol in _LISTINGS
+
+    @property
     def endpoint(self) -> str:
         """The endpoint and region of S3; empty for other storages."""
         return s3.endpoint(self._fs) if self._protocol == "s3" else ""
@@ -368,6 +378,10 @@ class RemoteFiles(RangedFiles):
 
     def list(self, address: str) -> list[Entry]:
         """Return the entries of a folder."""
+        if self._protocol in _LISTINGS:
+            return self._listed(address, entries)
+        if self._protocol in QUOTED:
+            return entries_of_page(self._fs.cat_file(self._literal(f"{address}/")), f"{address}/")
         self._literal(address)
         self._fs.invalidate_cache(address)
         items = self._fs.ls(address, detail=True)
@@ -385,18 +399,23 @@ class RemoteFiles(RangedFiles):
 
     def tree(self, address: str) -> dict[str, int | None] | None:
         """Return the size of each file below a folder of a store without folders."""
-        if self._protocol not in _FLAT:
-            return None
-        start = len(self._literal(address).strip("/")) + 1
-        return {
-            name.strip("/")[start:]: item.get("size")
-            for name, item in self._fs.find(address, detail=True).items()
-            if item["type"] == "file"
-        }
+        return self._listed(address, tree) if self._protocol in _LISTINGS else None
 
     def is_file(self, address: str) -> bool:
         """Return whether the file exists."""
+        if self._protocol in _LISTINGS and not s3.is_directory_bucket(address.partition("/")[0]):
+            return self._listed(address, has_object)
         return bool(self._fs.info(self._literal(address))["type"] == "file")
+
+    def _listed(self, address: str, read: Callable[[Pages, str], A]) -> A:
+        bucket, _, key = address.partition("/")
+        pages = _LISTINGS[self._protocol](self._fs, bucket)
+
+        def counted(prefix: str, *, delimiter: str, token: str | None) -> Page:
+            self.requests += 1
+            return pages(prefix, delimiter=delimiter, token=token)
+
+        return read(counted, key)
 
     def open(self, address: str, size_bytes: int | None, end: int | None) -> "pa.NativeFile | Tail":
         """Return a file opened for random access, or the end of a large one. A file in memory is read whole."""
@@ -433,7 +452,7 @@ class RemoteFiles(RangedFiles):
         name = str(item["name"]).rstrip("/").rsplit("/", 1)[-1]
         is_folder = item["type"] == "directory"
         return Entry(
-            name=unquote(name) if self._protocol in QUOTED else name,
+            name=name,
             is_folder=is_folder,
             size_bytes=None if is_folder else item.get("size"),
             modified=next((_time(item[key]) for key in _MODIFIED if item.get(key)), None),

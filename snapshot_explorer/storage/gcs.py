@@ -5,7 +5,8 @@ from pathlib import Path
 from types import MethodType
 from typing import Any
 
-from snapshot_explorer.storage.failures import MissingBucketError
+from snapshot_explorer.storage.failures import MissingBucketError, UnexpectedResponseError
+from snapshot_explorer.storage.listings import NOT_A_LISTING, Page, Pages, stored_object
 
 PROTOCOLS = frozenset({"gs", "gcs"})
 _LOGINS = frozenset({"anon", "browser", "cache", "cloud", "google_default", "token"})
@@ -59,3 +60,24 @@ def prepare(filesystem: Any) -> None:
             raise
 
     filesystem._request = MethodType(checked_request, filesystem)  # noqa: SLF001 - as above
+
+
+def listings(filesystem: Any, bucket: str) -> Pages:
+    """Return the listings of a bucket with its keys unchanged, which gcsfs takes for paths.
+
+    Source: Cloud Storage JSON API, "Objects: list".
+    """
+
+    def page(prefix: str, *, delimiter: str, token: str | None) -> Page:
+        query = {"prefix": prefix or None, "delimiter": delimiter or None, "pageToken": token}
+        try:
+            answer = filesystem.call("GET", _LISTING, bucket, json_out=True, **query)
+        except ValueError as error:
+            raise UnexpectedResponseError(NOT_A_LISTING) from error
+        if not isinstance(answer, dict) or answer.get("kind") != "storage#objects":
+            raise UnexpectedResponseError(NOT_A_LISTING)
+        items, prefixes = answer.get("items") or [], answer.get("prefixes") or []
+        objects = [stored_object(str(item.get("name", "")), item.get("size"), item.get("updated")) for item in items]
+        return Page(objects, list(map(str, prefixes)), answer.get("nextPageToken") or None)
+
+    return page

@@ -188,6 +188,12 @@ def normalize(path: str) -> str:
     return plain
 
 
+def is_plain_name(name: str) -> bool:
+    """Return whether a path may have the name as one of its parts, wherever it stands: see `normalize`."""
+    is_special = name in ("", ".") or name.startswith("\\") or "\0" in name or _has_parent_step(name)
+    return not (is_special or _DRIVE.match(f"{name}/"))
+
+
 def _has_parent_step(path: str) -> bool:
     return ".." in path and ".." in re.split(r"[/\\]", path)
 

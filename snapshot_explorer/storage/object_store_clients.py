@@ -16,7 +16,17 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from snapshot_explorer.storage import azure, gcs, s3
+from snapshot_explorer.storage.listings import Pages
 from snapshot_explorer.storage.location import Location
+from snapshot_explorer.storage.origins import Origin
+from snapshot_explorer.storage.store_listings import (
+    azure_listings,
+    azure_signature,
+    google_signature,
+    s3_listings,
+    s3_signature,
+    unsigned,
+)
 
 _OPTIONS = frozenset(
     {"key", "secret", "token", "anon", "endpoint_url", "requester_pays", "client_kwargs", "config_kwargs"}
@@ -40,8 +50,6 @@ _CERTIFICATES = frozenset({"AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"})
 """Likewise, for https."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.\-]*")
 _HOST_NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
-_EXPRESS = "--x-s3"
-"""The end of the names of directory buckets."""
 _AZURE_OPTIONS = frozenset({"account_name", "account_key", "sas_token", "connection_string", "anon"})
 _AZURE_HOSTS = (".dfs.core.windows.net", ".blob.core.windows.net")
 _CONNECTION_PARTS = frozenset(
@@ -63,6 +71,7 @@ _LEFT_TO_GCSFS = frozenset(
 """Environment variables that only one of obstore and gcsfs follows."""
 _ACCOUNT_KEY = frozenset({"type", "client_email", "private_key", "private_key_id"})
 """The parts of a service account's key without which it is not one."""
+_GOOGLE = "https://storage.googleapis.com"
 _UNIVERSE = "googleapis.com"
 _NOT_IN_KEYS = frozenset({"gcs_base_url", "disable_oauth"})
 """Parts of a key that obstore follows and gcsfs does not."""
@@ -75,7 +84,9 @@ class Settings(NamedTuple):
     """How obstore connects."""
 
     create: Callable[[str], Any]
-    """Returns obstore's store of a bucket or container."""
+    """Returns obstore's store of a bucket or container, which reads objects."""
+    listings: Callable[[str], Pages]
+    """Returns the listings of a bucket or container."""
     endpoint: str
     """The endpoint for messages; empty where the location contains it."""
 
@@ -107,7 +118,7 @@ def _s3(root: Location, options: Mapping[str, Any]) -> Settings | None:
     if (
         not options.keys() <= _OPTIONS
         or not _BUCKET.fullmatch(bucket)
-        or bucket.endswith(_EXPRESS)
+        or s3.is_directory_bucket(bucket)
         or not _LEFT_TO_S3FS.isdisjoint(os.environ)
     ):
         return None
@@ -138,15 +149,26 @@ def _s3(root: Location, options: Mapping[str, Any]) -> Settings | None:
     tries = int({**s3.RETRIES, **retries}["total_max_attempts"])
     seconds = {name: config.get(name) or _SECONDS for name in ("read_timeout", "connect_timeout")}
     common = {**_limits(tries, seconds), **_provider(credentials)}
-    return Settings(partial(_s3_store, host, addressing, fixed, common), s3.shown_endpoint(host, region))
+    headers = {"x-amz-request-payer": "requester"} if fixed["request_payer"] else {}
+    sign = partial(unsigned, headers) if credentials is None else s3_signature(credentials, region, headers)
+
+    def listings(bucket: str) -> Pages:
+        address, is_virtual = _s3_address(host, addressing, bucket)
+        return s3_listings(_origin(address, seconds), "" if is_virtual else f"/{bucket}", sign, tries=tries)
+
+    return Settings(partial(_s3_store, host, addressing, fixed, common), listings, s3.shown_endpoint(host, region))
+
+
+def _s3_address(endpoint: str, addressing: str, bucket: str) -> tuple[str, bool]:
+    """Return the address of a bucket, and whether its name is in the host: `path`, `virtual` or `auto`."""
+    is_virtual = addressing == "virtual" or (addressing == "auto" and bool(_HOST_NAME.fullmatch(bucket)))
+    return endpoint.replace("://", f"://{bucket}.", 1) if is_virtual else endpoint, is_virtual
 
 
 def _s3_store(endpoint: str, addressing: str, config: Mapping[str, Any], common: Mapping[str, Any], bucket: str) -> Any:
-    """Return the store of a bucket, whose name stands in the path or the host: `path`, `virtual` or `auto`."""
     from obstore.store import S3Store  # noqa: PLC0415 - it is optional
 
-    is_virtual = addressing == "virtual" or (addressing == "auto" and bool(_HOST_NAME.fullmatch(bucket)))
-    host = endpoint.replace("://", f"://{bucket}.", 1) if is_virtual else endpoint
+    host, is_virtual = _s3_address(endpoint, addressing, bucket)
     return S3Store(
         bucket,
         config=cast("Any", {**config, "endpoint": host, "virtual_hosted_style_request": is_virtual}),
@@ -175,8 +197,13 @@ def _limits(tries: int, seconds: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-_ONE_TRY = _limits(1, {"read_timeout": _SECONDS, "connect_timeout": _SECONDS})
+_TIMEOUTS = {"read_timeout": _SECONDS, "connect_timeout": _SECONDS}
+_ONE_TRY = _limits(1, _TIMEOUTS)
 """For Azure and Google, where `Storage` alone repeats requests."""
+
+
+def _origin(address: str, seconds: Mapping[str, float]) -> Origin:
+    return Origin(address, connect_seconds=seconds["connect_timeout"], read_seconds=seconds["read_timeout"])
 
 
 def _provider(credentials: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -234,7 +261,12 @@ def _azure(root: Location, options: Mapping[str, Any]) -> Settings | None:
     fixed = {"account_name": str(account), "endpoint": endpoint, "use_emulator": False}
     fixed["skip_signature"] = credentials is None
     common = {**_ONE_TRY, **_provider(credentials and {**credentials, "expires_at": None})}
-    return Settings(partial(_azure_store, fixed, common), "")
+    sign = azure_signature(str(account), str(key) if key else None)
+
+    def listings(container: str) -> Pages:
+        return azure_listings(_origin(endpoint, _TIMEOUTS), f"/{container}", sign, sas_token=token, tries=1)
+
+    return Settings(partial(_azure_store, fixed, common), listings, "")
 
 
 def _azure_store(config: Mapping[str, Any], common: Mapping[str, Any], container: str) -> Any:
@@ -273,16 +305,28 @@ def _gcs(root: Location, options: Mapping[str, Any]) -> Settings | None:
     key = None if token == "anon" else _service_account_key(token)  # noqa: S105 - a word of gcsfs
     if key is None and token != "anon":  # noqa: S105 - as above
         return None
+    if key is not None and not _has_google_auth():
+        return None
     config: dict[str, Any] = {"skip_signature": True} if key is None else {"service_account_key": key}
     if endpoint:
         config["base_url"] = endpoint
-    return Settings(partial(_gcs_store, config), "")
+    sign = partial(unsigned, {}) if key is None else google_signature(json.loads(key))
+
+    def listings(bucket: str) -> Pages:
+        return s3_listings(_origin(endpoint or _GOOGLE, _TIMEOUTS), f"/{bucket}", sign, tries=1)
+
+    return Settings(partial(_gcs_store, config), listings, "")
 
 
 def _gcs_store(config: Mapping[str, Any], bucket: str) -> Any:
     from obstore.store import GCSStore  # noqa: PLC0415 - it is optional
 
     return GCSStore(bucket, config=cast("Any", config), **_ONE_TRY)
+
+
+def _has_google_auth() -> bool:
+    """Return whether google-auth is installed, which signs requests for listings."""
+    return find_spec("google") is not None and find_spec("google.auth") is not None
 
 
 def _service_account_key(token: object) -> str | None:

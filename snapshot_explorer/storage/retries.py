@@ -47,14 +47,15 @@ _FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureErr
 class Attempts:
     """Counts the attempts of one request. Created when the first one has failed."""
 
-    def __init__(self) -> None:
+    def __init__(self, tries: int = TRIES) -> None:
+        self._tries = tries
         self._made = 0
         self._began = time.monotonic()
 
     def wait(self, error: BaseException) -> bool:
         """Wait and return True if the error is transient and an attempt is left; otherwise return False at once."""
         self._made += 1
-        if self._made >= TRIES or not is_transient(error):
+        if self._made >= self._tries or not is_transient(error):
             return False
         # Random, so that many clients throttled at once do not retry at the same time.
         pause = FIRST_WAIT * 2 ** (self._made - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - not for a secret

@@ -7,9 +7,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from snapshot_explorer.storage.failures import UnexpectedResponseError, error_chain
+from snapshot_explorer.storage.listings import NOT_A_LISTING, Page, Pages, stored_object
 
 RETRIES = {"mode": "standard", "total_max_attempts": 5}
 """How botocore retries: up to four times, after random waits of up to 1, 2, 4 and 8 seconds."""
+_DIRECTORY_BUCKET = "--x-s3"
+"""The end of the names of directory buckets."""
 _NOBODY_THERE = ConnectionRefusedError, socket.gaierror
 """Errors of a wrong endpoint or port, most often. `Storage` repeats the request, with shorter waits."""
 _PARTIAL, _REDIRECTED = 206, 300
@@ -33,6 +36,31 @@ def prepare(filesystem: Any) -> None:
         filesystem.session.register("needs-retry.s3", _leave_to_storage)
     # The five attempts of s3fs would multiply with those of botocore and of Storage.
     filesystem.retries = 1
+
+
+def is_directory_bucket(bucket: str) -> bool:
+    """Return whether a bucket has real folders: it lists only whole ones."""
+    return bucket.endswith(_DIRECTORY_BUCKET)
+
+
+def listings(filesystem: Any, bucket: str) -> Pages:
+    """Return the listings of a bucket with its keys unchanged, which s3fs takes for paths."""
+
+    def page(prefix: str, *, delimiter: str, token: str | None) -> Page:
+        options = {"Prefix": prefix, "Delimiter": delimiter, "ContinuationToken": token}
+        given = {name: value for name, value in options.items() if value}
+        answer = filesystem.call_s3("list_objects_v2", Bucket=bucket, **given, **filesystem.req_kw)
+        objects = [
+            stored_object(item.get("Key", ""), item.get("Size"), item.get("LastModified"))
+            for item in answer.get("Contents", ())
+        ]
+        prefixes = [item.get("Prefix", "") for item in answer.get("CommonPrefixes", ())]
+        next_token = answer.get("NextContinuationToken")
+        if answer["IsTruncated"] and not next_token:
+            raise UnexpectedResponseError("the storage answered with a part of a listing, and not how it goes on")
+        return Page(objects, prefixes, next_token if answer["IsTruncated"] else None)
+
+    return page
 
 
 def endpoint(filesystem: Any) -> str:
@@ -68,7 +96,7 @@ def _check(http_response: Any, parsed: Mapping[str, Any], model: Any, context: M
         return
     problem = None
     if model.name in _LISTINGS and "IsTruncated" not in parsed:
-        problem = "the storage did not answer with a listing"
+        problem = NOT_A_LISTING
     elif model.name in _OBJECTS:
         if not parsed.get("ETag") or str(parsed.get("ContentType", "")).lower().startswith("text/html"):
             problem = "the storage answered with a page instead of the file"
