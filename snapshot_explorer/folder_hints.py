@@ -45,8 +45,15 @@ def other_path(storage: Storage, storage_options: Mapping[str, Any] | None) -> s
     """Return what is at a path that is not a table, and what to do; empty if nothing is known about it.
 
     Names tables of formats that are not read, files, folders inside of a table, and folders of parquet files or of
-    tables. A few listings of the folder, those above it and those below it.
+    tables. A few listings of the folder, those above it and those below it: if one fails, nothing is known.
     """
+    try:
+        return _other_path(storage, storage_options)
+    except SnapshotExplorerError:
+        return ""
+
+
+def _other_path(storage: Storage, storage_options: Mapping[str, Any] | None) -> str:
     root = storage.root
     try:
         entries = storage.list("")
@@ -89,7 +96,10 @@ def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
         return "A path has no wildcards. Give the folder, or, for tables in a catalog, spark= or catalog= too."
     if unquote(path) != path:
         return "Paths and URLs are taken as they are, not percent-encoded: write a space for %20."
-    suggestion = _nearest(path.rstrip("/"), storage_options)
+    try:
+        suggestion = _nearest(path.rstrip("/"), storage_options)
+    except SnapshotExplorerError:
+        suggestion = ""
     if _CATALOG_NAME.fullmatch(path) and not suggestion.startswith("Did you mean"):
         return f"If {path} is a name in a catalog, give spark= or catalog= too."
     return suggestion
@@ -133,7 +143,7 @@ def _table_above(root: str, storage_options: Mapping[str, Any] | None) -> str | 
             if metadata_folders().intersection(storage.folders("")) and is_table(storage):
                 return storage.root
         except SnapshotExplorerError:
-            return None
+            return None  # credentials may be valid only for the folder itself
     return None
 
 
@@ -160,17 +170,14 @@ def _has_parquet(storage: Storage, entries: Sequence[Entry]) -> bool:
 
 def _has_tables_below(root: str, storage_options: Mapping[str, Any] | None) -> bool:
     storage = Storage(root, storage_options)
-    try:
-        level = {"": storage.folders("")}
-        for _ in range(_LEVELS):
-            below = [_join(folder, name) for folder, names in level.items() for name in names if _may_be_table(name)]
-            paths = below[:_MAX_LISTED]
-            level = dict(zip(paths, storage.together(*(partial(storage.folders, name) for name in paths)), strict=True))
-            for folder, names in level.items():
-                if metadata_folders().intersection(names) and is_table(Storage(_join(root, folder), storage_options)):
-                    return True
-    except SnapshotExplorerError:
-        return False
+    level = {"": storage.folders("")}
+    for _ in range(_LEVELS):
+        below = [_join(folder, name) for folder, names in level.items() for name in names if _may_be_table(name)]
+        paths = below[:_MAX_LISTED]
+        level = dict(zip(paths, storage.together(*(partial(storage.folders, name) for name in paths)), strict=True))
+        for folder, names in level.items():
+            if metadata_folders().intersection(names) and is_table(storage.below(folder)):
+                return True
     return False
 
 
@@ -183,11 +190,8 @@ def _nearest(rest: str, storage_options: Mapping[str, Any] | None) -> str:
         parent, slash, name = rest.rpartition("/")
         if parent.endswith((":", ":/")):
             return ""  # a bucket
-        try:
-            storage = Storage(parent or ("/" if slash else "."), storage_options)
-            folders = [folder for folder in storage.folders("") if not folder.startswith((".", "_"))]
-        except SnapshotExplorerError:
-            return ""
+        storage = Storage(parent or ("/" if slash else "."), storage_options)
+        folders = [folder for folder in storage.folders("") if not folder.startswith((".", "_"))]
         if name in folders:
             return ""  # the folder is there, and empty
         if folders:

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from snapshot_explorer.url_secrets import hide_url_secrets
 
 _SPACE = 32
+_BYTES = 0xDC00
+_SURROGATES = frozenset(map(chr, range(0xD800, 0xE000)))
+_ESCAPED_BYTES = frozenset(map(chr, range(_BYTES + 0x80, _BYTES + 0x100)))
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -22,6 +25,20 @@ def visible(value: str) -> str:
     if value and unicodedata.category(value[0]).startswith("M"):
         shown[0] = _escaped(value[0])
     return "".join(shown)
+
+
+def encodable(value: str) -> str:
+    r"""Return text that UTF-8 can encode: a byte of a file's name that is not UTF-8 becomes its escape, `\xff`."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "".join(_escaped_byte(letter) if letter in _SURROGATES else letter for letter in value)
+    return value
+
+
+def _escaped_byte(letter: str) -> str:
+    # Python reads such a byte as a lone surrogate.
+    return _escaped(chr(ord(letter) - _BYTES)) if letter in _ESCAPED_BYTES else _escaped(letter)
 
 
 def _escaped(letter: str) -> str:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.hudi import Hudi
 from snapshot_explorer.formats.iceberg import Iceberg
@@ -28,15 +28,12 @@ def metadata_folders() -> frozenset[str]:
 
 
 def is_table(storage: Storage, folders: Collection[str] | None = None) -> bool:
-    """Return whether the storage's root is a table of any format; False if it cannot be read.
+    """Return whether the storage's root is a table of any format.
 
     Args:
         folders: The folders in the root, where they are known.
     """
-    try:
-        return is_recognized(storage, frozenset(storage.folders("")) if folders is None else folders)
-    except SnapshotExplorerError:
-        return False
+    return is_recognized(storage, frozenset(storage.folders("")) if folders is None else folders)
 
 
 def is_recognized(storage: Storage, folders: Collection[str]) -> bool:

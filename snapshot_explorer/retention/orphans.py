@@ -1,7 +1,7 @@
 """`Orphans`: the files below a table's folder that no metadata names."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from snapshot_explorer.progress import step
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment, size
 from snapshot_explorer.results import Frame, non_empty_columns
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.same_files import match_files
 
 _FOLDERS_AT_ONCE = 256
@@ -49,7 +49,7 @@ class Orphans(Drawable):
             listed: The number of files below the table's folder.
             young: The number of files that no metadata names, left out because they are younger than `older_than`.
             under_way: The number of files of commits under way, left out.
-            unread: Metadata that could not be read, a sentence each.
+            unread: Metadata that could not be read, and folders that could not be listed, a sentence each.
             undecided: A sentence on paths in the metadata that could not be compared with the listed ones, if any.
             notes: What was not searched, a sentence each.
         """
@@ -61,8 +61,8 @@ class Orphans(Drawable):
         """When the folder was listed, aware, UTC. Metadata was read afterwards."""
         self._not_read, self._undecided = tuple(unread), undecided
         self.unread = (*unread, *([undecided] if undecided else []))
-        """Metadata that could not be read, and paths in it that could not be compared with the listed ones, a sentence
-        each. With any, no file is called an orphan."""
+        """Metadata that could not be read, folders that could not be listed, and paths that could not be compared with
+        the listed ones, a sentence each. With any, no file is called an orphan."""
         self.notes = tuple(notes)
         """What was not searched, a sentence each."""
         self.commands = clean_up.commands
@@ -72,7 +72,7 @@ class Orphans(Drawable):
         )
         """ORPHANS: the files that no metadata names, the largest first."""
         self.is_complete = not self.unread and not rows["is_orphan"].null_count
-        """Whether all metadata was read, and every file was judged."""
+        """Whether every folder was listed, all metadata was read, and every file was judged."""
 
     @property
     def verdict(self) -> str:
@@ -81,7 +81,7 @@ class Orphans(Drawable):
         old = f" older than {format_duration(self._older_than)}" if self._older_than else ""
         if self._not_read:
             return (
-                "Which files are orphaned is unknown, because metadata could not be read. The metadata that could be "
+                "Which files are orphaned is unknown, because not everything could be read. The metadata that could be "
                 f"read does not name {counted(len(rows), 'file')}{old}."
             )
         if self._undecided:
@@ -151,8 +151,10 @@ def find_orphans(
         )
     cutoff = check_age(now, age)
     # In this order: a file whose commit lands in between is then named.
-    listed, nested = _listed_files(storage, table_format.branch_folder)
+    search = _listed_files(storage, table_format.branch_folder)
+    listed = search.files
     named, notes = _named(table_format, storage, listed["path"].combine_chunks())
+    unread = (*search.unlisted, *named.unread)
     is_named, undecided = _is_named(storage, listed["path"].combine_chunks(), named.paths)
     is_under_way = pc.and_(pc.invert(is_named), pc.is_in(listed["path"], named.under_way))
     rest = pc.and_(pc.invert(is_named), pc.invert(is_under_way))
@@ -161,7 +163,7 @@ def find_orphans(
     dated = unnamed.filter(unnamed["modified"].is_valid())
     clean_up = table_format.clean_up(dated, now)
     return Orphans(
-        _orphans_frame(unnamed, clean_up, doubt=_doubt(named, undecided), nested=nested),
+        _orphans_frame(unnamed, clean_up, search.nested, storage.has_escapes, doubt=_doubt(unread, undecided)),
         name=name,
         older_than=age,
         examined_at=now,
@@ -169,27 +171,36 @@ def find_orphans(
         young=pc.sum(pc.and_(rest, pc.invert(is_old))).as_py() or 0,
         under_way=pc.sum(is_under_way).as_py() or 0,
         clean_up=clean_up,
-        unread=named.unread,
+        unread=unread,
         undecided=undecided,
         notes=notes,
     )
 
 
-def _doubt(named: NamedFiles, undecided: str | None) -> str | None:
+def _doubt(unread: Sequence[str], undecided: str | None) -> str | None:
     """Return why no file can be called an orphan; None if files can."""
-    if named.unread:
+    if unread:
         return "metadata that may name it could not be read"
     return "the metadata may name it by another path" if undecided else None
 
 
-def _orphans_frame(unnamed: pa.Table, clean_up: CleanUp, *, doubt: str | None, nested: Sequence[str]) -> pa.Table:
+def _orphans_frame(
+    unnamed: pa.Table,
+    clean_up: CleanUp,
+    nested: Sequence[str],
+    has_escapes: Callable[[str], bool],
+    *,
+    doubt: str | None,
+) -> pa.Table:
     files = iter(clean_up.files)
     folders = tuple(f"{folder}/" for folder in nested)
     rows = []
     for path, modified in zip(unnamed["path"].to_pylist(), unnamed["modified"].to_pylist(), strict=True):
         judged = next(files) if modified is not None else None
         reason = doubt
-        if doubt is None and modified is None:
+        if doubt is None and has_escapes(path):
+            reason = "its name is not UTF-8, so metadata cannot be compared with it"
+        elif doubt is None and modified is None:
             reason = "the storage does not report when it was written"
         elif doubt is None and folders and path.startswith(folders):
             reason = "its folder has metadata of its own: it may belong to another table"
@@ -242,26 +253,54 @@ def _is_named(storage: Storage, paths: pa.Array, named: pa.Array) -> tuple[pa.Ar
     return pc.or_(matched.is_named, pc.is_in(own, known)), matched.note
 
 
-def _listed_files(storage: Storage, branch_folder: str | None) -> tuple[pa.Table, list[str]]:
-    """Return path, size_bytes and modified of every file below the root, and folders that may be other tables.
+@dataclass(slots=True)
+class _Search:
+    """What listings found below a table's folder."""
+
+    files: pa.Table = field(default_factory=_LISTED.empty_table)
+    """path, size_bytes and modified of every file."""
+    nested: list[str] = field(default_factory=list)
+    """Folders that may be other tables."""
+    unlisted: list[str] = field(default_factory=list)
+    """Folders that could not be listed, a sentence each."""
+
+
+def _listed_files(storage: Storage, branch_folder: str | None) -> _Search:
+    """Return the files below the root.
 
     One listing per folder, concurrent for up to 256 folders.
+
+    Raises:
+        SnapshotExplorerError: The root cannot be listed.
     """
-    parts = [_LISTED.empty_table()]
-    nested: list[str] = []
+
+    def listed(folder: str) -> list[Entry] | SnapshotExplorerError:
+        try:
+            return storage.list(folder)
+        except SnapshotExplorerError as error:
+            if not folder:
+                raise
+            return error
+
+    result = _Search()
+    parts = [result.files]
     waiting = [""]
     own = metadata_folders()
     with step("Listing files") as listing:
         while waiting:
             folders, waiting = waiting[-_FOLDERS_AT_ONCE:], waiting[:-_FOLDERS_AT_ONCE]
-            for folder, entries in zip(folders, storage.list_many(folders), strict=True):
+            for folder, entries in zip(folders, storage.each(listed, folders), strict=True):
+                listing.advance()
+                if isinstance(entries, SnapshotExplorerError):
+                    result.unlisted.append(f"The folder {folder} could not be listed: {entries}")
+                    continue
                 start = f"{folder}/" if folder else ""
                 files = [entry for entry in entries if not entry.is_folder]
                 below = [entry.name for entry in entries if entry.is_folder]
                 waiting += [start + name for name in below]
                 first = folder.partition("/")[0]
                 if folder and own & set(below) and first != branch_folder and first not in own:
-                    nested.append(folder)
+                    result.nested.append(folder)
                 parts.append(
                     pa.table(
                         [
@@ -272,5 +311,5 @@ def _listed_files(storage: Storage, branch_folder: str | None) -> tuple[pa.Table
                         schema=_LISTED,
                     )
                 )
-                listing.advance()
-    return pa.concat_tables(parts), nested
+    result.files = pa.concat_tables(parts)
+    return result

@@ -26,9 +26,10 @@ import pyarrow as pa
 from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.single_flight import SingleFlight
-from snapshot_explorer.storage import azure
+from snapshot_explorer.storage import azure, gcs
 from snapshot_explorer.storage.clients import open_files, read_if_present
 from snapshot_explorer.storage.concurrency import concurrently
+from snapshot_explorer.storage.escaped_names import EscapedNames
 from snapshot_explorer.storage.failures import (
     detach,
     ensure_backend,
@@ -85,7 +86,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
-E = TypeVar("E")
+E = TypeVar("E", bound=EntryFields)
 
 _NAME = attrgetter("name")
 _MAX_LISTED = 32
@@ -176,6 +177,7 @@ class Storage:
         self._path_below = ""
         self._file_names = FileNames()
         self._warnings: set[tuple[str, ...]] = set()
+        self._escaped_names = EscapedNames()
         self._ahead: dict[str, Future[bytes | None]] = {}
         self._once: SingleFlight | None = None
         self._immutable: ImmutableFiles | None = None
@@ -211,7 +213,8 @@ class Storage:
         if not path:
             return self
         address = full_text(self._location)
-        location = parse_location(f"{address}{'' if address.endswith('/') else '/'}{path}")
+        name = self._escaped_names.original(path)
+        location = parse_location(f"{address}{'' if address.endswith('/') else '/'}{name}")
         result = Storage.__new__(Storage)
         vars(result).update(
             vars(self),  # options are checked, and masks made, once for all folders of a lake
@@ -223,6 +226,7 @@ class Storage:
             _connections={},
             _file_names=FileNames(),
             _warnings=set(),
+            _escaped_names=EscapedNames(),
             _ahead={},
             _once=None,
             _immutable=None,
@@ -436,7 +440,7 @@ class Storage:
         return known
 
     def _list_now(self, folder: str) -> builtins.list[Entry]:
-        return sorted(self._entries(_list_if_present, folder), key=_NAME)
+        return sorted(self._entries(lambda files, address: files.list(address), folder), key=_NAME)
 
     def folders(self, folder: str) -> builtins.list[str]:
         """Return the names of the subfolders of a folder, sorted, without sizes and times. One listing."""
@@ -447,14 +451,20 @@ class Storage:
         return self._kept(key, partial(self._names_now, folder))
 
     def _names_now(self, folder: str) -> Sequence[EntryFields]:
-        return self._entries(_names_if_present, folder)
+        return self._entries(lambda files, address: files.names(address), folder)
 
     def _entries(self, read: Callable[[Files, str], Sequence[E]], folder: str) -> Sequence[E]:
-        entries = self._request(read, folder, is_folder=True)
+        entries: Sequence[E] = ()
+        with suppress(MissingFileError):
+            entries = self._request(read, folder, is_folder=True)
         if not entries and not folder:
             self._request(_refuse_file, folder, is_folder=True)
         log.debug("listed %s (%d entries)", folder or self.root, len(entries))
-        return entries
+        return self._escaped_names.escape(folder, entries)
+
+    def has_escapes(self, path: str) -> bool:
+        """Return whether a path that listings named has escapes for names that are not UTF-8."""
+        return self._escaped_names.has(path)
 
     def list_many(self, folders: Sequence[str]) -> builtins.list[builtins.list[Entry]]:
         """Return the listings of several folders in the given order, made concurrently."""
@@ -612,7 +622,8 @@ class Storage:
 
         Follows links of the local disk; reads nothing else.
         """
-        return [*map(Addresses(self._location, self._account).of, paths)]
+        of = Addresses(self._location, self._account).of
+        return [of(self._escaped_names.original(path)) for path in paths]
 
     def is_same_store(self, other: "Storage") -> bool:
         """Return whether equal addresses of both are the same file: same protocol, and equal options."""
@@ -671,7 +682,7 @@ class Storage:
             self._warn_external_files()
             files = self._connection().files
             return files, self._call(files.base, resolved, path)
-        plain = normalize(path)
+        plain = normalize(self._escaped_names.original(path))
         connection = self._connection()
         return connection.files, join_address(connection.base, plain, self._location.protocol)
 
@@ -716,8 +727,11 @@ class Storage:
         return failure
 
     def _failure(self, error: BaseException, path: str, *, is_folder: bool) -> StorageError:
-        # A folder that could not be listed is never looked for as a file, of which there is none.
-        if not is_folder and not is_missing_bucket(error) and self._is_missing(error, path):
+        # A folder that could not be listed is not looked for as a file, because there is none of its name.
+        is_missing = (
+            is_missing_folder(error) and not is_transient(error) if is_folder else self._is_missing(error, path)
+        )
+        if is_missing and not is_missing_bucket(error):
             return self._missing_file(path)
         target = f"{shortened(path)} in {self.root}" if path else self.root
         connection = self._connections.get(os.getpid())
@@ -740,8 +754,8 @@ class Storage:
 
     def _is_missing(self, error: BaseException, path: str) -> bool:
         """Return whether an error means that the file does not exist. Storages differ in the errors they raise."""
-        if is_missing_file(error) and not is_transient(error):
-            return True
+        if is_missing_file(error) and not is_transient(error) and self._location.protocol not in gcs.PROTOCOLS:
+            return True  # gcsfs raises the same for every answer 404, which may be that of a gateway
         if self.is_local or is_transient(error) or not might_be_missing(error):
             return False
         ambient = sys.exception()
@@ -795,21 +809,3 @@ def _refuse_file(files: Files, address: str) -> None:
     """Raise NotADirectoryError for a file of a store that lists nothing in it."""
     if files.lists_files_as_folders and "/" in address and files.is_file(address):
         raise NotADirectoryError(f"{address} is a file, not a folder")
-
-
-def _list_if_present(files: Files, address: str) -> list[Entry]:
-    try:
-        return files.list(address)
-    except Exception as error:
-        if is_missing_folder(error) and not is_transient(error):
-            return []
-        raise
-
-
-def _names_if_present(files: Files, address: str) -> Sequence[EntryFields]:
-    try:
-        return files.names(address)
-    except Exception as error:
-        if is_missing_folder(error) and not is_transient(error):
-            return ()
-        raise

@@ -180,7 +180,7 @@ class LocalFiles:
         finally:
             os.close(handle)
         # No memory map: if a writer truncates a mapped file, the process is killed.
-        return pa.OSFile(address, mode="r")
+        return pa.OSFile(os.fsencode(address), mode="r")  # a name need not be UTF-8
 
     def tree(self, address: str) -> None:  # noqa: ARG002 - it is that of remote storage
         """Return None: the disk lists each folder."""
@@ -381,7 +381,9 @@ class RemoteFiles(RangedFiles):
         if self._protocol in _LISTINGS:
             return self._listed(address, entries)
         if self._protocol in QUOTED:
-            return entries_of_page(self._fs.cat_file(self._literal(f"{address}/")), f"{address}/")
+            folder = self._literal(f"{address}/")
+            # A redirect may lead to a page on which people sign in.
+            return entries_of_page(self._fs.cat_file(folder, allow_redirects=False), folder)
         self._literal(address)
         self._fs.invalidate_cache(address)
         items = self._fs.ls(address, detail=True)

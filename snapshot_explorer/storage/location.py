@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.url_secrets import hide_typed_secrets, split_url
+from snapshot_explorer.visible import encodable
 
 LOCAL = "file"
 """The protocol of the local disk."""
@@ -49,7 +50,7 @@ class Location:
     address: str = field(repr=False)
     """The address for fsspec: an absolute path, or a URL that may contain user and password."""
     shown: str
-    """The address for display, without user, password and query."""
+    """The address for display, without user, password and query, and with bytes that are not UTF-8 escaped."""
     hidden: tuple[str, ...] = field(default=(), repr=False)
     """The parts of the address that are not shown."""
 
@@ -157,7 +158,7 @@ def _is_chain(text: str) -> bool:
 
 def _local(path: str) -> Location:
     address = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - Path has no way to drop `..` unread
-    return Location(protocol=LOCAL, address=address, shown=_shown_local(address))
+    return Location(protocol=LOCAL, address=address, shown=encodable(_shown_local(address)))
 
 
 def _shown_local(address: str) -> str:
@@ -172,7 +173,7 @@ def _remote(scheme: str, rest: str, *, is_typed: bool = False) -> Location:
     return Location(
         protocol=protocol,
         address=f"{protocol}://{rest}",
-        shown=f"{protocol}://" + (hide_typed_secrets(shown) if is_typed else shown).rstrip("/"),
+        shown=encodable(f"{protocol}://" + (hide_typed_secrets(shown) if is_typed else shown).rstrip("/")),
         hidden=hidden,
     )
 
@@ -325,7 +326,7 @@ def _absolute(path: str) -> Location | None:
     if not os.path.isabs(path):  # noqa: PTH117 - a Path costs more
         return None
     plain = f"/{os.path.normpath(path).lstrip('/')}" if path.startswith("/") else path
-    return Location(protocol=LOCAL, address=plain, shown=plain)
+    return Location(protocol=LOCAL, address=plain, shown=encodable(plain))
 
 
 def _same_storage(target: Location, root: Location) -> bool:

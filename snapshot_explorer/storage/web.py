@@ -7,8 +7,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from snapshot_explorer.storage.failures import UnexpectedResponseError
 from snapshot_explorer.storage.listings import Entry
 
-_MOST_BYTES = 64 * 2**20
-_TITLE = re.compile(r"index of|directory|listing|files within", re.IGNORECASE)
+_TITLE = re.compile(r"index of|directory listing|directory:|listing of|files within", re.IGNORECASE)
 """Words in the titles that web servers give to the pages on which they list folders."""
 
 
@@ -19,11 +18,14 @@ def entries_of_page(page: bytes, url: str) -> list[Entry]:
         url: The address of the folder, with a slash at its end.
 
     Raises:
-        UnexpectedResponseError: The page does not list a folder: it has no link to the folder above and no such title.
+        UnexpectedResponseError: The page does not list the folder: it has neither a title with its name nor a link to
+            the folder above; or it was cut short.
     """
+    text = page.decode(errors="surrogateescape")
     links = _Links()
-    links.feed(page[:_MOST_BYTES].decode(errors="surrogateescape"))
+    links.feed(text)
     links.close()
+    is_cut = "<html" in text.lower() and "</html" not in text.lower()
     folder = urlsplit(url)
     start, above = unquote(folder.path), unquote(urlsplit(urljoin(url, "..")).path)
     entries: dict[str, Entry] = {}
@@ -39,7 +41,9 @@ def entries_of_page(page: bytes, url: str) -> list[Entry]:
         is_entry = path.startswith(start) and name and "/" not in name and not target.query
         if is_entry and target.netloc in ("", folder.netloc.rpartition("@")[2], folder.netloc):
             entries[name] = Entry(name, is_folder=path.endswith("/"), size_bytes=None, modified=None)
-    if not has_parent and not _TITLE.search(links.title):
+    own_name = re.escape(start.rstrip("/").rpartition("/")[2])
+    has_title = _TITLE.search(links.title) and re.search(rf"[\s/]{own_name}/?(\s|$)", links.title)
+    if is_cut or not (has_parent or has_title):
         raise UnexpectedResponseError("the web server did not answer with a page that lists a folder")
     return list(entries.values())
 
@@ -64,4 +68,4 @@ class _Links(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._is_title:
-            self.title += data
+            self.title += f" {data}"

@@ -456,6 +456,7 @@ def test_a_storage_has_no_way_to_write():
         "below",
         "each",
         "forget_immutable",
+        "has_escapes",
         "has_links",
         "is_same_store",
         "warn_once",

@@ -163,7 +163,7 @@ def test_no_file_is_an_orphan_where_metadata_that_may_name_it_was_not_read(tmp_p
     assert not orphans.is_complete
     assert {row["is_orphan"] for row in rows_of(orphans).values()} == {None}
     assert set(PLANTED[name]) <= set(rows_of(orphans))
-    assert orphans.verdict.startswith("Which files are orphaned is unknown, because metadata could not be read.")
+    assert orphans.verdict.startswith("Which files are orphaned is unknown, because not everything could be read.")
     assert "not checked" in repr(orphans)
 
 

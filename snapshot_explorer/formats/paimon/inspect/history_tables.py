@@ -183,8 +183,8 @@ def parsed(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) 
 
 
 def _numbers(storage: Storage, layout: Layout, kind: str) -> list[int]:
-    entries = storage.list(layout.folder(kind))
-    return sorted(number for entry in entries if (number := number_of(entry.name, kind)) is not None)
+    names = [entry.name for entry in storage.list(layout.folder(kind)) if not entry.is_folder]
+    return sorted(number for name in names if (number := number_of(name, kind)) is not None)
 
 
 def _rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
