@@ -4,7 +4,7 @@ import difflib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import dropwhile
 from typing import Any, Generic, Protocol, Self, TypeVar, get_args
 
@@ -33,6 +33,8 @@ from snapshot_explorer.refs.records import brief_repr, format_time
 from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.snapshot import Snapshot
 
+_FIRST_TIME = datetime.min.replace(tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 _SOON = 60
 """A commit within this many seconds after the time of a ref is mentioned."""
 
@@ -156,7 +158,8 @@ class VersionResolver:
                 if (start is None or times[version] >= start) and (end is None or times[version] <= end)
             ]
         if start is not None:
-            before = self._last_at(start - timedelta(milliseconds=1))
+            is_first = start - _FIRST_TIME < _MILLISECOND  # of the calendar
+            before = None if is_first else self._last_at(start - _MILLISECOND)
             versions = [version for version in versions if before is None or version > before]
         if end is not None and versions:
             last = self._last_at(end)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.refs.records import brief_repr
 
 RULES = ("late", "anomaly", "schema-change", "unreadable", "duplicates")
 """The names of rules. All but `duplicates` read metadata alone."""
@@ -27,7 +28,7 @@ _NAMES = pa.schema(
 )
 """What a condition may name: of the newest version, of the last one before the window, and of the commits in it."""
 _WORD = re.compile(r"[\w-]+")
-_PARTS = re.compile(r"""(?:[^,'"(]|'[^']*'|"[^"]*"|\((?:[^()]|\([^()]*\))*\)|['"(])+""")
+_QUOTES = "\"'"
 
 
 @dataclass(frozen=True)
@@ -85,15 +86,37 @@ def parse_rules(rules: object) -> tuple[Rule, ...]:
         InvalidArgumentError: A name is unknown, a condition is not valid, or there is none.
     """
     if isinstance(rules, str):
-        texts = [part.strip() for part in _PARTS.findall(rules)]
+        texts = [part.strip() for part in _parts(rules)]
     elif isinstance(rules, list | tuple) and all(isinstance(rule, str) for rule in rules):
         texts = [rule.strip() for rule in rules]
     else:
-        raise InvalidArgumentError(f"Rules are text, such as 'late,unreadable', or a list of it, got {rules!r}.")
+        raise InvalidArgumentError(
+            f"Rules are text, such as 'late,unreadable', or a list of it, got {brief_repr(rules)}."
+        )
     chosen = tuple(_rule(text) for text in dict.fromkeys(map(_unquoted, texts)) if text)
     if not chosen:
         raise InvalidArgumentError(f"fail_on contains no rule. {_choices()}")
     return chosen
+
+
+def _parts(text: str) -> list[str]:
+    """Return the parts of a text between commas that are neither quoted nor in parentheses."""
+    commas: list[int] = []
+    opened: list[int] = []  # the number of commas before each open parenthesis; those after it stay until it is closed
+    end_of_quote = -1
+    for index, letter in enumerate(text):
+        if index <= end_of_quote:
+            continue
+        if letter in _QUOTES:
+            end_of_quote = text.find(letter, index + 1)
+        elif letter == "(":
+            opened.append(len(commas))
+        elif letter == ")" and opened:
+            del commas[opened.pop() :]
+        elif letter == ",":
+            commas.append(index)
+    begins = [0, *(comma + 1 for comma in commas)]
+    return [text[begin:end] for begin, end in zip(begins, [*commas, len(text)], strict=True)]
 
 
 def _rule(text: str) -> Rule:

@@ -12,6 +12,7 @@ from typing import Any
 from snapshot_explorer.checks.rules import DEFAULT_RULES, Rule, parse_rules
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.refs.grammar import parse_time_bound
+from snapshot_explorer.refs.records import brief_repr
 from snapshot_explorer.rows import AnomalyRules
 
 _KEYS = ("fail-on", "since", "key", "anomaly")
@@ -58,6 +59,8 @@ def check_settings(
     Raises:
         InvalidArgumentError: The file cannot be read or has an unknown key, or a value is not valid.
     """
+    if not isinstance(config, Mapping | str | PathLike | None):
+        raise InvalidArgumentError(f"config must be the path of a TOML file or a dict, got {brief_repr(config)}.")
     values = {} if config is None else dict(config) if isinstance(config, Mapping) else _read(config)
     tables = values.pop("tables", {})
     stated = {"fail-on": fail_on, "since": since, "key": key}
@@ -71,7 +74,9 @@ def check_settings(
         )
     default = CheckSettings(rules=parse_rules(DEFAULT_RULES), since=_time("since", _SINCE, now), at=now)
     result = _with(default, values)
-    if not isinstance(tables, Mapping) or not all(isinstance(own, Mapping) for own in tables.values()):
+    if not isinstance(tables, Mapping) or not all(
+        isinstance(name, str) and isinstance(own, Mapping) for name, own in tables.items()
+    ):
         raise InvalidArgumentError('tables must have a part for each pattern, such as [tables."shop/*"].')
     for own in tables.values():
         _with(result, own)  # a mistake is an error now, and not only where a table matches
@@ -81,9 +86,9 @@ def check_settings(
 def _with(settings: CheckSettings, values: Mapping[str, Any]) -> CheckSettings:
     unknown = next((name for name in values if name not in _KEYS), None)
     if unknown is not None:
-        near = get_close_matches(unknown, _KEYS, 1)
+        near = get_close_matches(str(unknown), _KEYS, 1)
         raise InvalidArgumentError(
-            f"There is no setting {unknown!r}. {f'Did you mean {near[0]}? ' if near else ''}"
+            f"There is no setting {brief_repr(unknown)}. {f'Did you mean {near[0]}? ' if near else ''}"
             f"Settings: {', '.join(_KEYS)}, and tables with a part for each pattern."
         )
     if "fail-on" in values:
@@ -109,7 +114,7 @@ def _read(config: str | PathLike[str]) -> dict[str, Any]:
         return tomllib.loads(Path(config).read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidArgumentError(f"The settings {config} cannot be read: {error.strerror}.") from error
-    except ValueError as error:  # of TOML, or of UTF-8
+    except ValueError as error:  # of TOML, of UTF-8, or of the path
         raise InvalidArgumentError(f"The settings {config} are not TOML: {error}.") from error
     except RecursionError:
         problem = f"The settings {config} have values within each other to too many levels. A rule needs two."
@@ -121,14 +126,16 @@ def _time(name: str, value: object, now: datetime) -> datetime:
         value = value.isoformat()  # as TOML has it without quotes
     time = parse_time_bound(value, start=name == "since", now=now) if isinstance(value, str | datetime) else None
     if time is None:
-        raise InvalidArgumentError(f"{name} must be a time such as 1d, yesterday or 2026-11-01, got {value!r}.")
+        raise InvalidArgumentError(
+            f"{name} must be a time such as 1d, yesterday or 2026-11-01, got {brief_repr(value)}."
+        )
     return time
 
 
 def _names(value: object) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
-        raise InvalidArgumentError(f"key must be the names of columns, such as ['order_id'], got {value!r}.")
+        raise InvalidArgumentError(f"key must be the names of columns, such as ['order_id'], got {brief_repr(value)}.")
     return tuple(names)
 
 
@@ -136,5 +143,5 @@ def _thresholds(values: object, rules: AnomalyRules) -> AnomalyRules:
     known = [threshold.name for threshold in fields(AnomalyRules)]
     unknown = next((name for name in values if name not in known), None) if isinstance(values, Mapping) else values
     if not isinstance(values, Mapping) or unknown is not None:
-        raise InvalidArgumentError(f"anomaly has no threshold {unknown!r}. Thresholds: {', '.join(known)}.")
+        raise InvalidArgumentError(f"anomaly has no threshold {brief_repr(unknown)}. Thresholds: {', '.join(known)}.")
     return replace(rules, **values)

@@ -177,7 +177,7 @@ def _storage_options(file: str) -> HiddenOptions | None:
         options = orjson.loads(Path(file).read_bytes())
     except OSError as error:
         raise InvalidArgumentError(f"--storage-options: {file} cannot be read: {error.strerror}.") from error
-    except orjson.JSONDecodeError:
+    except ValueError:  # of JSON, or of the path
         options = None
     if not isinstance(options, dict):
         raise InvalidArgumentError(f'--storage-options: {file} is not a JSON object such as {{"key": "..."}}.')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -25,7 +26,7 @@ from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.refs import AsOf, Latest, NothingBeforeError, Ref, Version
-from snapshot_explorer.refs.records import format_time
+from snapshot_explorer.refs.records import brief_repr, format_time
 from snapshot_explorer.render import Drawing, mimebundle, text
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.results import Frame, non_empty_columns
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _KIND = "snapshot_explorer lake snapshot 1"
 """The `kind` of the JSON, with the number of its form."""
+_MAX_VERSION = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,11 +200,13 @@ class LakeSnapshot:
             OSError: The file cannot be read.
         """
         storage_options = hidden_options(storage_options)
+        if not isinstance(source, str | os.PathLike):
+            raise InvalidArgumentError(f"source must be a path or JSON text, got {type(source).__name__}.")
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
-        content = str(source).encode() if is_text else Path(source).read_bytes()
         try:
+            content = str(source).encode() if is_text else Path(source).read_bytes()
             record = json_text.loads(content, "The record of a lake")
-        except orjson.JSONDecodeError as error:
+        except ValueError as error:  # of JSON, of UTF-8, or of the path
             raise InvalidArgumentError(f"The record of a lake is not valid JSON: {error}.") from None
         if not isinstance(record, dict) or record.get("kind") != _KIND:
             raise InvalidArgumentError(
@@ -336,6 +340,8 @@ def _pinned(item: object) -> PinnedTable:
     texts = {name: _typed(item, name, str, is_optional=True) for name in ("path", "format", "note", "problem")}
     time = _typed(item, "committed_at", str, is_optional=True)
     version = _typed(item, "version", int, is_optional=True)
+    if version is not None and not 0 <= version <= _MAX_VERSION:
+        raise InvalidArgumentError(f"version in the record of a lake must be 0 to {_MAX_VERSION}, got {version}.")
     committed_at = None if time is None else _parsed_time(time)
     return PinnedTable(name=_typed(item, "name", str), version=version, committed_at=committed_at, **texts)
 
@@ -344,14 +350,14 @@ def _typed(record: Mapping[str, Any], name: str, dtype: type, *, is_optional: bo
     value = record.get(name)
     if type(value) is dtype or (is_optional and value is None):
         return value
-    raise InvalidArgumentError(f"{name} in the record of a lake must be {dtype.__name__}, got {value!r:.80}.")
+    raise InvalidArgumentError(f"{name} in the record of a lake must be {dtype.__name__}, got {brief_repr(value)}.")
 
 
 def _parsed_time(value: str) -> datetime:
     try:
         time = datetime.fromisoformat(value)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise InvalidRefError(f"{value!r:.80} in the record of a lake is not a time with a zone.")
-    return time.astimezone(UTC)
+        if time.tzinfo is not None:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):  # the first and the last day of the calendar have no time in other zones
+        pass
+    raise InvalidRefError(f"{brief_repr(value)} in the record of a lake is not a time with a zone.")

@@ -219,5 +219,8 @@ def brief_repr(text: object) -> str:
     """Return an input as text for a message: one line of limited length."""
     if isinstance(text, int) and text.bit_length() > 100:  # noqa: PLR2004 - Python refuses to print very long numbers
         return f"A number of {text.bit_length():,} bits"
-    text_repr = ascii(text) if not isinstance(text, str) or not text.isprintable() else repr(text)
+    try:
+        text_repr = ascii(text) if not isinstance(text, str) or not text.isprintable() else repr(text)
+    except RecursionError:
+        return "a value with too many levels"
     return text_repr if len(text_repr) <= 80 else f"{text_repr[:77]}..."  # noqa: PLR2004 - a line

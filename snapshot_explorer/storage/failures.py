@@ -55,6 +55,10 @@ class UnexpectedResponseError(OSError):
     """The storage did not answer with the file, but with a page of a proxy or a part of it. A retry may succeed."""
 
 
+class EndlessListingError(UnexpectedResponseError):
+    """The pages of a listing have no end. Another attempt would take as long."""
+
+
 def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool) -> StorageError:
     """Return our error for a foreign one: the failed operation, the storage's error and advice.
 

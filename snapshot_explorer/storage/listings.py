@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-from snapshot_explorer.storage.failures import UnexpectedResponseError, is_missing_bucket
+from snapshot_explorer.storage.failures import EndlessListingError, UnexpectedResponseError, is_missing_bucket
 from snapshot_explorer.storage.location import is_plain_name, shortened
 
 _MOST_PAGES = 10_000
@@ -169,7 +169,7 @@ def _pages(pages: Pages, prefix: str, delimiter: str) -> Iterator[Page]:
             return
         idle = idle + 1 if keys in ((), last) else 0
         if token in tokens or idle > _MOST_IDLE:
-            raise UnexpectedResponseError("the listing of the storage has no end: its pages repeat themselves")
+            raise EndlessListingError("the listing of the storage has no end: its pages repeat themselves")
         tokens.add(token)
         last = keys
-    raise UnexpectedResponseError(f"the listing of the storage has more than {_MOST_PAGES:,} pages")
+    raise EndlessListingError(f"the listing of the storage has more than {_MOST_PAGES:,} pages")

@@ -336,7 +336,7 @@ def _service_account_key(token: object) -> str | None:
         is_key = isinstance(key, dict) and key.get("type") == "service_account" and key.keys() >= _ACCOUNT_KEY
         is_usual = is_key and _NOT_IN_KEYS.isdisjoint(key) and key.get("universe_domain", _UNIVERSE) == _UNIVERSE
         return json.dumps(key) if is_usual else None
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
 
 

@@ -153,7 +153,7 @@ def _key_of(token: str) -> Mapping[str, Any] | None:
         raise _wrong("token", "names a file that does not exist")
     try:
         key = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         key = None  # the error is raised below: the context of one that is raised here would quote the file
     if not isinstance(key, dict):
         raise _wrong("token", "names a file that is not the JSON of a key")

@@ -76,7 +76,7 @@ def _key_file(name: str) -> _Setter:
 def _service_account_key(options: dict[str, Any], value: Any) -> None:
     try:
         token = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+    except (ValueError, RecursionError):
         token = None
     if not isinstance(token, dict):
         # Without the value and the cause, which quotes it.

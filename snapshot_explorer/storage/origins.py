@@ -15,8 +15,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from snapshot_explorer.storage.failures import UnexpectedResponseError
 
-_MOST_BYTES = 64 * 2**20
-"""The largest answer: a page of 5,000 of the longest keys of Azure, every letter of them escaped."""
+_MOST_BYTES = 32 * 2**20
+"""The largest answer: a page of Azure with 5,000 of the longest names, every letter of them escaped."""
 _MIN_BYTES_PER_SECOND = 1024
 """The slowest answer, once the time in which the next bytes must come is over."""
 _CHUNK_BYTES = 1 << 16

@@ -41,7 +41,7 @@ _NAMES = (
 """Parts of the names of transient errors, and of S3 error codes."""
 _TRIED_BY_CLIENT = frozenset({"ConnectTimeoutError", "ProxyConnectionError", "SSLError", "UnreachableStoreError"})
 """Errors while connecting, which botocore or obstore has already retried."""
-_FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureError"})
+_FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureError", "EndlessListingError"})
 
 
 class Attempts:

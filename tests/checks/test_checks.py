@@ -218,3 +218,66 @@ def test_the_terminal_has_the_exit_status_and_writes_files(tmp_path, capsys):
     assert "iceberg table but a" in capsys.readouterr().err
     assert main(["check", str(folder), "--branch", "nope"]) == 2
     assert "nope" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *(f"{key} = {'[' * 900}{']' * 900}" for key in ("fail-on", "since", "key", "anomaly")),
+        f"key = {'[' * 3000}{']' * 3000}",
+        "a." * 3000 + "b = 1",
+        "since = 0001-01-01T00:00:00+14:00",
+        "since = 9999-12-31T23:59:59-14:00",
+        'since = "99999999999999999999d"',
+        "since = 07:32:00",
+        f"[anomaly]\nfactor = {'1' * 5000}",
+        f"[anomaly]\nfactor = 1{'0' * 400}",
+        "[anomaly]\nfactor = nan",
+        f"[anomaly]\nwindow = 1{'0' * 400}",
+        "tables = 5",
+        "\0",
+    ],
+)  # fmt: skip
+def test_extreme_times_numbers_and_levels_in_settings_are_refused(tmp_path, settings):
+    (tmp_path / "check.toml").write_text(settings)
+    table = open_table(str(hourly(tmp_path / "t", commits=1)))
+
+    with pytest.raises(InvalidArgumentError) as caught:
+        table.check(config=tmp_path / "check.toml")
+
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "config", [{5: 1}, {"tables": {5: {}}}, {"anomaly": {5: 1}}, {"key": [5]}, 5, b"x", ["x"], "a\0b"]
+)
+def test_settings_of_another_type_are_refused(tmp_path, config):
+    table = open_table(str(hourly(tmp_path / "t", commits=1)))
+
+    with pytest.raises(InvalidArgumentError):
+        table.check(config=config)
+
+
+def test_the_first_day_of_the_calendar_is_a_time(tmp_path):
+    (tmp_path / "check.toml").write_text("since = 0001-01-01\nfail-on = 'anomaly'")
+    table = open_table(str(hourly(tmp_path / "t")))
+
+    assert table.check(config=tmp_path / "check.toml").is_ok
+    assert len(table.history(since="0001-01-01")) == len(table.versions())
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("late, anomaly", ["late", "anomaly"]),
+        ("late,,anomaly,", ["late", "anomaly"]),
+        ("rows in (1, 2), late", ["rows in (1, 2)", "late"]),
+        ("rows in (1, (2)), late", ["rows in (1, (2))", "late"]),
+        ("rows < abs(least(1, abs(-2))), late", ["rows < abs(least(1, abs(-2)))", "late"]),
+        ("'late',\"anomaly\"", ["late", "anomaly"]),
+    ],
+)
+def test_commas_in_parentheses_and_quotes_do_not_end_a_rule(tmp_path, text, rules):
+    result = check(hourly(tmp_path), text)
+
+    assert [line.rule for line in result.lines] == rules

@@ -91,6 +91,45 @@ def test_what_is_not_a_record_is_refused(shop, change, message):
         LakeSnapshot.from_json(json.dumps(record | change))
 
 
+def deep(levels):
+    return "[" * levels + "1" + "]" * levels
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        *((name, f'"{time}"') for name in ("time", "committed_at") for time in (
+            "0001-01-01T00:00:00+14:00",
+            "9999-12-31T23:59:59-14:00",
+            "99999-01-01T00:00:00Z",
+            "2026-11-20T00:00:00+99:99",
+        )),
+        *(("version", number) for number in ("9223372036854775808", "18446744073709551615", "-1", "1e400", "9" * 500)),
+        *((name, deep(levels)) for name in ("version", "name", "kind", "tables", "time") for levels in (900, 3000)),
+        ("tables", deep(1)),
+        ("path", '"\ud800"'),
+        ("more", deep(900)),
+    ],
+)  # fmt: skip
+def test_extreme_times_numbers_and_levels_in_a_record_are_refused(tmp_path, member, value):
+    table = {"name": "t", "path": "t", "format": "delta", "version": 1, "committed_at": None}
+    record = {"kind": "snapshot_explorer lake snapshot 1", "name": "x", "time": "2026-11-20T00:00:00Z"}
+    (table if member in ("version", "committed_at", "path", "more") else record)[member] = "HERE"
+    text = json.dumps({"tables": [table], **record}).replace('"HERE"', value)
+    (tmp_path / "lake.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+
+    for source in (text, tmp_path / "lake.json"):
+        with pytest.raises(errors.InvalidArgumentError) as caught:
+            LakeSnapshot.from_json(source)
+        assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("source", [5, None, b"{}", "a\0b", ["{}"]])
+def test_what_is_neither_a_path_nor_text_is_refused(source):
+    with pytest.raises(errors.InvalidArgumentError):
+        LakeSnapshot.from_json(source)
+
+
 def test_a_version_that_another_commit_replaced_is_refused(tmp_path):
     lakes.write_delta(tmp_path / "t", [lakes.Step(2, 0, 10)])
     record = open_lake(tmp_path).at(lakes.NOW).to_json()

@@ -14,6 +14,7 @@ import threading
 import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -206,10 +207,10 @@ class KeyServer:
             wbufsize = -1
 
             def do_GET(self):
-                server._serve(self)
+                server.serve(self)
 
             def do_HEAD(self):
-                server._serve(self)
+                server.serve(self)
 
             def log_message(self, *_):
                 pass
@@ -224,7 +225,7 @@ class KeyServer:
         self._http.shutdown()
         self._http.server_close()
 
-    def _serve(self, request):
+    def serve(self, request):
         url = urllib.parse.urlsplit(request.path)
         query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True, errors="surrogateescape"))
         path = url.path.removeprefix("/download")
@@ -345,8 +346,12 @@ def stores(server) -> dict[str, tuple[str, dict[str, Any], str | None]]:
     }
 
 
-STORES = tuple(stores(type("Nowhere", (), {"url": ""})))
+PACKAGES = {name: package for name, (_, _, package) in stores(SimpleNamespace(url="")).items()}
+"""The package that reads each store."""
+STORES = tuple(PACKAGES)
 """The names of the stores."""
+SLOW = ("s3 by s3fs", "azure by adlfs", "google by gcsfs")
+"""Those whose packages take half a second for each table."""
 
 
 def keys_of(folder, name):

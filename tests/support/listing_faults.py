@@ -109,7 +109,7 @@ class Bench:
         self.calls = {
             "open": lambda _: (table := self.opened(), table.current.version, table.format, table.schema()),
             "find_tables": lambda _: _rows(find_tables(self.root, storage_options=self.options).to_arrow(), "problem"),
-            "lake": lambda _: _rows(self._lake().overview("2000-01-01").to_arrow(), "problem", "unreadable", "note"),
+            "lake": lambda _: _rows(self._lake().overview().to_arrow(), "problem", "unreadable", "note"),
             "lake at": lambda _: _rows(self._lake().at().versions.to_arrow(), "problem"),
             "lake drawn": lambda _: Drawn(repr(self._lake())),
             **calls(given),

@@ -12,6 +12,8 @@ not marked, a shift of level is marked once, and numbers that the log does not r
 bytes of commits that change no data (compact, analyze, maintenance) are not marked: changing them is their purpose.
 """
 
+import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
@@ -25,6 +27,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import has_distances
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.model import Gap, gaps_note
+from snapshot_explorer.refs.records import brief_repr
 from snapshot_explorer.visible import visible
 
 Floats = npt.NDArray[np.float64]
@@ -66,16 +69,17 @@ class AnomalyRules:
             value, is_whole = getattr(self, field.name), isinstance(field.default, int)
             if isinstance(value, bool) or not isinstance(value, Integral if is_whole else Real):
                 needed = "a whole number" if is_whole else "a number"
-                raise InvalidArgumentError(f"{field.name} must be {needed}, got {value!r}.")
+                raise InvalidArgumentError(f"{field.name} must be {needed}, got {brief_repr(value)}.")
         if not 1 <= self.window <= _MAX_WINDOW:
-            raise InvalidArgumentError(f"window must be 1 to {_MAX_WINDOW:,}, got {self.window}.")
+            raise InvalidArgumentError(f"window must be 1 to {_MAX_WINDOW:,}, got {brief_repr(self.window)}.")
         if not 1 <= self.min_changes <= self.window:
             raise InvalidArgumentError(
-                f"min_changes must be from 1 to window, which is {self.window}, got {self.min_changes}."
+                f"min_changes must be from 1 to window, which is {self.window}, got {brief_repr(self.min_changes)}."
             )
         for name in ("factor", "share", "null_rate_step", "range_share"):
-            if not getattr(self, name) >= 0:  # NaN is neither
-                raise InvalidArgumentError(f"{name} must be 0 or more, got {getattr(self, name)}.")
+            value = getattr(self, name)
+            if not 0 <= value <= math.inf or (isinstance(value, int) and value > sys.float_info.max):  # NaN is neither
+                raise InvalidArgumentError(f"{name} must be 0 or more, got {brief_repr(value)}.")
 
 
 DEFAULT_RULES = AnomalyRules()
