@@ -23,6 +23,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.lake.names import find_by_name, short_name, short_names
+from snapshot_explorer.lake.overview import left_note
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.refs import AsOf, Latest, NothingBeforeError, Ref, Version
@@ -61,8 +62,10 @@ class PinnedTable:
     """None if there was none, or the table could not be read."""
     committed_at: datetime | None
     """When the version was committed, aware, UTC."""
+    branch: str | None = None
+    """The branch that the version is in, where main no longer has it; None for main."""
     note: str | None = None
-    """Ties, commits within a minute after the instant, or why there is no version."""
+    """Ties, commits within a minute after the instant, a rollback since, or why there is no version."""
     problem: str | None = None
     """Why the table could not be read."""
 
@@ -73,15 +76,17 @@ def pin(entry: LakeTable, time: datetime) -> PinnedTable:
     ref = AsOf(time=time)
     pinned = {"name": entry.name, "path": table.path, "format": table.format}
     try:
-        version = table.version_of(ref)
+        snapshot = table.at(ref)
     except NothingBeforeError as error:
         return PinnedTable(**pinned, version=None, committed_at=None, note=str(error))
+    version, branch = snapshot.version, snapshot.branch
     if version is None:
         return PinnedTable(**pinned, version=None, committed_at=None, note="No version has been committed.")
-    committed_at = table.committed_at([version])[0]
-    notes = (table.time_note(ref), _tie_note(table, version, committed_at))
+    owner = table if branch is None else table.on_branch(branch)
+    committed_at = owner.committed_at([version])[0]
+    notes = (branch and left_note(branch), table.time_note(ref), _tie_note(owner, version, committed_at))
     note = " ".join(filter(None, notes)) or None
-    return PinnedTable(**pinned, version=version, committed_at=committed_at, note=note)
+    return PinnedTable(**pinned, version=version, committed_at=committed_at, branch=branch, note=note)
 
 
 def unpinned(entry: LakeTable, error: SnapshotExplorerError) -> PinnedTable:
@@ -162,6 +167,7 @@ class LakeSnapshot:
                 format=records[name].format,
                 version=snapshot.version,
                 committed_at=None if snapshot.version is None else snapshot.committed_at,
+                branch=snapshot.branch,
                 note=None if snapshot.version == records[name].version else "The query names this version.",
             )
             for name, snapshot in used
@@ -244,7 +250,8 @@ class LakeSnapshot:
             reason = table.problem or table.note or ""
             raise SnapshotNotFoundError(f"{table.name} has no known version at {format_time(self.time)}. {reason}")
         opened = self.entries[table.name].open()
-        snapshot = opened.at(Version(number=table.version))
+        owner = opened if table.branch is None else opened.on_branch(table.branch)
+        snapshot = owner.at(Version(number=table.version))
         if table.committed_at is not None and snapshot.committed_at != table.committed_at:
             raise SnapshotNotFoundError(
                 f"Version {table.version} of {table.name} is not the recorded one: it was committed at "
@@ -337,7 +344,9 @@ def _pinned(item: object) -> PinnedTable:
     unknown = item.keys() - {known.name for known in fields(PinnedTable)}
     if unknown:
         raise InvalidArgumentError(f"The record of a lake has an unknown member, {min(unknown)!r}.")
-    texts = {name: _typed(item, name, str, is_optional=True) for name in ("path", "format", "note", "problem")}
+    texts = {
+        name: _typed(item, name, str, is_optional=True) for name in ("path", "format", "branch", "note", "problem")
+    }
     time = _typed(item, "committed_at", str, is_optional=True)
     version = _typed(item, "version", int, is_optional=True)
     if version is not None and not 0 <= version <= _MAX_VERSION:

@@ -75,10 +75,15 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
     """Return the row of LAKE_OVERVIEW of a table, without its name."""
     listing = table.listing()
     versions = listing.versions
+    notes = list(listing.notes)
     if request.is_past and versions:
-        last = _version_at(table, request.now)
+        last, branch = _version_at(table, request.now)
+        if branch is not None:
+            table = table.on_branch(branch)
+            versions = table.listing().versions
+            notes.append(left_note(branch))
         versions = tuple(version for version in versions if last is not None and version <= last)
-    note = " ".join(listing.notes)
+    note = " ".join(notes)
     row: dict[str, object] = {"format": table.format, "path": table.path, "note": note or None}
     if not versions:
         nothing = "No version had been committed then." if listing.versions else "No version has been committed."
@@ -109,11 +114,18 @@ def failed_row(error: SnapshotExplorerError) -> dict[str, object]:
     return {"state": "act", "rhythm": "unknown", "problem": str(error)}
 
 
-def _version_at(table: Table, time: datetime) -> int | None:
+def left_note(branch: str) -> str:
+    """Return the sentence on a version that main no longer has."""
+    return f"Main left this version since, by a rollback; it is read as branch {branch}."
+
+
+def _version_at(table: Table, time: datetime) -> tuple[int | None, str | None]:
+    """Return the version that was current at a time, and its branch where main no longer has it."""
     try:
-        return table.version_of(AsOf(time=time))
+        snapshot = table.at(AsOf(time=time))
     except NothingBeforeError:
-        return None
+        return None, None
+    return snapshot.version, snapshot.branch
 
 
 def _read_commits(table: Table, versions: Sequence[int], request: OverviewRequest) -> tuple[list[_Commit], bool]:

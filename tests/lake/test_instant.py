@@ -53,11 +53,22 @@ def test_a_table_without_a_version_then_and_a_broken_one_are_in_the_record(tmp_p
         open_lake(tmp_path).at(lakes.NOW - timedelta(hours=5)).sql("select * from late")
 
 
-def test_a_table_whose_version_of_then_was_rolled_back_is_a_row_with_that_problem(shop):
-    rows = {row["name"]: row for row in open_lake(shop, at="2026-11-08").overview().to_dict()}
+def test_a_table_is_read_as_it_was_then_also_where_it_was_rolled_back_since(shop, tmp_path):
+    pinned = open_lake(shop).at("2026-11-08")
+    pinned.to_json(tmp_path / "then.json")
+    again = LakeSnapshot.from_json(tmp_path / "then.json")
 
-    assert "main left it at 2026-11-08 09:00:00 UTC, by a rollback" in rows["shipments"]["problem"]
-    assert rows["orders"]["problem"] is None
+    then = open_table(f"{shop}/shipments").at("@2026-11-08")
+    assert (then.version, then.branch) == (10, "1778543173402883985")
+    for lake in (pinned, again):
+        assert lake["shipments"].label == then.label
+        assert lake.sql("select count(*) as n from shipments")["n"].tolist() == [then.count()]
+    rows = {row["name"]: row for row in pinned.versions.to_dict()}
+    assert rows["shipments"]["note"] == (
+        "Main left this version since, by a rollback; it is read as branch 1778543173402883985."
+    )
+    overview = {row["name"]: row for row in open_lake(shop, at="2026-11-08").overview().to_dict()}
+    assert (overview["shipments"]["problem"], overview["orders"]["problem"]) == (None, None)
 
 
 def test_a_record_is_saved_and_opened_again_without_secrets(tmp_path, shop):
@@ -119,7 +130,7 @@ def test_extreme_times_numbers_and_levels_in_a_record_are_refused(tmp_path, memb
     (tmp_path / "lake.json").write_bytes(text.encode("utf-8", "surrogatepass"))
 
     for source in (text, tmp_path / "lake.json"):
-        with pytest.raises(errors.InvalidArgumentError) as caught:
+        with pytest.raises((errors.InvalidArgumentError, errors.LimitError)) as caught:
             LakeSnapshot.from_json(source)
         assert len(str(caught.value)) < 300
 
