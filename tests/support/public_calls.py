@@ -237,6 +237,7 @@ def proofs(given, copy):
     found["preview of tables"] = lambda t: snapshot_explorer.diff(copy.current, t.current, preview=True).proof
     found["twins"] = lambda t: Drawn(repr(snapshot_explorer.twins(copy, t)))
     found["repair"] = lambda t: _planned(t.repair(given.first))
+    found["undo"] = lambda t: _planned(t.repair(undo=given.versions[-1], name="a.b"))
     if given.where:
         columns = {
             "versions": (("branch", "version"), ("rows", "stored_rows")),
@@ -252,7 +253,7 @@ def proofs(given, copy):
 def _planned(repair):
     """Return what a repair would do, once it has been drawn: what it notes depends on more than the rows."""
     repr(repair)
-    return repair.statement, repair.counts
+    return repair.statement, repair.counts, dict(repair.left_counts)
 
 
 def _verified(level, table):
