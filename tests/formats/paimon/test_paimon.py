@@ -526,13 +526,6 @@ def test_a_snapshot_of_a_format_that_is_not_known_is_refused(table, version):
         in_memory(table).version(1).files()
 
 
-def test_a_total_that_does_not_add_up_is_refused(table):
-    table.commit(totalRecordCount=7)
-
-    with pytest.raises(CorruptTableError, match="version 1 have 1 rows, but snapshot/snapshot-1 records 7"):
-        in_memory(table).version(1).files()
-
-
 def test_operations_tell_what_an_overwrite_was(table):
     for operation in ("WRITE", "DELETE", "TRUNCATE", "UPDATE", "MERGE", "OVERWRITE", None):
         table.commit(kind="OVERWRITE", **({"operation": operation} if operation else {}))

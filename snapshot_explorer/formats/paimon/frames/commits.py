@@ -108,7 +108,8 @@ def commits_frame(
     """
     counts = _counts(delta, len(snapshots))
     unknown = ~np.array(delta.known, np.bool_)
-    totals = [snapshot.total_rows for snapshot in snapshots]
+    pairs = zip(snapshots, delta.adds_up, strict=True)
+    totals = [snapshot.total_rows if adds_up else None for snapshot, adds_up in pairs]
     columns = {name: pa.array(values, mask=unknown) for name, values in counts.items()}
     if states is not None:
         rows = row_counts(states, delta, totals)

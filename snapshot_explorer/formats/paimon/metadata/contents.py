@@ -63,6 +63,8 @@ class PaimonState:
     """The number of manifests that the filter skipped."""
     files: int | None = None
     """The number of live files in all manifests, read or not; None where the lists lack the counts."""
+    adds_up: bool = True
+    """Whether the rows of the files are those that the snapshot records; true where not all manifests are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ class Changes:
     """For each entry, the index of its commit among the requested ones."""
     known: tuple[bool, ...]
     """For each commit, whether its manifest list and manifests still exist."""
+    adds_up: tuple[bool, ...]
+    """For each commit, whether it changed the rows that its snapshot records; true where this is not compared."""
 
 
 def read_lists_of(storage: Storage, snapshot: PaimonSnapshot, kinds: Sequence[str]) -> ManifestLists:
@@ -132,9 +136,7 @@ def read_state(
     """
     written = read_written(storage, snapshot, lists=lists, with_indexes=with_indexes, keep=keep, columns=columns)
     alive = live(written.entries, storage, is_partial=bool(written.unread))
-    if not written.unread:
-        _check_total(snapshot, alive)
-    return replace(written, entries=alive)
+    return replace(written, entries=alive, adds_up=bool(written.unread) or _adds_up(snapshot, alive, storage))
 
 
 def read_written(
@@ -229,26 +231,37 @@ def read_changes(
         rows, owners = rows.filter(pa.array(kept)), owners[kept]
     changes = _entries_of(storage, rows, owners, known, columns)
     if keep is None and "rows" in changes.entries.column_names:
-        _check_changed_rows(snapshots, changes, kind)
+        return replace(changes, adds_up=_add_up(storage, snapshots, changes, kind))
     return changes
 
 
-def _check_changed_rows(snapshots: Sequence[PaimonSnapshot], changes: Changes, kind: str) -> None:
-    """Check the rows that commits changed against the counts in their snapshots.
+def _add_up(storage: Storage, snapshots: Sequence[PaimonSnapshot], changes: Changes, kind: str) -> tuple[bool, ...]:
+    """Return whether the rows that each commit changed are those that its snapshot records. Warn where they are not.
 
-    Source: paimon Snapshot, deltaRecordCount and changelogRecordCount.
+    Paimon does not compare them. Its versions before 0.6 added the rows that a compaction wrote without those that it
+    replaced, and each later total contains them.
+
+    Source: paimon Snapshot, deltaRecordCount and changelogRecordCount; https://github.com/apache/paimon/issues/1998.
     """
+    result = []
     signed = changes.entries.column("rows").to_numpy() * (1 - 2 * changes.entries.column("kind").to_numpy())
     totals = np.zeros(len(snapshots), np.int64)
     np.add.at(totals, changes.commits, signed)
     for snapshot, known, rows in zip(snapshots, changes.known, totals.tolist(), strict=True):
         recorded = snapshot.delta_rows if kind == "delta" else snapshot.changelog_rows
-        if known and recorded is not None and recorded != rows and list_of(snapshot, kind) is not None:
-            raise CorruptTableError(
-                f"The {kind} manifest list of version {snapshot.id} changes {rows} rows, but {snapshot.path} records "
-                f"{recorded}: a manifest or a manifest list was replaced. Compare the table with a copy, or choose "
-                "another version."
+        adds_up = not known or recorded in (None, rows) or list_of(snapshot, kind) is None
+        result.append(adds_up)
+        if not adds_up:
+            storage.warn_once(
+                log,
+                "The %s manifest list of version %d changes %d rows, but %s records %d",
+                kind,
+                snapshot.id,
+                rows,
+                snapshot.path,
+                recorded,
             )
+    return tuple(result)
 
 
 def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] | None = None) -> list[bytes | None]:
@@ -292,7 +305,8 @@ def _entries_of(
     files = [(manifest_path(names[row], "a manifest list"), contents[names[row]] or b"") for row in kept]
     listed = rows.take(pa.array(kept, pa.int64()))
     entries, counts = checked_entries(listed, files, columns, limits=storage.limits)
-    return Changes(entries=entries, commits=np.repeat(owners[kept], counts), known=tuple(known))
+    commits = np.repeat(owners[kept], counts)
+    return Changes(entries=entries, commits=commits, known=tuple(known), adds_up=(True,) * len(known))
 
 
 def read_indexes_of(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> Sequence[pa.Table]:
@@ -372,14 +386,20 @@ def checked_entries(
     return entries, counts
 
 
-def _check_total(snapshot: PaimonSnapshot, alive: pa.Table) -> None:
+def _adds_up(snapshot: PaimonSnapshot, alive: pa.Table, storage: Storage) -> bool:
+    """Return whether the live files have the rows that the snapshot records; see `_add_up`. Warn if they do not."""
     rows = pc.sum(alive.column("rows")).as_py() or 0
-    if snapshot.total_rows is not None and rows != snapshot.total_rows:
-        raise CorruptTableError(
-            f"The live files of version {snapshot.id} have {rows} rows, but {snapshot.path} records "
-            f"{snapshot.total_rows}: a manifest or a manifest list was replaced. Compare the table with a copy, or "
-            "choose another version."
-        )
+    if snapshot.total_rows in (None, rows):
+        return True
+    storage.warn_once(
+        log,
+        "The live files of version %d have %d rows, but %s records %d: rows are counted in the files",
+        snapshot.id,
+        rows,
+        snapshot.path,
+        snapshot.total_rows,
+    )
+    return False
 
 
 def _read(storage: Storage, snapshot: PaimonSnapshot, paths: Sequence[str]) -> list[bytes]:

@@ -29,7 +29,7 @@ def split_by_file(split: Split) -> Sequence[Split]:
         replace(
             split,
             files=(file.path,),
-            rows=file.rows,
+            rows=None if split.rows is None else file.rows,
             size_bytes=file.size_bytes,
             counted=None,
             detail=replace(plan, files=(file,), file_schemas={file.schema_id: plan.file_schemas[file.schema_id]}),
@@ -44,7 +44,7 @@ def _of_group(split: Split, plan: PaimonPlan, group: ColumnGroup) -> Split:
     return replace(
         split,
         files=tuple(file.path for file in group.everything),
-        rows=group.rows,
+        rows=None if split.rows is None else group.rows,
         size_bytes=sum(file.size_bytes for file in group.everything),
         counted=None if split.counted is None else group.rows - deleted,
         detail=replace(plan, files=group.everything, groups=(group,)),

@@ -183,7 +183,8 @@ def _planned(
     chosen: npt.NDArray[np.bool_] | None = None,
 ) -> list[Split]:
     vectors = vectors_in(storage, scanned.state.indexes, files.schema, files.options, strict=True)
-    return planning.splits(files, vectors, paths, version, chosen=chosen)
+    splits = planning.splits(files, vectors, paths, version, chosen=chosen)
+    return splits if scanned.state.adds_up else [replace(split, rows=None, counted=None) for split in splits]
 
 
 def filtered_state(

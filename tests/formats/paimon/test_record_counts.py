@@ -1,0 +1,95 @@
+"""Counts of rows in snapshots that contradict the files, which Paimon does not compare; before 0.6 it wrote such."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import open_table, samples
+
+ORDERS = Path(samples.__file__).parent / "orders"
+EVENTS = Path(samples.__file__).parent / "events"
+
+
+def copied(tmp_path, source=ORDERS):
+    return Path(shutil.copytree(source, tmp_path / source.name))
+
+
+def change(table, counts, versions):
+    for version in versions:
+        path = table / "snapshot" / f"snapshot-{version}"
+        stored = json.loads(path.read_text())
+        path.write_text(json.dumps(stored | {name: change(stored[name]) for name, change in counts.items()}))
+
+
+def versions_of(table, first):
+    return sorted(
+        number for path in (table / "snapshot").glob("snapshot-*") if (number := int(path.name.split("-")[1])) >= first
+    )
+
+
+@pytest.mark.parametrize("source", [ORDERS, EVENTS], ids=["primary key", "append only"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"totalRecordCount": lambda count: count + 20},
+        {"totalRecordCount": lambda count: count - 1},
+        {"totalRecordCount": lambda _: 0},
+        {"totalRecordCount": lambda _: -1},
+        {"deltaRecordCount": lambda count: count + 20},
+        {"totalRecordCount": lambda count: count + 20, "deltaRecordCount": lambda count: count + 20},
+        {"changelogRecordCount": lambda _: 7},
+    ],
+    ids=["too many", "one too few", "none", "negative", "delta", "total and delta", "changelog"],
+)
+def test_rows_are_those_of_the_files_where_a_snapshot_counts_others(tmp_path, source, wrong):
+    table = copied(tmp_path, source)
+    expected = open_table(str(source))
+    newest = expected.current.version
+    change(table, wrong, [newest])
+    found = open_table(str(table))
+
+    assert found.current.count() == expected.current.count()
+    assert found.current.to_arrow().equals(expected.current.to_arrow())
+    assert found.current.files().to_arrow().equals(expected.current.files().to_arrow())
+    assert len(found.file_changes()) == len(expected.file_changes())
+    added = ["added_rows", "removed_rows", "added_files"]
+    assert found.history().to_arrow().select(added).equals(expected.history().to_arrow().select(added))
+
+
+def test_totals_that_each_later_commit_carried_on_change_no_row(tmp_path):
+    table = copied(tmp_path)
+    expected = open_table(str(ORDERS))
+    versions = versions_of(table, 1)
+    commits = expected.history().to_arrow().to_pylist()
+    compacted = min(commit["version"] for commit in commits if commit["kind"] == "compact")
+    change(table, {"deltaRecordCount": lambda count: count + 20}, [compacted])
+    change(table, {"totalRecordCount": lambda count: count + 20}, [item for item in versions if item >= compacted])
+    found = open_table(str(table))
+
+    for version in (compacted, compacted + 1, versions[-1]):
+        assert found.at(version).count() == expected.at(version).count()
+        assert found.at(version).to_arrow().equals(expected.at(version).to_arrow())
+
+
+def test_the_total_of_a_commit_whose_own_rows_contradict_its_count_is_unknown(tmp_path):
+    table = copied(tmp_path)
+    newest = open_table(str(table)).current.version
+    change(table, {"deltaRecordCount": lambda count: count + 20}, [newest])
+
+    commits = open_table(str(table)).history().to_arrow().to_pylist()
+    totals = {commit["version"]: commit["total_rows"] for commit in commits}
+
+    assert totals[newest] is None
+    assert None not in [total for version, total in totals.items() if version != newest]
+
+
+def test_a_warning_tells_which_count_the_files_contradict(tmp_path, caplog):
+    table = copied(tmp_path)
+    newest = open_table(str(table)).current.version
+    change(table, {"totalRecordCount": lambda _: 7}, [newest])
+
+    open_table(str(table)).current.count()
+
+    assert f"snapshot/snapshot-{newest} records 7: rows are counted in the files" in caplog.text
