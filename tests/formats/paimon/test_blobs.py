@@ -23,9 +23,9 @@ BY_PAIMON = sorted((DATA / "paimon" / "blobs").glob("bucket-0/*.blob"))
 SKIPPED = object()
 
 
-def framed(value):
-    checked = struct.pack("<i", 1481511375) + value + struct.pack("<q", 16 + len(value))
-    return checked + struct.pack("<I", zlib.crc32(checked))
+def framed(value, *, length_is_checked=True):
+    content, length = struct.pack("<i", 1481511375) + value, struct.pack("<q", 16 + len(value))
+    return content + length + struct.pack("<I", zlib.crc32(content + length if length_is_checked else content))
 
 
 def varint(number):
@@ -36,11 +36,11 @@ def varint(number):
     return bytes([*out, coded])
 
 
-def blob_file(values):
+def blob_file(values, **options):
     """A blob file of values; None is null, SKIPPED leaves the row to an older file."""
     lengths = [-1 if value is None else -2 if value is SKIPPED else 16 + len(value) for value in values]
     index = b"".join(varint(now - before) for before, now in zip([0, *lengths], lengths, strict=False))
-    body = b"".join(framed(value) for value in values if isinstance(value, bytes))
+    body = b"".join(framed(value, **options) for value in values if isinstance(value, bytes))
     return body + index + struct.pack("<i", len(index)) + b"\x01"
 
 
@@ -128,6 +128,25 @@ def test_a_changed_entry_is_damaged(place, said):
 
     with pytest.raises(CorruptBytesError, match=said):
         blobs.parse(bytes(content), 1).value(0)
+
+
+@pytest.mark.parametrize("values", [[b"a"], [b""], [None, b"abc"], [b"a", SKIPPED, b"bc"], [bytes(5000)], [b"a"] * 9])
+def test_checksums_of_pypaimon_before_2_1_do_not_contain_the_length(values):
+    content = blob_file(values, length_is_checked=False)
+
+    assert [value for value in values if value is not SKIPPED] == [
+        blobs.parse(content, len(values)).value(row) for row, value in enumerate(values) if value is not SKIPPED
+    ]
+
+
+@pytest.mark.parametrize("length_is_checked", [True, False])
+def test_each_changed_byte_of_a_blob_file_is_damage(length_is_checked):
+    content = blob_file([b"abc"], length_is_checked=length_is_checked)
+
+    for place in range(len(content)):
+        changed = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+        with pytest.raises(CorruptBytesError):
+            everything(changed, 1)
 
 
 def test_blobs_that_paimon_wrote_are_read():

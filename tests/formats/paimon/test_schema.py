@@ -97,6 +97,43 @@ def test_types_are_read_and_shown(text, shown, arrow):
     assert arrow_type(kind) is not None
 
 
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (
+            {"type": "MAP<STRING NOT NULL, BIGINT>", "key": "STRING NOT NULL", "value": "BIGINT"},
+            "MAP<STRING NOT NULL, BIGINT>",
+        ),
+        (
+            {"type": "MAP<STRING, BIGINT NOT NULL> NOT NULL", "key": "STRING", "value": "BIGINT NOT NULL"},
+            "MAP<STRING, BIGINT NOT NULL>",
+        ),
+        (
+            {
+                "type": "map<INT NOT NULL, ARRAY<INT>>",
+                "key": "INT NOT NULL",
+                "value": {"type": "ARRAY<INT>", "element": "INT"},
+            },
+            "MAP<INT NOT NULL, ARRAY<INT>>",
+        ),
+        (
+            {"type": "ARRAY<MAP<INT, INT>>", "element": {"type": "MAP<INT, INT>", "key": "INT", "value": "INT"}},
+            "ARRAY<MAP<INT, INT>>",
+        ),
+        ({"type": "MULTISET<STRING NOT NULL>", "element": "STRING NOT NULL"}, "MULTISET<STRING NOT NULL>"),
+        (
+            {"type": "ROW<`a` INT NOT NULL>", "fields": [{"id": 1, "name": "a", "type": "INT NOT NULL"}]},
+            "ROW<a INT NOT NULL>",
+        ),
+    ],
+)
+def test_a_word_that_repeats_the_parts_of_a_type_as_pypaimon_2_0_does_is_read(raw, expected):
+    parsed = parse_type(raw)
+
+    assert type_text(parsed) == expected
+    assert parsed.nullable == (not raw["type"].endswith("> NOT NULL"))
+
+
 @pytest.mark.parametrize("text", ["GEOMETRY(4326)", "SOMETHING", "TIMESTAMP WITH TIME ZONE"])
 def test_types_that_are_not_read_are_refused_by_name(text):
     with pytest.raises(UnsupportedFeatureError, match=text.replace("(", r"\(").replace(")", r"\)")):

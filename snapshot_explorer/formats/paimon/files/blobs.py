@@ -60,7 +60,8 @@ class BlobFile:
         entry = self.content[start : start + length]
         if entry[:4] != _MAGIC or int.from_bytes(entry[-12:-4], "little", signed=True) != length:
             raise CorruptBytesError(f"the entry of row {row}, at {start}, has another magic or length")
-        if zlib.crc32(entry[:-4]) != int.from_bytes(entry[-4:], "little"):
+        # Before 2.1, pypaimon left the length out of the checksum.
+        if int.from_bytes(entry[-4:], "little") not in (zlib.crc32(entry[:-4]), zlib.crc32(entry[:-12])):
             raise CorruptBytesError(f"the checksum of row {row}, at {start}, does not match")
         return entry[4:-12]
 

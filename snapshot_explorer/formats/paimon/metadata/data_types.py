@@ -108,6 +108,7 @@ _ARROW = {
 _SPATIAL = ("GEOMETRY", "GEOGRAPHY")
 MAX_LENGTH = 2_147_483_647
 """The length of STRING and BYTES."""
+_PARTS = re.compile(r"<.*>", re.DOTALL)
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|`[^`]*`|\d+|[<>(),])")
 
 
@@ -123,7 +124,8 @@ def parse_type(raw: object) -> PaimonDataType:
         return _TypeText(raw).parse()
     if not isinstance(raw, Mapping):
         raise ValueError(f"{raw!r} is not a type")  # noqa: TRY004 - the caller names the file
-    root, nullable = _split_nullable(str(raw["type"]))
+    # pypaimon 2.0 repeats the parts of a map in its word: MAP<STRING NOT NULL, BIGINT>.
+    root, nullable = _split_nullable(_PARTS.sub("", str(raw["type"])))
     if root == "ROW":
         return PaimonDataType(root=root, nullable=nullable, fields=parse_fields(raw["fields"]))
     if root == "MAP":
