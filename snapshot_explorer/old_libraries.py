@@ -196,6 +196,15 @@ PYARROW_VARIANTS = OldLibraryCase(
     "0c250018086d6574616461746100150c2500180576616c7565001600190c00'); "
     "pq.read_metadata(pyarrow.BufferReader(b'PAR1' + footer + len(footer).to_bytes(4, 'little') + b'PAR1'))",
 )
+PYARROW_VECTORS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="26.0",
+    problem="Null lists of a fixed length cannot be read from parquet files. They are read as lists of any length, "
+    "without the Arrow schema in the file.",
+    reproduction="import io, pyarrow, pyarrow.parquet as pq; out = io.BytesIO(); "
+    "pq.write_table(pyarrow.table({'x': pyarrow.array([[1], None], pyarrow.list_(pyarrow.int8(), 1))}), out); "
+    "pq.read_table(pyarrow.BufferReader(out.getvalue()))",
+)
 PYARROW_VIEWS = OldLibraryCase(
     library="pyarrow",
     fixed_in="16.0",

@@ -1,7 +1,8 @@
 """Footers of parquet files that pyarrow does not read as they are: it reads patched ones instead.
 
 parquet-mr 1.10.99 of Cloudera and 1.11 give the repeated group of a map the logical type UNKNOWN, which pyarrow accepts
-for columns only. The type has no meaning there: other readers ignore it.
+for columns only. The type has no meaning there: other readers ignore it. Older versions of pyarrow cannot read null
+lists of a fixed length. Without the Arrow schema in the footer, they are lists of any length.
 
 Source: parquet-format, "Metadata", "Logical types"; parquet-java ParquetMetadataConverter, MapKeyValueTypeAnnotation.
 """
@@ -12,7 +13,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import int96, thrift
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.thrift import Field, structs
+from snapshot_explorer.arrow.thrift import Field, ThriftList, structs
+from snapshot_explorer.old_libraries import PYARROW_VECTORS
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -20,13 +22,14 @@ if TYPE_CHECKING:
 _INT96, _FIXED_BYTES = 3, 7
 _I32 = 5
 """The number of the Thrift type."""
-_SCHEMA, _ROW_GROUPS = 2, 4
+_SCHEMA, _ROW_GROUPS, _KEY_VALUES = 2, 4, 5
 """Fields of the footer."""
 _TYPE, _LENGTH, _CHILDREN, _LOGICAL_TYPE = 1, 2, 5, 10
 """Fields of an element of the schema."""
 _UNKNOWN = 11
 """The field of a logical type."""
 _COLUMNS, _CHUNK_METADATA = 1, 3
+_KEY, _ARROW_SCHEMA = 1, b"ARROW:schema"
 _REFUSED_GROUP = "cannot be applied to group node"
 """What pyarrow says of a group with a logical type that only columns have."""
 
@@ -40,7 +43,9 @@ def opened(source: pa.NativeFile, **options: Any) -> "pq.ParquetFile":
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     try:
-        return pq.ParquetFile(source, **options)
+        reader = pq.ParquetFile(source, **options)
+        if not PYARROW_VECTORS.applies() or not any(map(_has_vectors, reader.schema_arrow.types)):
+            return reader
     except (pa.ArrowException, OSError) as error:
         if _REFUSED_GROUP not in str(error) or "metadata" in options:
             raise
@@ -49,6 +54,14 @@ def opened(source: pa.NativeFile, **options: Any) -> "pq.ParquetFile":
         except CorruptBytesError:
             raise error from None
         return pq.ParquetFile(source, metadata=metadata, **options)
+    return pq.ParquetFile(source, **(options | {"metadata": _patched(source, int96_as_bytes=False)}))
+
+
+def _has_vectors(dtype: pa.DataType) -> bool:
+    """Return whether a type is or contains a list of a fixed length."""
+    if pa.types.is_fixed_size_list(dtype):
+        return True
+    return any(_has_vectors(dtype.field(index).type) for index in range(dtype.num_fields))
 
 
 def metadata_with_int96_as_bytes(source: pa.NativeFile) -> "pq.FileMetaData":
@@ -61,6 +74,8 @@ def _patched(source: pa.NativeFile, *, int96_as_bytes: bool) -> "pq.FileMetaData
 
     tree = thrift.footer(source)
     _drop_unknown_types(tree)
+    if PYARROW_VECTORS.applies():
+        _drop_arrow_schema(tree)
     if int96_as_bytes:
         _store_int96_as_bytes(tree)
     footer = thrift.encoded(tree)
@@ -72,6 +87,17 @@ def _drop_unknown_types(tree: list[Field]) -> None:
     for element in structs(tree, _SCHEMA):
         if any(field.id == _CHILDREN and field.value for field in element):
             element[:] = [field for field in element if not (field.id == _LOGICAL_TYPE and _is_unknown(field.value))]
+
+
+def _drop_arrow_schema(tree: list[Field]) -> None:
+    """Remove the Arrow schema, so that types follow from those of parquet alone."""
+    for field in tree:
+        if field.id == _KEY_VALUES and isinstance(field.value, ThriftList):
+            field.value.values = [value for value in field.value.values if not _is_arrow_schema(value)]
+
+
+def _is_arrow_schema(key_value: thrift.Value) -> bool:
+    return isinstance(key_value, list) and any(field.id == _KEY and field.value == _ARROW_SCHEMA for field in key_value)
 
 
 def _is_unknown(logical_type: thrift.Value) -> bool:

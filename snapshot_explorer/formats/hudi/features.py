@@ -127,8 +127,13 @@ UNIONS = refused(
     condition="a column of the Avro schema is a union of several types",
     message="A column has one of the types {types}, which is not supported. " + _ADVICE,
 )
+VECTORS = read(
+    name="vectors, as lists of a fixed length",
+    area="types",
+    condition="a column of the Avro schema has the logical type vector",
+)
 UNREAD_TYPES = refused(
-    name="variants, vectors and blobs",
+    name="variants, blobs, and vectors of more than 1,048,576 items",
     area="types",
     condition="a column of the Avro schema has the logical type variant, vector or blob",
     message="A column has the type {type!r}, which is not supported. " + _ADVICE,

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.arrays import empty_table
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import InvalidArgumentError
@@ -246,7 +247,7 @@ def _restored(storage: Storage, number: int | None, definition: _Definition) -> 
 
 
 def _with_unknown_statistics(frame: pa.Table, schema: pa.Schema) -> pa.Table:
-    bounds = pa.struct(list(schema))
+    bounds = vectors.without(pa.struct(list(schema)))
     counts = pa.struct([pa.field(name, pa.int64()) for name in schema.names])
     for name, data_type in (("lower", bounds), ("upper", bounds), ("null_count", counts)):
         frame = frame.append_column(name, pa.nulls(len(frame), data_type))

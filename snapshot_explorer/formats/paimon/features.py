@@ -11,7 +11,7 @@ def _needed(need: str, where: str = "{where}") -> str:
 
 
 FORMAT_VERSIONS = read(
-    "tables of Paimon 0.3 and newer; tested with tables from 0.7, 0.8, 0.9 and 1.4",
+    "tables of Paimon 0.3 and newer; tested with tables from 0.7, 0.8, 0.9 and 1.4, and of pypaimon 2.0 and 2.1",
     "the version in each snapshot",
     area="versions",
 )
@@ -432,12 +432,22 @@ CHARS = read(
     "a column of type CHAR",
     area="types",
 )
-VECTOR_COLUMNS = refused(
-    "vectors",
+VECTOR_COLUMNS = read(
+    "vectors, as lists of a fixed length",
+    "a column of type VECTOR, or a nested one, in parquet, ORC or Avro files",
+    area="types",
+)
+LONG_VECTORS = refused(
+    "vectors of more than 1,048,576 items",
     "a column of type VECTOR, or a nested one",
     area="types",
-    keyword="VECTOR",
-    message=_needed("vector columns", "the column {column!r} of type {type}"),
+    message=_needed("vectors of more than 1,048,576 items", "the column {column!r} of type {type}"),
+)
+VECTOR_FILES = refused(
+    "files for vectors alone",
+    "the option vector.file.format, and a data file whose name contains .vector.",
+    area="wide rows",
+    message=_needed("files for vectors alone", "the data file {file}"),
 )
 SPATIAL_TYPES = refused(
     "spatial columns",
@@ -565,7 +575,7 @@ AUDIT_SEQUENCE_NUMBERS = refused(
 )
 FILE_FORMATS = read("parquet, ORC, Avro", "the extension of data files", area="data files")
 OTHER_FILE_FORMATS = refused(
-    "csv, json, lance, vortex, ...",
+    "row, csv, json, lance, vortex, mosaic, ...",
     "the extension of data files",
     area="data files",
     message=_needed("files of the format {format}", "the data file {file}"),

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow import int96
+from snapshot_explorer.arrow import int96, vectors
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
@@ -88,7 +88,9 @@ def _items(values: pa.Array, data_type: HudiType, element: HudiType, target: pa.
 def _changed(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.Array:
     """Return values of another type than the table's as those of the table's."""
     stored = values.type
-    if data_type.logical == "decimal":
+    if data_type.logical == "vector":
+        converted = vectors.from_bytes(values, target) if _is_fixed(stored, data_type) else None
+    elif data_type.logical == "decimal":
         converted = _decimal(values, data_type, target)
     elif pa.types.is_timestamp(target):
         converted = _timestamp(values, target)
@@ -133,6 +135,11 @@ def _is_cast(stored: pa.DataType, data_type: HudiType) -> bool:
     if data_type.root in ("enum", "bytes"):
         return _is_text(stored)
     return data_type.root == "fixed" and bool(pa.types.is_binary(stored))
+
+
+def _is_fixed(stored: pa.DataType, data_type: HudiType) -> bool:
+    """Return whether values have the bytes of a fixed type, or any number of them, as in Avro and ORC."""
+    return bool(pa.types.is_binary(stored) or stored == pa.binary(data_type.size))
 
 
 def _is_text(stored: pa.DataType) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import row_groups
@@ -50,8 +51,10 @@ def read_base(
     ):
         check_size(f"The base file {file.path}", source.size(), file.size_bytes, by="its commit")
         batches = _orc(source, fields) if file.is_orc else _parquet(source, fields, predicate)
+        schema = pa.schema([arrow_field(field) for field in fields])
         for batch in batches:
-            yield conformed(batch, fields, file.path)
+            for portion in vectors.portions(batch, schema):
+                yield conformed(portion, fields, file.path)
 
 
 def conformed(batch: pa.RecordBatch, fields: Sequence[HudiField], path: str) -> pa.RecordBatch:

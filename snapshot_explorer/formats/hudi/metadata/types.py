@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.vectors import MOST_ITEMS
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
@@ -36,8 +37,10 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("long", "local-timestamp-millis"): pa.timestamp("ms"),
     ("long", "local-timestamp-micros"): pa.timestamp("us"),
 }
-_UNREAD = frozenset(("variant", "vector", "blob"))
+_UNREAD = frozenset(("variant", "blob"))
 """Logical types that are not read."""
+_VECTORS: Mapping[str, pa.DataType] = {"FLOAT": pa.float32(), "DOUBLE": pa.float64(), "INT8": pa.int8()}
+"""The types of a vector's items."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,8 @@ class HudiType:
     """The digits of a decimal behind the point."""
     size: int = 0
     """The bytes of a fixed type."""
+    items: str = ""
+    """The type of a vector's items: FLOAT, DOUBLE or INT8. They are stored in little-endian order in a fixed type."""
     fields: "tuple[HudiField, ...]" = ()
     element: "HudiType | None" = None
     """The type of the items of an array, or of the values of a map."""
@@ -138,6 +143,8 @@ class _Parser:
                 raise ValueError(f"a decimal of {precision} digits with {scale} behind the point")
             size = int(node.get("size") or 0)
             parsed = HudiType(root=root, logical=logical, precision=precision, scale=scale, size=size)
+        elif logical == "vector":
+            parsed = _vector(root, node)
         elif root == "fixed":
             parsed = HudiType(root=root, size=int(node["size"]))
         elif root == "enum":
@@ -159,6 +166,21 @@ class _Parser:
         )
 
 
+def _vector(root: str, node: Mapping[str, Any]) -> HudiType:
+    """Return the type of a vector.
+
+    Source: hudi HoodieSchema.Vector, VectorConversionUtils.
+    """
+    length, items = int(node.get("dimension") or 0), str(node.get("elementType") or "FLOAT")
+    backing, size = str(node.get("storageBacking") or "FIXED_BYTES"), int(node.get("size") or 0)
+    width = _VECTORS[items].bit_width // 8 if items in _VECTORS else 0
+    if root != "fixed" or backing != "FIXED_BYTES" or not width or not 0 < length <= MOST_ITEMS:
+        raise refusal(features.UNREAD_TYPES, type=f"vector({length}, {items}) in {root} ({backing})")
+    if size != length * width:
+        raise ValueError(f"a vector of {length} items of type {items} in {size} bytes")
+    return HudiType(root=root, logical="vector", size=size, items=items)
+
+
 def _name(node: Any) -> str:
     return str(node.get("name") or node.get("type")) if isinstance(node, Mapping) else str(node)
 
@@ -174,6 +196,9 @@ def arrow_type(data_type: HudiType) -> pa.DataType:
         return pa.map_(pa.string(), item.with_name("value"))
     if data_type.logical == "decimal":
         return pa.decimal128(data_type.precision, data_type.scale)
+    if data_type.logical == "vector":
+        item = _VECTORS[data_type.items]
+        return pa.list_(pa.field("item", item, nullable=False), data_type.size * 8 // item.bit_width)
     if data_type.root == "fixed":
         return pa.binary(data_type.size)
     return _LOGICAL.get((data_type.root, data_type.logical)) or _ATOMS[data_type.root]
@@ -202,6 +227,8 @@ def type_text(data_type: HudiType) -> str:
         return f"{data_type.root}<{type_text(data_type.element)}>"
     if data_type.logical == "decimal":
         return f"decimal({data_type.precision},{data_type.scale})"
+    if data_type.logical == "vector":
+        return f"vector({arrow_type(data_type).list_size}, {data_type.items.lower()})"
     if data_type.root == "fixed":
         return f"fixed({data_type.size})"
     return data_type.logical or data_type.root

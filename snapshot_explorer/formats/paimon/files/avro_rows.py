@@ -55,7 +55,7 @@ def _stored(data_type: PaimonDataType) -> pa.DataType:
         return pa.map_(_stored(data_type.element), pa.int32())
     if data_type.root == "MAP" and data_type.key and data_type.element:
         return pa.map_(_stored(data_type.key), _stored(data_type.element))
-    if data_type.root == "ARRAY" and data_type.element:
+    if data_type.root in ("ARRAY", "VECTOR") and data_type.element:
         return pa.list_(_stored(data_type.element))
     return arrow_type(data_type)
 

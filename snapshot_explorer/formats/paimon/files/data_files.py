@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_footers, variants
+from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_footers, variants, vectors
 from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare_batches
@@ -83,16 +83,20 @@ class RowGroupSelection:
 class PaimonColumns:
     """Columns that are read from one file after another."""
 
-    def __init__(self, fields: Sequence[PaimonField], schema: pa.Schema | None = None) -> None:
+    def __init__(
+        self, fields: Sequence[PaimonField], schema: pa.Schema | None = None, *, target: pa.Schema | None = None
+    ) -> None:
         """Start without a file.
 
         Args:
             fields: The columns, from the schema that the files were written with.
             schema: The schema of the batches, with the Arrow types of the fields; None for their names, all nullable.
+            target: The schema of the batches that these become, which have at most as many rows as its vectors allow.
         """
         self.fields = fields
         self.names = [field.name for field in fields]
         self.schema = pa.schema([_nullable(field) for field in fields]) if schema is None else schema
+        self.target = self.schema if target is None else target
 
     def conformed(self, batch: pa.RecordBatch, file: PaimonDataFile) -> pa.RecordBatch:
         """Return a batch with exactly these columns, each in the Arrow type of its Paimon type."""
@@ -142,7 +146,10 @@ def batches(
                 readers[file.format](storage, file, columns.fields, legacy_zones=legacy_zones), file
             )
         for start, batch in numbered_batches:
-            yield start, columns.conformed(batch, file)
+            at = start
+            for portion in vectors.portions(batch, columns.target):
+                yield at, columns.conformed(portion, file)
+                at += portion.num_rows
 
 
 def _placed(
@@ -331,6 +338,9 @@ def conform(values: pa.Array, data_type: PaimonDataType, *, is_orc: bool = False
     if data_type.root == "ARRAY" and data_type.element:
         values = as_list(values)
         return with_items(values, target, conform(values.values, data_type.element, is_orc=is_orc))
+    if data_type.root == "VECTOR" and data_type.element:
+        values = as_list(values)
+        return vectors.from_lists(values, target, conform(values.values, data_type.element))
     if pa.types.is_timestamp(target):
         return _conform_timestamp(values, target)
     if data_type.root in ("TIME", "DATE") and pa.types.is_int32(values.type):

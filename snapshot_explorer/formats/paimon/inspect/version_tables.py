@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
 from snapshot_explorer.formats.paimon.files.deletion_vectors import DELETION_VECTORS
@@ -200,7 +201,7 @@ def _bound(
     if index is None:
         return [None] * len(values)
     column, source = values.field(index), file_fields[index].type
-    if column.type == arrow_type(field.type):
+    if column.type == vectors.without(arrow_type(field.type)):
         return java_texts(column, field.type)
     if not castable(source, field.type):
         return [None] * len(values)

@@ -97,7 +97,7 @@ _IGNORE_DELETE = (
 )
 _REMOVE = "partial-update.remove-record-on-delete"
 _REMOVE_BY_GROUP = "partial-update.remove-record-on-sequence-group"
-_NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT")
+_NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "VECTOR")
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 _ANY = ("primary_key", "last_value", "last_non_null_value", "first_value", "first_non_null_value")
 _NULL_KEYS = ("merge", "ignore", "error")

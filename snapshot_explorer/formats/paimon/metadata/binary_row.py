@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow import decimals
+from snapshot_explorer.arrow import decimals, vectors
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import refusal
@@ -58,7 +58,7 @@ class _Rows:
 
 
 def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[PaimonField], *, lenient: bool = False) -> pa.Table:
-    """Return serialized BinaryRows as a table with a column per field, of the field's `arrow_type`.
+    """Return serialized BinaryRows as a table with a column per field, of the field's `arrow_type` without vectors.
 
     A null row is null in every column. Fields of unordered types (ARRAY, MAP, ROW, VARIANT, BLOB,
     ...) are null. Equal rows are decoded once.
@@ -139,7 +139,7 @@ def _column(rows: _Rows, index: int, data_type: PaimonDataType, *, lenient: bool
         return _decimals(rows, at, nulls, data_type)
     if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return _timestamps(rows, at, nulls, data_type, lenient=lenient)
-    return pa.nulls(len(at), target)
+    return pa.nulls(len(at), vectors.without(target))
 
 
 def _checked(column: pa.Array) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from snapshot_explorer.arrow.vectors import MOST_ITEMS
 from snapshot_explorer.formats.features import Feature, refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, type_text
@@ -10,6 +11,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.settings import flag
 
 FORMATS = ("parquet", "orc", "avro", "blob")
+_VECTORS = "vector store"
 _SYSTEM_COLUMNS = ("_ROW_ID", "_SEQUENCE_NUMBER")
 _FLAGS = {
     feature.keyword: feature
@@ -27,7 +29,7 @@ _OPTIONS = {
     features.BLOB_DESCRIPTORS.keyword: features.BLOB_DESCRIPTORS,
     features.BLOB_VIEWS.keyword: features.BLOB_VIEWS,
 }
-_TYPES = {"BLOB": features.BLOB_COLUMNS, "VECTOR": features.VECTOR_COLUMNS}
+_TYPES = {"BLOB": features.BLOB_COLUMNS, "VECTOR": features.LONG_VECTORS}
 
 
 def check_table(schema: PaimonSchema, options: Mapping[str, str], version: int) -> None:
@@ -61,7 +63,7 @@ def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]
 
 
 def _unread(data_type: PaimonDataType) -> PaimonDataType | None:
-    if data_type.root in _TYPES:
+    if data_type.root == "BLOB" or (data_type.root == "VECTOR" and (data_type.length or 0) > MOST_ITEMS):
         return data_type
     return next((unread for unread in map(_unread, data_type.parts) if unread), None)
 
@@ -85,6 +87,8 @@ def check_no_blobs(written: Sequence[str] | None, columns: Iterable[PaimonField]
 def file_format(file_name: str, version: int) -> str:
     """Return the format of a data file by its extension: parquet, orc, avro or blob."""
     result = format_in_name(file_name)
+    if result == _VECTORS:
+        raise refusal(features.VECTOR_FILES, version=version, file=file_name)
     if result not in FORMATS:
         raise refusal(features.OTHER_FILE_FORMATS, version=version, format=result, file=file_name)
     return result
@@ -94,5 +98,5 @@ def format_in_name(file_name: str) -> str:
     """Return the format of a data file by its name, supported or not."""
     name = file_name.lower()
     if ".vector." in name:
-        return "vector store"
+        return _VECTORS
     return format_of(name) if "." in name else "unknown"

@@ -142,8 +142,9 @@ def differs_in_other_readers(data_type: PaimonDataType, file_format: str) -> boo
 
     INT96 has no zone. ORC stores a TIME as an integer, a TIMESTAMP_LTZ in the writer's local time, and a CHAR with
     trailing blanks, which its readers and filters treat differently. Not every reader puts shredded variants together.
+    Vectors are stored as lists of any length.
     """
-    if data_type.root == "VARIANT":
+    if data_type.root in ("VARIANT", "VECTOR"):
         return True
     if file_format == "parquet" and data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (data_type.precision or 0) > 6:  # noqa: PLR2004 - microseconds
         return True

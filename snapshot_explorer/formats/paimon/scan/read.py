@@ -126,7 +126,7 @@ class _Target:
             result = self._known_sources[key] = _Sources(
                 mapping=mapping,
                 unchanged=evolution.unchanged(mapping),
-                columns=data_files.PaimonColumns(physical, self.schema if are_requested else None),
+                columns=data_files.PaimonColumns(physical, self.schema if are_requested else None, target=self.schema),
                 is_exact=is_exact,
                 are_requested=are_requested,
             )

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type
@@ -16,6 +17,8 @@ from snapshot_explorer.formats.paimon.scan.metadata_columns import HIDDEN
 from snapshot_explorer.formats.statistics import struct_of, table_of, with_bounds
 from snapshot_explorer.model import Bounds
 
+_EMPTY_ROW = 12
+"""Bytes of a row without fields."""
 _PART_ENTRIES = 65_536
 """Entries whose statistics are decoded at a time."""
 
@@ -77,7 +80,7 @@ def bounds(entries: pa.Table, fields: Sequence[PaimonField], file_schemas: Mappi
         file_schemas: The schemas that the files were written with, by id.
     """
     lower, upper, nulls = _values(entries, fields, file_schemas)
-    types = [arrow_type(field.type) for field in fields]
+    types = [vectors.without(arrow_type(field.type)) for field in fields]
     names = [field.name for field in fields]
     return Bounds(
         lower=_table(lower, names, types, len(entries)),
@@ -200,12 +203,15 @@ def _groups(
         entries.column("schema_id"),
         [entries.column(name) for name in ("write_columns", "value_stats_columns")],
     )
-    if all(column.null_count == len(column) for column in lists):
+    without = _without_fields(entries)
+    if not without.any() and all(column.null_count == len(column) for column in lists):
         of_rows = numbers.to_numpy()
         groups = {(number, None, None): np.flatnonzero(of_rows == number) for number in pc.unique(numbers).to_pylist()}
     else:
         rows_of: dict[tuple[int, Names, Names], list[int]] = {}
-        for row, key in enumerate(zip(numbers.to_pylist(), *map(_tuples, lists), strict=True)):
+        keys = zip(numbers.to_pylist(), *map(_tuples, lists), strict=True)
+        for row, (number, written, covered) in enumerate(keys):
+            key = number, written, () if covered is None and without[row] else covered
             rows_of.setdefault(key, []).append(row)
         groups |= rows_of
     result = []
@@ -215,6 +221,12 @@ def _groups(
         of = fields if covered is None else [_field(schema, name) for name in covered]
         result.append((fields, of, np.array(rows, np.int64)))
     return result
+
+
+def _without_fields(entries: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return for each entry whether its statistics have no fields, as pypaimon writes them for files of vectors."""
+    lengths = pc.fill_null(pc.binary_length(entries.column("value_min")), 0)
+    return np.asarray(lengths.to_numpy() == _EMPTY_ROW)
 
 
 def _tuples(column: pa.ChunkedArray) -> list[Names]:
