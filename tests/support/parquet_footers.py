@@ -6,10 +6,11 @@ from snapshot_explorer.arrow import thrift
 from snapshot_explorer.arrow.thrift import Field, structs
 
 _REPEATED = 2
-_I32, _STRUCT = 5, 12
+_I32, _BYTES, _STRUCT = 5, 8, 12
 _REPETITION, _NAME, _CHILDREN, _CONVERTED, _LOGICAL = 3, 4, 5, 6, 10
 _MAP_KEY_VALUE = 1 + 1
 UNKNOWN, STRING = 11, 1
+SPATIAL = {"geometry": 17, "geography": 18}
 """Fields of a logical type."""
 
 
@@ -40,6 +41,17 @@ def with_logical_type(content, logical, *names):
     def change(element):
         if _value(element, _CHILDREN) and _value(element, _NAME).decode() in names:
             with_types(element, logical)
+
+    return rewritten(content, change)
+
+
+def with_geometry(content, name, logical, crs=None):
+    """Return a file in which a column has the logical type geometry or geography."""
+    parts = [] if crs is None else [Field(1, _BYTES, crs.encode())]
+
+    def change(element):
+        if _value(element, _NAME) == name.encode():
+            element.append(Field(_LOGICAL, _STRUCT, [Field(SPATIAL[logical], _STRUCT, parts)]))
 
     return rewritten(content, change)
 

@@ -37,6 +37,8 @@ OTHER_READER_VERSIONS = refused(
     "{writer}; reader versions 1, 2 and 3 are supported. " + _ADVICE,
 )
 
+_WKB = "as WKB"
+
 READER_FEATURES = (
     _read_feature(keyword="columnMapping", name="columns renamed and dropped without rewriting files, by name and id"),
     _read_feature(keyword="deletionVectors", name="rows deleted without rewriting files"),
@@ -55,8 +57,8 @@ READER_FEATURES = (
     ),
     _refused_feature(keyword="catalogManaged", name="a catalog decides which versions exist"),
     _refused_feature(keyword="catalogOwned-preview", name="a catalog decides which versions exist"),
-    _refused_feature(keyword="geospatial", name="columns of type geometry and geography"),
-    _refused_feature(keyword="geospatial-dev", name="columns of type geometry and geography"),
+    _read_feature(keyword="geospatial", name="columns of type geometry and geography", note=_WKB),
+    _read_feature(keyword="geospatial-dev", name="geometry and geography before their release", note=_WKB),
     _refused_feature(keyword="redirectReaderWriter-preview", name="the table has moved to another location"),
     _refused_feature(keyword="adaptiveMetadata-preview", name="the list of files is not in the log"),
 )
@@ -143,8 +145,8 @@ TYPE_CHANGES = refused(
     + _ADVICE,
 )
 PARTITION_TYPES = refused(
-    "partition columns of nested types",
-    "a partition column is an array, a map, a struct or a variant",
+    "partition columns of nested and spatial types",
+    "a partition column is an array, a map, a struct, a variant, a geometry or a geography",
     area="types",
     message="Partition columns of type {type} are not supported.",
 )

@@ -51,8 +51,13 @@ DATA_FILES = read(
 VARIANTS = read(
     "variants, shredded or not, as value and metadata", "format version 3, and a column is a variant", area="types"
 )
+SPATIAL_TYPES = read(
+    "geometry and geography, as WKB, with `crs` and `edges` in the metadata of the field",
+    "format version 3, and a column is of such a type",
+    area="types",
+)
 UNREAD_TYPES = refused(
-    "geometry, geography and types that are not in format versions 1 to 3",
+    "types that are not in format versions 1 to 3",
     "a column is of such a type, or contains one",
     area="types",
     message="The table has a column of type {type}, which is not supported. " + _ADVICE,
@@ -81,7 +86,7 @@ ENCRYPTED_DATA = refused(
     ),
 )
 EQUALITY_TYPES = refused(
-    "equality deletes by a variant",
+    "equality deletes by a variant, a geometry or a geography",
     "the equality_ids of an equality delete file",
     area="rows",
     message="An equality delete file compares the column {column!r} of type {type}, which is not supported. " + _ADVICE,

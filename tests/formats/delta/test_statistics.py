@@ -257,7 +257,7 @@ def test_statistics_in_columns_of_another_type_are_unknown():
 
 
 def test_the_frame_of_files_gets_structs_with_the_columns_of_the_table():
-    table_metadata = metadata(schema_json([("c", "long"), ("where", "geometry(4326)")]))
+    table_metadata = metadata(schema_json([("c", "long"), ("where", "interval year")]))
     adds = adds_of(add_with({"numRecords": 2, "minValues": {"c": 1}, "maxValues": {"c": 3}, "nullCount": {"c": 0}}))
 
     found = with_bounds(adds.select(["path"]), bounds_of(adds, table_metadata))

@@ -365,9 +365,9 @@ def test_encrypted_files_and_other_formats_are_refused_by_name(tmp_path, name):
 def test_a_column_of_a_type_that_is_not_read_refuses_the_version(tmp_path):
     version = Version(tmp_path, ID, format_version=3)
     version.data("a.parquet", {"id": [1]})
-    version.schema["fields"].append(field(2, "g", "geometry(OGC:CRS84)"))
+    version.schema["fields"].append(field(2, "g", "geography(OGC:CRS84, flat)"))
 
-    with pytest.raises(UnsupportedFeatureError, match="geometry"):
+    with pytest.raises(UnsupportedFeatureError, match="geography"):
         version.plan()
 
 

@@ -244,6 +244,8 @@ def _avro_value(value, kind):
 
 
 def _avro_atom(kind):
+    if kind.startswith(("geometry", "geography")):
+        return "bytes"
     if not kind.startswith("decimal"):
         return kind
     precision, scale = map(int, kind[8:-1].split(","))

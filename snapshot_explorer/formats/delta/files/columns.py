@@ -26,6 +26,7 @@ from snapshot_explorer.formats.delta.metadata.data_types import (
 )
 from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, refusal
 from snapshot_explorer.formats.files import variant_columns
+from snapshot_explorer.formats.spatial import SPATIAL
 
 _FIELD_ID = b"PARQUET:field_id"
 _TODAYS = Calendar()
@@ -216,6 +217,13 @@ def _text(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa
     return padded(values.cast(target), data_type)
 
 
+def _spatial(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
+    """Return WKB; a text would be another notation."""
+    if not _is(values, *TEXTS) or _is(values, pa.string(), pa.large_string()):
+        raise _unsupported_type(values, data_type)
+    return values.cast(target)
+
+
 def _date(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
     if not pa.types.is_date(values.type):
         raise _unsupported_type(values, data_type)
@@ -244,6 +252,7 @@ _ATOMIC: Mapping[str, Callable[[pa.Array, DeltaDataType, pa.DataType], pa.Array]
     "boolean": _boolean,
     "string": _text,
     "binary": _text,
+    **dict.fromkeys(SPATIAL, _spatial),
     "date": _date,
     "timestamp": _timestamp,
     "timestamp_ntz": _timestamp,

@@ -12,6 +12,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.json_columns import integer
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.spatial import EDGES, SPATIAL, SpatialType, spatial_type
 from snapshot_explorer.model import FieldIds
 
 Mode = Literal["none", "name", "id"]
@@ -27,7 +28,8 @@ class DeltaDataType:
 
     root: str
     """byte, short, integer, long, float, double, decimal, boolean, string, binary, date, timestamp, timestamp_ntz,
-    variant, void, array, map or struct; any other root is an unsupported type, as in the schema."""
+    variant, void, geometry, geography, array, map or struct; any other root is an unsupported type, as in the
+    schema."""
     precision: int = 0
     """Digits of a decimal."""
     scale: int = 0
@@ -37,6 +39,8 @@ class DeltaDataType:
     element_nullable: bool = True
     """Whether items or values may be null."""
     fields: "tuple[DeltaField, ...]" = ()
+    spatial: SpatialType | None = None
+    """The parameters of a geometry or geography."""
     char_length: int | None = None
     """Length of a char(n), whose values are padded with spaces; None for any other type."""
     user_defined: bool = False
@@ -92,10 +96,12 @@ _ARROW = {
         [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
     ),
     "void": pa.null(),
+    **dict.fromkeys(SPATIAL, pa.binary()),
 }
 _DECIMAL = re.compile(r"decimal(?:\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\))?")
 _TEXT = re.compile(r"string( collate \S+)?|(?:var)?char\(\d+\)", re.IGNORECASE)
 _CHAR = re.compile(r"char\((\d{1,9})\)", re.IGNORECASE)
+_EDGES_ALONE = re.compile(rf"^geography\(\s*({'|'.join(EDGES)})\s*\)$", re.IGNORECASE)
 _MAX_PRECISION = 38
 
 
@@ -223,6 +229,9 @@ def parse_type(raw: object, mode: Mode = "none") -> DeltaDataType:
 
 @lru_cache(256)
 def _primitive(text: str) -> DeltaDataType:
+    # The only parameter of a geography may be its interpolation.
+    if spatial := spatial_type(_EDGES_ALONE.sub(r"geography(OGC:CRS84, \1)", text)):
+        return DeltaDataType(root=spatial.root, spatial=spatial)
     if text in _ARROW:
         return DeltaDataType(root=text)
     if text == "null":  # Spark 3.0 and older
@@ -275,7 +284,7 @@ def arrow_type(data_type: DeltaDataType) -> pa.DataType:
     """Return the Arrow type of a type.
 
     A timestamp has microseconds in UTC, a timestamp_ntz microseconds without a zone. Texts are plain strings. A variant
-    is a struct of value and metadata, both binary.
+    is a struct of value and metadata, both binary. A geometry or geography is WKB.
     """
     if data_type.root in _ARROW:
         return _ARROW[data_type.root]
@@ -284,18 +293,29 @@ def arrow_type(data_type: DeltaDataType) -> pa.DataType:
     if data_type.root == "struct":
         return pa.struct([arrow_field(field) for field in data_type.fields])
     if data_type.root == "array" and data_type.element:
-        return pa.list_(pa.field("element", arrow_type(data_type.element), nullable=data_type.element_nullable))
+        return pa.list_(_part("element", data_type.element, nullable=data_type.element_nullable))
     if data_type.root == "map" and data_type.element and data_type.key:
-        value = pa.field("value", arrow_type(data_type.element), nullable=data_type.element_nullable)
+        value = _part("value", data_type.element, nullable=data_type.element_nullable)
         return pa.map_(arrow_type(data_type.key), value)
     raise refusal(features.UNREAD_TYPES, type=data_type.root)
 
 
+def _part(name: str, data_type: DeltaDataType, *, nullable: bool) -> pa.Field:
+    return pa.field(name, arrow_type(data_type), nullable=nullable, metadata=_metadata(data_type))
+
+
 def arrow_field(field: DeltaField) -> pa.Field:
-    """Return the Arrow field of a column; its metadata has the collation of its texts, if they have one."""
+    """Return the Arrow field of a column.
+
+    Its metadata has the collation of its texts, if they have one, or the parameters of a geometry or geography.
+    """
     collation = collation_of(field)
-    more = None if collation is None else {"collation": collation}
+    more = _metadata(field.type) if collation is None else {"collation": collation}
     return pa.field(field.name, arrow_type(field.type), nullable=field.nullable, metadata=more)
+
+
+def _metadata(data_type: DeltaDataType) -> dict[str, str] | None:
+    return None if data_type.spatial is None else dict(data_type.spatial.metadata)
 
 
 def field_ids(data_type: DeltaDataType, stored: str | None = None) -> FieldIds:
@@ -310,6 +330,8 @@ def field_ids(data_type: DeltaDataType, stored: str | None = None) -> FieldIds:
 
 def type_text(data_type: DeltaDataType) -> str:
     """Return a type in one line: long, decimal(10,2), array<string>, map<string,long>, struct<a:long,b:date>."""
+    if data_type.spatial is not None:
+        return str(data_type.spatial)
     if data_type.root == "decimal":
         return f"decimal({data_type.precision},{data_type.scale})"
     if data_type.root == "struct":

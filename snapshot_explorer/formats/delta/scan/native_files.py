@@ -6,6 +6,7 @@ from dataclasses import replace
 from snapshot_explorer.formats.delta.files.absent_columns import present
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, parts
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
+from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
@@ -61,7 +62,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
 
 def _alike(data_type: DeltaDataType) -> bool:
     """Return whether all fields in a type are stored under their own names, with ordinary types."""
-    if data_type.root == "variant" or data_type.char_length is not None:
+    if data_type.root in ("variant", *SPATIAL) or data_type.char_length is not None:
         return False
     if any(field.stored != field.name or field.type.root == "void" for field in data_type.fields):
         return False

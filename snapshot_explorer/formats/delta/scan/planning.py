@@ -21,6 +21,7 @@ from snapshot_explorer.formats.delta.scan import statistics
 from snapshot_explorer.formats.delta.scan.metadata_columns import row_tracking
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
+from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import is_full_location
@@ -203,7 +204,7 @@ def _counted(file: DeltaDataFile) -> int | None:
 def _is_plain(data_type: DeltaDataType) -> bool:
     """Return whether every field in a type is stored under its own name and has no other type in old files."""
     if data_type.element is None and not data_type.fields:
-        return data_type.root != "variant" and data_type.char_length is None
+        return data_type.root not in ("variant", *SPATIAL) and data_type.char_length is None
     if any(field.stored != field.name or field.changes for field in data_type.fields):
         return False
     return all(map(_is_plain, parts(data_type)))

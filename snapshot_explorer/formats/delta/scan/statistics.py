@@ -25,6 +25,7 @@ from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, arro
 from snapshot_explorer.formats.delta.metadata.partitions import DeltaPartitions, micros, partitions_of
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
+from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.formats.statistics import bounds_from, table_of
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.visible import logger_of
@@ -465,7 +466,7 @@ def _without_lost_days(values: pa.Array) -> pa.Array:
 
 
 def _is_ordered(field: DeltaField) -> bool:
-    return field.type.root not in ("boolean", "binary", "array", "map", "struct", "variant", "void")
+    return field.type.root not in ("boolean", "binary", "array", "map", "struct", "variant", "void", *SPATIAL)
 
 
 def _json_type(field: DeltaField) -> pa.DataType:

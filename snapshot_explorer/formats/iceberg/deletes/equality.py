@@ -21,6 +21,7 @@ from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.files.data_files import File, opened, read
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type, is_nested
+from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.storage import Storage
 
 Codes = npt.NDArray[np.int64]
@@ -85,7 +86,7 @@ def check_columns(columns: Iterable[EqualityColumn]) -> None:
                 f"An equality delete file compares the column {field.name!r}, which is a {field.type.root}. Only plain "
                 "columns can be compared; the manifest may be damaged."
             )
-        if field.type.root in ("variant", "unknown"):
+        if field.type.root in ("variant", "unknown", *SPATIAL):
             raise refusal(features.EQUALITY_TYPES, column=field.name, type=field.type.root)
 
 

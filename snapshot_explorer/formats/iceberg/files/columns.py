@@ -18,6 +18,7 @@ from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, uuid_texts
+from snapshot_explorer.formats.spatial import SPATIAL
 
 Constants = Mapping[int, pa.Scalar]
 _UUID_BYTES = 16
@@ -277,6 +278,13 @@ def _text(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> 
     return values.cast(target)
 
 
+def _spatial(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
+    """Return WKB; a text would be another notation."""
+    if values.type not in TEXTS or pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        raise _other_type(values, data_type)
+    return values.cast(target)
+
+
 def _uuid(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
     """Return uuids as text; ORC has them as binary of any length."""
     if not pa.types.is_binary(values.type) and values.type != pa.binary(_UUID_BYTES):
@@ -311,4 +319,5 @@ _ATOMS: Mapping[str, Callable[[pa.Array, IcebergDataType, pa.DataType], pa.Array
     "binary": _text,
     "uuid": _uuid,
     "fixed": _fixed,
+    **dict.fromkeys(SPATIAL, _spatial),
 }

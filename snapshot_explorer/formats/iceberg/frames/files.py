@@ -26,6 +26,7 @@ from snapshot_explorer.formats.iceberg.metadata.partitions import (
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
+from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.model import Predicate
 
 _MAX_NAMED = 1_000_000
@@ -148,7 +149,7 @@ def _leaves(fields: Sequence[IcebergField], prefix: str) -> Iterator[tuple[str, 
     for field in fields:
         if is_nested(field.type):
             yield from _leaves(field.type.fields, f"{prefix}{field.name}.")
-        elif is_read(field.type) and field.type.root not in ("variant", "unknown"):
+        elif is_read(field.type) and field.type.root not in ("variant", "unknown", *SPATIAL):
             yield f"{prefix}{field.name}", field
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.formats.spatial import SPATIAL, SpatialType, spatial_type
 from snapshot_explorer.model import FieldIds
 
 
@@ -19,13 +20,15 @@ class IcebergDataType:
 
     root: str
     """boolean, int, long, float, double, decimal, date, time, timestamp, timestamptz, timestamp_ns, timestamptz_ns,
-    string, uuid, fixed, binary, unknown, variant, struct, list or map; any other root is a type that is not read, as in
-    the schema."""
+    string, uuid, fixed, binary, unknown, variant, geometry, geography, struct, list or map; any other root is a type
+    that is not read, as in the schema."""
     precision: int = 0
     """Digits of a decimal."""
     scale: int = 0
     length: int = 0
     """Bytes of a fixed."""
+    spatial: SpatialType | None = None
+    """The parameters of a geometry or geography."""
     fields: "tuple[IcebergField, ...]" = ()
     """Fields of a struct; the element of a list; key and value of a map."""
 
@@ -65,6 +68,7 @@ _ARROW = {
     "binary": pa.binary(),
     "unknown": pa.null(),
     "variant": _VARIANT,
+    **dict.fromkeys(SPATIAL, pa.binary()),
 }
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
 _FIXED = re.compile(r"fixed\[\s*(\d{1,9})\s*\]")
@@ -145,6 +149,8 @@ def _part(raw: Mapping[str, Any], name: str, depth: int) -> IcebergField:
 
 
 def _primitive(text: str) -> IcebergDataType:
+    if spatial := spatial_type(text):
+        return IcebergDataType(root=spatial.root, spatial=spatial)
     if text in _ARROW:
         return IcebergDataType(root=text)
     if match := _DECIMAL.fullmatch(text):
@@ -163,7 +169,7 @@ def arrow_type(data_type: IcebergDataType) -> pa.DataType:
     """Return the Arrow type of a type.
 
     A uuid is text, as in Spark: 32 hexadecimal digits in lower case, with dashes. A variant is a struct of value and
-    metadata, both binary. Timestamps with a zone are in UTC.
+    metadata, both binary. A geometry or geography is WKB. Timestamps with a zone are in UTC.
     """
     if data_type.root in _ARROW:
         return _ARROW[data_type.root]
@@ -194,8 +200,10 @@ def _parts(data_type: IcebergDataType) -> tuple[FieldIds, ...]:
 
 
 def arrow_field(field: IcebergField) -> pa.Field:
-    """Return the Arrow field of a column."""
-    return pa.field(field.name, arrow_type(field.type), nullable=not field.required)
+    """Return the Arrow field of a column; that of a geometry or geography has its parameters as metadata."""
+    spatial = field.type.spatial
+    metadata = None if spatial is None else dict(spatial.metadata)
+    return pa.field(field.name, arrow_type(field.type), nullable=not field.required, metadata=metadata)
 
 
 def is_read(data_type: IcebergDataType) -> bool:
@@ -212,6 +220,8 @@ def is_nested(data_type: IcebergDataType) -> bool:
 
 def type_text(data_type: IcebergDataType) -> str:
     """Return a type in one line: long, decimal(10,2), fixed[16], list<string>, map<string,long>, struct<a:long>."""
+    if data_type.spatial is not None:
+        return str(data_type.spatial)
     match data_type.root:
         case "decimal":
             return f"decimal({data_type.precision},{data_type.scale})"

@@ -33,6 +33,8 @@ def _files(storage: Storage, plan: IcebergPlan) -> NativeRows | None:
     if plan.deletes.equality or deleted is None:
         return None
     fields = plan.context.schema.fields
+    if any(field.type.spatial is not None for field in walk(fields)):
+        return None
     constants = {field.name: plan.constants[field.id] for field in fields if field.id in plan.constants}
     nested = {field.id for field in walk(fields)} - {field.id for field in fields}
     if nested.intersection(plan.constants) or plan.file.format == "avro":

@@ -35,9 +35,10 @@ from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, arr
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Context, IcebergPlan, context_key
 from snapshot_explorer.formats.iceberg.scan.statistics import bounds
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
+from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.model import Predicate, ReadPlan, Split
 
-_NEVER_RAW = ("uuid", "variant", "unknown")
+_NEVER_RAW = ("uuid", "variant", "unknown", *SPATIAL)
 _NEVER_RAW_ORC = ("time", "fixed", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
 """Types that other readers of the file return as another type."""
 

@@ -17,11 +17,12 @@ from snapshot_explorer.formats.iceberg.metadata.entries import known_rows
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import read_manifest_lists
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
+from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, bounds_from, by_path
 from snapshot_explorer.model import Bounds
 
-_UNORDERED = ("uuid", "variant", "unknown")
-"""Types whose bounds are not used: Java's order of uuids is not that of their text."""
+_UNORDERED = ("uuid", "variant", "unknown", *SPATIAL)
+"""Types whose bounds are not used: Java's order of uuids is not that of their text, and bounds of WKB are points."""
 
 
 def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:
