@@ -1,6 +1,7 @@
 """The diff of two tables: what is paired, proven, compared, refused and summarised."""
 
 import json
+import re
 import shutil
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +19,7 @@ from snapshot_explorer.errors import (
     UnknownColumnError,
     UnsupportedFeatureError,
 )
-from tests.support.delta.table_builder import DeltaTable, add
+from tests.support.delta.table_builder import DeltaTable, add, metadata
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.pair_tables import DOUBLE, INT, LONG, STRING, Kind, struct_type, write
 
@@ -482,3 +483,62 @@ def test_integers_of_other_widths_are_equal(tmp_path):
 
     assert diff.is_empty
     assert diff.plan.conversions == ("id: int64 and int32, compared as int64",)
+
+
+def places(root, kind, *, wkb=b"\x01\x02"):
+    table = DeltaTable(None, root, fields=[("id", "long"), ("g", kind)])
+    value, dtype = (wkb, pa.binary()) if isinstance(kind, str) else ([wkb], pa.list_(pa.binary()))
+    table.append([(1, value)], schema=pa.schema({"id": pa.int64(), "g": dtype}))
+    return open_table(str(root))
+
+
+def array_of(kind):
+    return {"type": "array", "elementType": kind, "containsNull": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "shown"),
+    [
+        ("geometry", "geometry(EPSG:3857)", "crs OGC:CRS84 in A, crs EPSG:3857 in B"),
+        ("geometry(EPSG:3857)", "geometry(EPSG:3395)", "crs EPSG:3857 in A, crs EPSG:3395 in B"),
+        ("geometry", "geography", "crs OGC:CRS84 in A, crs OGC:CRS84 and edges spherical in B"),
+        (
+            "geography",
+            "geography(karney)",
+            "crs OGC:CRS84 and edges spherical in A, crs OGC:CRS84 and edges karney in B",
+        ),
+        (array_of("geometry"), array_of("geometry(a)"), "crs OGC:CRS84 in A, crs a in B"),
+    ],
+)
+def test_places_of_different_reference_systems_are_not_compared(tmp_path, kind, other, shown):
+    left, right = places(tmp_path / "a", kind), places(tmp_path / "b", other)
+
+    with pytest.raises(UnsupportedFeatureError, match=re.escape(f"'g' (places with {shown})")):
+        sx.diff(left.current, right.current, key="id")
+    assert not sx.diff(left.current, right.current, key="id", exclude=["g"]).to_arrow().num_rows
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [
+        ("geometry", "geometry(OGC:CRS84)"),
+        ("geography", "geography(OGC:CRS84, SPHERICAL)"),
+        ("geometry", "binary"),
+        (array_of("geometry(a)"), array_of("geometry(a)")),
+    ],
+)
+def test_places_of_one_reference_system_are_compared_by_their_bytes(tmp_path, kind, other):
+    tables = [places(tmp_path / name, *more) for name, *more in (("a", kind), ("b", other))]
+    moved = places(tmp_path / "c", other, wkb=b"\x01\x03")
+
+    assert sx.diff(tables[0].current, tables[1].current, key="id").to_arrow().num_rows == 0
+    assert sx.diff(tables[0].current, moved.current, key="id").to_arrow()["rowkind"].to_pylist() == ["-U", "+U"]
+
+
+def test_versions_between_which_a_reference_system_changed_are_not_compared(tmp_path):
+    places(tmp_path, "geometry")
+    table = DeltaTable(None, tmp_path, fields=[("id", "long"), ("g", "geometry(EPSG:3857)")], first=None)
+    table.commit(metadata(table.fields), version=2)
+
+    with pytest.raises(UnsupportedFeatureError, match="have crs OGC:CRS84 at version 1 and crs EPSG:3857 at version 2"):
+        open_table(str(tmp_path)).diff_rows(1, 2, key="id")

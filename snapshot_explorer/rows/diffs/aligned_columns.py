@@ -81,6 +81,11 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
                 f"The column {field.name!r} is {schemas[0].field(own).type} at version {a.number} and {field.type} at "
                 f"version {b.number}: values of these types cannot be compared. Leave it out: columns=[...]."
             )
+        if own is not None and field.name in needed and (other := other_references(schemas[0].field(own), field)):
+            raise UnsupportedFeatureError(
+                f"The places in the column {field.name!r} have {other[0]} at version {a.number} and {other[1]} at "
+                f"version {b.number}: they cannot be compared. Leave the column out: columns=[...]."
+            )
         fields.append(pa.field(field.name, dtype))
     return AlignedColumns(
         schema=pa.schema(fields),
@@ -90,6 +95,33 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
         ids_b=ids_b,
         primary_key=_primary_key(a.schema, b.schema, pairs),
     )
+
+
+def other_references(left: pa.Field, right: pa.Field) -> tuple[str, str] | None:
+    """Return the coordinate reference systems and edges of the places in two columns if they differ, else None.
+
+    Equal bytes are different places then.
+    """
+    references, others = _references(left, ""), _references(right, "")
+    return next(
+        ((references[at], others[at]) for at in references if at in others and references[at] != others[at]), None
+    )
+
+
+def _references(field: pa.Field, at: str) -> dict[str, str]:
+    """Return the coordinate reference system and the edges of each part of a column that has places."""
+    dtype, metadata = field.type, field.metadata or {}
+    if b"crs" in metadata:
+        return {
+            at: " and ".join(
+                f"{key} {metadata[key.encode()].decode()}" for key in ("crs", "edges") if key.encode() in metadata
+            )
+        }
+    result: dict[str, str] = {}
+    for index in range(dtype.num_fields):
+        part = dtype.field(index)
+        result |= _references(part, f"{at}.{part.name if pa.types.is_struct(dtype) else index}")
+    return result
 
 
 def listed(names: Sequence[str]) -> str:

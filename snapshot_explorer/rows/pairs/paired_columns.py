@@ -8,6 +8,7 @@ Types count as equivalent, at any depth, where they have the same values:
 - timestamps of any unit, with any zone or without one, which is compared as UTC; a date with a timestamp without zone
 - times of day of any unit
 - text and binary of any kind, compared by their bytes in UTF-8
+- places as WKB with the same coordinate reference system and edges, or with binary, compared by their bytes
 - variants, compared by their values, however they are encoded
 - lists and maps of equivalent types; structs with fields of the same names, in any order, and of equivalent types
 
@@ -26,7 +27,7 @@ import pyarrow as pa
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.model import FieldIds
-from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, checked_names, listed, wider
+from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, checked_names, listed, other_references, wider
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +80,9 @@ def paired_columns(
         dtype = wider(*kinds, across_tables=True)
         if dtype is None:
             wrong.append(f"{name!r} ({kinds[0]} in A, {kinds[1]} in B)")
+            continue
+        if other := other_references(schema_a.field(names_a[name]), schema_b.field(name)):
+            wrong.append(f"{name!r} (places with {other[0]} in A, {other[1]} in B)")
             continue
         fields.append(pa.field(name, dtype))
         if kinds[0] != kinds[1]:
