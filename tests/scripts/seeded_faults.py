@@ -41,8 +41,8 @@ FAULTS = (
     Fault(
         "a request is tried once more than it may be",
         "storage/retries.py",
-        "self._made >= TRIES",
-        "self._made > TRIES",
+        "self._made >= self._tries",
+        "self._made > self._tries",
         "storage/test_failures.py",
     ),
     Fault(
@@ -331,8 +331,8 @@ FAULTS = (
     Fault(
         "a file without metadata is called an orphan though metadata could not be read",
         "retention/orphans.py",
-        "if named.unread:\n        return",
-        "if False:\n        return",
+        "    if unread:\n        return",
+        "    if False:\n        return",
         "table/test_orphans.py",
     ),
     Fault(
@@ -402,8 +402,8 @@ FAULTS = (
     Fault(
         "a commit at the time that is requested is not of the history",
         "version_resolver.py",
-        "before = self._last_at(start - timedelta(milliseconds=1))",
-        "before = self._last_at(start)",
+        "self._last_at(start - _MILLISECOND)",
+        "self._last_at(start)",
         "table/test_contract.py formats/delta/test_times.py",
     ),
     Fault(
@@ -446,7 +446,7 @@ FAULTS = (
     Fault(
         "the name of a file in a drawing may contain HTML",
         "render/html.py",
-        """return f'<td{tooltip}>{sign}{escape(name)} <span""",
+        """return f'<td{tooltip}>{sign}{_isolated(name)} <span""",
         """return f'<td{tooltip}>{sign}{name} <span""",
         "render/test_html.py",
     ),
