@@ -96,3 +96,14 @@ class AccessDeniedError(StorageError, PermissionError):
 
 class MissingDependencyError(SnapshotExplorerError, ImportError):
     """An optional package is not installed, or Spark finds no Java to start with. The message names what to install."""
+
+
+UNREADABLE = (
+    CorruptTableError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+    MissingFileError,
+    AccessDeniedError,
+    LimitError,
+)
+"""Errors of a version that cannot be read, rather than of a condition, or of a storage that does not answer."""

@@ -13,6 +13,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.formats.unread_versions import Reasons, readable_commits, unread_notes
 from snapshot_explorer.model import MAINTENANCE_KINDS, Gap, Kind, gaps_note
 from snapshot_explorer.progress import Step, step
 from snapshot_explorer.render.anomaly_marks import with_marks
@@ -115,11 +116,15 @@ class CommitFilter:
 
 def read_history(
     table_format: TableFormat, versions: Sequence[int], commit_filter: CommitFilter, limit: int | None
-) -> pa.Table:
-    """Return the matching COMMITS of the versions, in their order. Stops reading at `limit` matches."""
+) -> tuple[pa.Table, Reasons]:
+    """Return the matching COMMITS of the versions, in their order, and which commits cannot be read, with the reasons.
+
+    Stops reading at `limit` matches. A commit that cannot be read is a row of nulls, and matches no filter.
+    """
+    unread: dict[int, SnapshotExplorerError] = {}
     with step("Reading commits", total=_max_commits(versions, commit_filter, limit)) as reading:
-        pages = list(_take_rows(_pages(table_format, versions, commit_filter, limit, reading), limit))
-    return pa.concat_tables(pages) if pages else frames.COMMITS.empty_table()
+        pages = list(_take_rows(_pages(table_format, versions, commit_filter, limit, reading, unread), limit))
+    return pa.concat_tables(pages) if pages else frames.COMMITS.empty_table(), unread
 
 
 def history_frame(  # noqa: PLR0913 - what it draws, all named
@@ -174,19 +179,32 @@ def missing_notes(gaps: Sequence[Gap]) -> tuple[str, ...]:
     return gaps_note(gaps, "later totals include what changed there")
 
 
+def unread_commit_notes(unread: Reasons) -> tuple[str, ...]:
+    """Return a sentence for each reason why commits cannot be read, with their versions."""
+    return unread_notes(unread, "the commit of")
+
+
 def _max_commits(versions: Sequence[int], commit_filter: CommitFilter, limit: int | None) -> int:
     return len(versions) if limit is None or not commit_filter.passes_all else min(limit, len(versions))
 
 
 def _pages(
-    table_format: TableFormat, versions: Sequence[int], commit_filter: CommitFilter, limit: int | None, reading: Step
+    table_format: TableFormat,
+    versions: Sequence[int],
+    commit_filter: CommitFilter,
+    limit: int | None,
+    reading: Step,
+    unread: dict[int, SnapshotExplorerError],
 ) -> Iterator[pa.Table]:
     max_commits = _max_commits(versions, commit_filter, limit)
     large = _VERY_LARGE_PAGE if table_format.commits_are_in_one_file else _LARGE_PAGE
     page = _PAGE if limit is not None and not commit_filter.passes_all else large
     for start in range(0, max_commits, page):
         batch = versions[start : min(start + page, max_commits)]
-        commits = table_format.commits(batch)
+        commits, unread_here = readable_commits(table_format, batch)
+        unread.update(unread_here)
+        if unread_here and not commit_filter.passes_all:
+            commits = commits.filter(pc.invert(pc.is_in(commits["version"], pa.array(unread_here, pa.int64()))))
         # Before the yield: the consumer may stop there.
         reading.advance(len(batch))
         yield commit_filter.passing(commits)

@@ -28,6 +28,7 @@ from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.formats.unread_versions import readable_changes, readable_commits, unread_notes
 from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import (
     CachedMetadata,
@@ -35,6 +36,7 @@ from snapshot_explorer.history import (
     history_frame,
     missing_notes,
     read_history,
+    unread_commit_notes,
 )
 from snapshot_explorer.lifetimes import FileFacts, keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
@@ -358,13 +360,14 @@ class Table(Drawable):
             _, versions = table_format.storage.together(partial(table_format.read_newest, limit), listed)
         else:
             versions = listed()
-        rows = readability.applied_to(read_history(table_format, versions, chosen, limit))
+        read, unread = read_history(table_format, versions, chosen, limit)
+        rows = readability.applied_to(read)
         table._commits = rows  # noqa: SLF001 - of this class
         total = len(versions) if chosen.passes_all else None
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = resolver.gaps([version for version in versions if version >= last])
         zones = [self.bound.clock_note] if self.bound.clock_note else []
-        notes = (*missing_notes(gaps), *resolver.newest_notes(versions), *zones)
+        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *resolver.newest_notes(versions), *zones)
         if not len(rows):
             total = len(resolver.listed)  # none of them matches
         if recorded_times:
@@ -385,9 +388,14 @@ class Table(Drawable):
 
     def commits(self, versions: Sequence[int]) -> Frame:
         """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing."""
-        history = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
+        history, unread = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
         self._commits = self._readability.applied_to(history)
-        return history_frame(self._commits, title=self._history_title, readable=self._readability.in_words)
+        return history_frame(
+            self._commits,
+            title=self._history_title,
+            readable=self._readability.in_words,
+            notes=unread_commit_notes(unread),
+        )
 
     @overload
     def lifetimes(
@@ -450,7 +458,9 @@ class Table(Drawable):
         notes = gaps_note(resolver.gaps(versions), "what changed there is not among these rows")
         if is_spark:
             return metadata.changes(source.bound, versions, spark, notes=notes)
-        return Frame(source.bound.changes(versions), title=f"Changes of {self.name}", noun="changes", notes=notes)
+        changes, unread = readable_changes(source.bound, versions)
+        notes = (*notes, *unread_notes(unread, "the changes of"))
+        return Frame(changes, title=f"Changes of {self.name}", noun="changes", notes=notes)
 
     @_reads_metadata_once
     def compare(self, a: RefLike, b: RefLike = "latest") -> Comparison:
@@ -467,7 +477,7 @@ class Table(Drawable):
             first,
             last,
             listing,
-            commits=lambda versions: readability.applied_to(table_format.commits(versions)),
+            commits=lambda versions: readability.applied_to(readable_commits(table_format, versions)[0]),
             parted=sides.parted(first, last),
         )
 

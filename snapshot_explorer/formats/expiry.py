@@ -65,6 +65,8 @@ class Expiry:
     """FREED: the metadata files that would be deleted, by the same command or by another clean-up; see the notes."""
     command_notes: tuple[str, ...] = ()
     """Warnings about the commands, a sentence each."""
+    unknown: str | None = None
+    """Why other files may be deleted too, in a sentence; None if all of them are known."""
 
 
 def parse_duration(text: str) -> timedelta | None:

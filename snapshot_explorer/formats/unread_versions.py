@@ -6,32 +6,19 @@ and names these. Nothing else catches errors of single versions.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Generic, TypeVar
 
-from snapshot_explorer.errors import (
-    AccessDeniedError,
-    CorruptTableError,
-    LimitError,
-    MissingFileError,
-    SnapshotExplorerError,
-    SnapshotNotFoundError,
-    UnsupportedFeatureError,
-)
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import UNREADABLE, SnapshotExplorerError
+from snapshot_explorer.formats.interface import TableFormat
 from snapshot_explorer.model import capitalized, runs_of, runs_text
 
 T = TypeVar("T")
 Reasons = Mapping[int, SnapshotExplorerError]
 """Why versions could not be read, by version."""
-
-UNREADABLE = (
-    CorruptTableError,
-    SnapshotNotFoundError,
-    UnsupportedFeatureError,
-    MissingFileError,
-    AccessDeniedError,
-    LimitError,
-)
-"""Errors of a version that cannot be read, rather than of a condition, or of a storage that does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +57,33 @@ def read_apart(read: Callable[[Sequence[int]], T], versions: Sequence[int]) -> P
             else:
                 raise
     return PartlyRead(parts=parts, unread=unread)
+
+
+def readable_changes(
+    table_format: TableFormat, versions: Sequence[int], *, changelog: bool = True
+) -> tuple[pa.Table, Reasons]:
+    """Return the CHANGES of versions, and which versions are missing among them, with the reasons."""
+    read = read_apart(lambda group: table_format.changes(group, changelog=changelog), versions)
+    return pa.concat_tables([frames.CHANGES.empty_table(), *(part for _, part in read.parts)]), read.unread
+
+
+def readable_commits(table_format: TableFormat, versions: Sequence[int]) -> tuple[pa.Table, Reasons]:
+    """Return the COMMITS of versions, in their order, and those that cannot be read, whose rows have only a time."""
+    read = read_apart(table_format.commits, versions)
+    if not read.unread:
+        return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)]), {}
+    rows = {row["version"]: row for _, part in read.parts for row in part.to_pylist()}
+    unread = list(read.unread)
+    for version, time in zip(unread, readable_times(table_format, unread), strict=True):
+        rows[version] = {"version": version, "committed_at": time, "kind": "other", "tags": []}
+    return pa.Table.from_pylist([rows[version] for version in versions], frames.COMMITS), read.unread
+
+
+def readable_times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime | None]:
+    """Return when versions were committed, in their order; None where that cannot be read."""
+    read = read_apart(table_format.committed_at, versions)
+    times = {version: time for group, part in read.parts for version, time in zip(group, part, strict=True)}
+    return [times.get(version) for version in versions]
 
 
 def unread_notes(unread: Reasons, subject: str = "") -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def health_history(
     total = None if versions is None else len(versions)
     first, last = (known[chosen[0]], known[chosen[-1]]) if len(chosen) else (0, 0)
     gaps = [gap for gap in lifetimes.gaps if gap.before >= first and gap.after <= last]
-    notes = gaps_note(gaps, "the next version includes what changed there")
+    notes = (*gaps_note(gaps, "the next version includes what changed there"), *lifetimes.unread_notes)
     drawn = non_empty_columns(rows.select(_DRAWN))
     return Frame(rows, title=title, noun="versions", total=total, drawn=drawn, notes=notes)
 

@@ -14,9 +14,15 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.errors import (
+    UNREADABLE,
+    InvalidArgumentError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    StorageError,
+)
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.formats.unread_versions import UNREADABLE, PartlyRead, read_apart
+from snapshot_explorer.formats.unread_versions import PartlyRead, read_apart, readable_times
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.intervals import INTERVALS, OPEN, Intervals
 from snapshot_explorer.model import Listing
@@ -57,9 +63,11 @@ def read_lifetimes(
     """Return the lifetimes of the data files of a table, over all versions with known files.
 
     Reads the log once: the files of the earliest version, of versions after a gap and of those without a commit, and
-    the changes of all others. Versions whose metadata cannot be read are named, and left out. With `known`, reads only
-    newer versions, a listing and the newest known commit, to check that the history is the same. If it is not, or if
-    all known versions have expired, reads everything again. Known versions that have expired since are kept.
+    the changes of all others. Versions whose metadata cannot be read are named, and left out.
+
+    With `known`, reads only newer versions, a listing and the newest known commit, to check that the history is the
+    same. If it is not, if all known versions have expired, or if some could not be read, reads everything again. Known
+    versions that have expired since are kept.
     """
     source = source or FileSource(table_format)
     for left in reversed(range(_TRIES)):
@@ -136,11 +144,7 @@ def fingerprint_of(table_format: TableFormat, version: int) -> str:
 
 def time_of(table_format: TableFormat, version: int) -> datetime | None:
     """Return the commit time of a version; None if unknown, for example if only a checkpoint is left, or it expired."""
-    try:
-        return table_format.committed_at([version])[0]
-    except UNREADABLE as error:
-        log.debug("no time: %s", error)
-        return None
+    return readable_times(table_format, [version])[0]
 
 
 def states_of(listing: Listing) -> list[int]:

@@ -11,6 +11,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.reading import FileSource, read_lifetimes
 from snapshot_explorer.model import Bounds, TableSchema
@@ -76,9 +77,10 @@ class _Reader(FileSource):
         read = self.format.changes_with_statistics(versions, self._columns, versions[-1] if number is None else number)
         if read is None:
             self.has_statistics_of_changes = False
+            changes = super().changes(versions)
             for version in versions:
                 self.schemas[version] = self.format.version(version).schema
-            return super().changes(versions)
+            return changes
         self._keep(read.added, self._columns)
         self.schemas |= dict(read.schemas)
         return read.changes
@@ -96,15 +98,23 @@ class _Reader(FileSource):
         return files.drop_columns([name for name in (*_PARTS, "min_key", "max_key") if name in files.column_names])
 
     def read_states(self, lifetimes: FileLifetimes) -> None:
-        """Read the statistics of versions so that each file is live at one of them."""
+        """Read the statistics of versions so that each file is live at one of them, as far as they can be read."""
         rows = lifetimes.intervals.rows
         first, last = (rows.column(name).to_numpy() for name in ("first", "last"))
         last = np.minimum(last, len(lifetimes.versions))
         seen = -1
+        failed: set[int] = set()
         for index in np.argsort(last, kind="stable").tolist():
-            if first[index] > seen:
-                seen = int(last[index]) - 1
-                self._state(self.format.version(lifetimes.versions[seen]))
+            positions = range(int(last[index]) - 1, int(first[index]) - 1, -1)
+            for position in positions if first[index] > seen else ():
+                read = position not in failed and read_apart(self._state_at, [lifetimes.versions[position]]).parts
+                if read:
+                    seen = position
+                    break
+                failed.add(position)
+
+    def _state_at(self, versions: Sequence[int]) -> pa.Table:
+        return self._state(self.format.version(versions[0]))
 
     def _keep(self, files: pa.Table, names: Sequence[str | None]) -> None:
         """Keep the statistics of files, of the columns that have these names in them; None where there is none."""

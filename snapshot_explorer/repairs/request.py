@@ -12,7 +12,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.history import CommitFilter, read_history
+from snapshot_explorer.history import CommitFilter, read_history, unread_commit_notes
 from snapshot_explorer.overview import last_part
 from snapshot_explorer.repairs.spark_sql import identifier, is_key_type, qualified
 from snapshot_explorer.results import Frame
@@ -215,8 +215,8 @@ def check_texts(request: RepairRequest, where: Condition) -> None:
 def later_commits(request: RepairRequest, then: int) -> Frame:
     """Return the COMMITS since a version that changed data."""
     versions = [version for version in request.source.versions() if version > then]
-    rows = read_history(request.format, versions[::-1], CommitFilter(maintenance=False), None)
-    return Frame(rows, title=f"Commits since version {then}", noun="commits")
+    rows, unread = read_history(request.format, versions[::-1], CommitFilter(maintenance=False), None)
+    return Frame(rows, title=f"Commits since version {then}", noun="commits", notes=unread_commit_notes(unread))
 
 
 def same_version(now: int | None) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from itertools import groupby
 
@@ -12,10 +11,10 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Mask, Presence, ranges
-from snapshot_explorer.lifetimes import FileLifetimes, time_of
+from snapshot_explorer.formats.unread_versions import readable_times
+from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import Listing, Readable, gaps_note
 from snapshot_explorer.render.commits import readable_words
 from snapshot_explorer.results import Frame
@@ -84,12 +83,14 @@ def read_readability(
     rows = lifetimes.recorded()
     presence = table_format.presence(rows, [version for version in listing.versions if version in known_versions])
     counts = _Counts(lifetimes, rows, presence)
-    times = _times(table_format, listing.versions)
+    times = readable_times(table_format, listing.versions)
     values = []
     for version, time in zip(reversed(listing.versions), reversed(times), strict=True):
         row: dict[str, object] = {"version": version, "committed_at": time}
         if version in known_versions:
             row |= counts.of(version)
+        elif version in lifetimes.unread:
+            row |= {"readable": "no", "reason": str(lifetimes.unread[version]).rstrip(".")}
         elif version in listing.stateless:
             row |= {"readable": "metadata", "reason": "only its changelog is left"}
         else:
@@ -104,7 +105,7 @@ def read_readability(
         noun="versions",
         drawn=("version", "committed_at", "readable", "files", "missing_files", "missing_bytes"),
         draw=_in_words,
-        notes=gaps_note(listing.gaps(listing.versions), "its files were not looked for"),
+        notes=(*gaps_note(listing.gaps(listing.versions), "its files were not looked for"), *lifetimes.unread_notes),
     )
 
 
@@ -178,11 +179,3 @@ def _sums(
     np.add.at(counts, np.searchsorted(versions, first[chosen]), values[chosen])
     np.subtract.at(counts, np.searchsorted(versions, removed[chosen]), values[chosen])
     return np.cumsum(counts)[:-1]
-
-
-def _times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime | None]:
-    """Return the commit times of versions; None if unknown."""
-    try:
-        return list(table_format.committed_at(versions))
-    except CorruptTableError:
-        return [time_of(table_format, version) for version in versions]

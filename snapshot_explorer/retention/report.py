@@ -13,7 +13,6 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Expiry, RetentionRule, parse_duration
 from snapshot_explorer.lifetimes import FileLifetimes
-from snapshot_explorer.model import CHANGED_BY_NEXT, Gap, gaps_note
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, size
 from snapshot_explorer.results import Frame, non_empty_columns
@@ -30,14 +29,14 @@ class Retention(Drawable):
     Deletes nothing: `commands` contains the command for the engine.
     """
 
-    def __init__(self, name: str, expiry: Expiry, *, gaps: Sequence[Gap] = (), is_default: bool = False) -> None:
+    def __init__(self, name: str, expiry: Expiry, *, notes: Sequence[str] = (), is_default: bool = False) -> None:
         """Create a report. Use `Table.retention` to get one."""
         self._name = name
         self._expiry = expiry
         self._is_default = is_default
         self.commands: tuple[tuple[str, str], ...] = expiry.commands
         """Pairs of engine and command, which this package never runs; none for a table without versions."""
-        self.notes: tuple[str, ...] = (*expiry.notes, *gaps_note(gaps, CHANGED_BY_NEXT))
+        self.notes: tuple[str, ...] = (*expiry.notes, *([expiry.unknown] if expiry.unknown else []), *notes)
         """What the report could not take into account, such as missing versions, as sentences."""
 
     @cached_property
@@ -88,23 +87,23 @@ class Retention(Drawable):
 
     @property
     def freed_files(self) -> int:
-        """Return the number of files that would be deleted."""
+        """Return the number of files that are known to be deleted; `notes` says whether others may be."""
         return len(self.freed)
 
     @property
     def freed_bytes(self) -> int | None:
-        """Return the size of these files in bytes, as in FREED; None if that of a file is unknown."""
+        """Return the size in bytes of the files that would be deleted; None if one of them, or its size, is unknown."""
         sizes = self._expiry.freed["size_bytes"]
-        return None if sizes.null_count else pc.sum(sizes).as_py() or 0
+        return None if sizes.null_count or self._expiry.unknown else pc.sum(sizes).as_py() or 0
 
     @property
     def _freed_size(self) -> str:
         if self.freed_bytes is not None:
             return size(self.freed_bytes)
         sizes = self._expiry.freed["size_bytes"]
-        return (
-            f"at least {size(pc.sum(sizes).as_py() or 0)}: the size of {counted(sizes.null_count, 'file')} is unknown"
-        )
+        unknown = f"the size of {counted(sizes.null_count, 'file')} is unknown" if sizes.null_count else ""
+        parts = [part for part in (unknown, "others may be deleted too" if self._expiry.unknown else "") if part]
+        return f"at least {size(pc.sum(sizes).as_py() or 0)}: {', and '.join(parts)}"
 
     def drawing(self) -> Drawing:
         """Return the drawing: the rule, what would be deleted, what prevents other deletions, and the command."""
@@ -127,7 +126,7 @@ class Retention(Drawable):
         return Drawing(title=f"Retention of {self._name}, dry run: what would be deleted", parts=tuple(parts))
 
     def _commands_drawn(self) -> list[Part]:
-        if self.commands and not len(self.lost) and not len(self.freed):
+        if self.commands and not len(self.lost) and not len(self.freed) and not self._expiry.unknown:
             nothing = Line("Nothing would be lost and no file would go, so no command is shown.")
             return [nothing, Line("What the strictest rule would free:"), _STRICTEST] if self._is_default else [nothing]
         parts: list[Part] = []
@@ -171,7 +170,7 @@ def retention_of(
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
     newest = lifetimes.versions[-1] if lifetimes.versions else None
     expiry = table_format.expiry(rule, lifetimes.recorded(), newest)
-    return Retention(name, expiry, gaps=lifetimes.gaps, is_default=keep is None and keep_last is None)
+    return Retention(name, expiry, notes=lifetimes.notes, is_default=keep is None and keep_last is None)
 
 
 def _age(keep: str | timedelta | None) -> timedelta | None:

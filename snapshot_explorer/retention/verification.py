@@ -145,6 +145,7 @@ def verify(
             notes += [f"Version {version}{of}: {reason.rstrip('.')}." for version, reason in sorted(problems.items())]
         on = f"on branch {branch}, " if is_named else ""
         notes += [f"{capitalized(f'{on}{gap}')}: their files are unknown." for gap in lifetimes.gaps]
+        notes += [f"{capitalized(on)}{note}" if on else note for note in lifetimes.unread_notes]
         if chosen == "bytes":
             planned, unplanned = despite_expiry(table_format, partial(_deletes, table_format, lifetimes, presence))
             deletes += planned

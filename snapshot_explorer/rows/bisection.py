@@ -16,10 +16,12 @@ from snapshot_explorer.engines.aggregates import Aggregate, PartialCondition, ag
 from snapshot_explorer.engines.conditions import condition as row_condition
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import (
+    UNREADABLE,
     InvalidArgumentError,
     SnapshotExplorerError,
 )
 from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.formats.unread_versions import readable_times
 from snapshot_explorer.model import Gap, Predicate, gaps_note, runs_of, runs_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.results import Frame
@@ -27,7 +29,7 @@ from snapshot_explorer.rows.bisection_result import Bisection, BisectionReading
 from snapshot_explorer.rows.diffs.changed_splits import can_diff, can_load
 from snapshot_explorer.rows.single_pass import SinglePass
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
-from snapshot_explorer.rows.source import UNREADABLE, RowSource, names_before
+from snapshot_explorer.rows.source import RowSource, names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
 
 Test: TypeAlias = "str | Callable[..., object]"
@@ -475,7 +477,7 @@ def _evaluated(source: RowSource, evaluations: _Evaluations) -> Frame:
 
 def _times(source: RowSource, versions: Sequence[int]) -> Sequence[datetime | None]:
     try:
-        return source.format.committed_at(versions)
+        return readable_times(source.format, versions)
     except SnapshotExplorerError:
         return [None] * len(versions)
 

@@ -12,6 +12,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.errors import (
+    UNREADABLE,
     InvalidArgumentError,
     UnsupportedFeatureError,
 )
@@ -26,7 +27,7 @@ from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from snapshot_explorer.rows.diffs.diff import check_not_null, not_unique
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated, row_hashes
-from snapshot_explorer.rows.source import UNREADABLE, ColumnNames, RowSource, column_names
+from snapshot_explorer.rows.source import ColumnNames, RowSource, column_names
 
 _AT_ONCE = 8
 """Versions of a remote table that are planned and compared at the same time."""

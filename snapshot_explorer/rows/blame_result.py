@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats.unread_versions import read_apart, unread_notes
+from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import (
     AFTER,
     BEFORE,
@@ -72,8 +73,12 @@ class BlameReading:
     unreadable: dict[int, str] = field(default_factory=dict)
     """The versions that might have changed matching rows and could not be read, each with the end of a sentence."""
 
-    def notes(self, gaps: Sequence[Gap]) -> tuple[str, ...]:
-        """Return a sentence on versions that are missing, and one on those that cannot be read for each reason."""
+    def notes(self, gaps: Sequence[Gap], unread: Sequence[str]) -> tuple[str, ...]:
+        """Return a sentence on versions that are missing, and one on those that cannot be read for each reason.
+
+        Args:
+            unread: Sentences on versions whose metadata cannot be read.
+        """
         by_reason: dict[str, list[int]] = {}
         for version, reason in self.unreadable.items():
             by_reason.setdefault(reason, []).append(version)
@@ -81,7 +86,7 @@ class BlameReading:
             f"{capitalized(runs_text(runs_of(versions)))} cannot be read{reason}. {capitalized(_SKIPPED)}."
             for reason, versions in by_reason.items()
         ]
-        return *gaps_note(gaps, _SKIPPED), *unreadable
+        return *gaps_note(gaps, _SKIPPED), *unread, *unreadable
 
 
 _SKIPPED = "what changed there is shown with the next version, as far as it lasted"
@@ -215,8 +220,17 @@ def blame_of(
         files=affected.files,
         admitted_files=affected.admitted,
         opened_files=len(reading.files),
-        notes=reading.notes(source.gaps(versions)),
+        notes=reading.notes(source.gaps(_known(affected.lifetimes, versions)), _unread(affected.lifetimes, versions)),
     )
+
+
+def _known(lifetimes: FileLifetimes, versions: Sequence[int]) -> list[int]:
+    return [version for version in versions if version not in lifetimes.unread]
+
+
+def _unread(lifetimes: FileLifetimes, versions: Sequence[int]) -> tuple[str, ...]:
+    """Return why some of the versions cannot be read; sentences."""
+    return unread_notes({version: error for version, error in lifetimes.unread.items() if version in versions})
 
 
 def _lines_of(source: RowSource, changes: Sequence[ChangesAt], whole: int | None) -> pa.Table:
@@ -271,11 +285,9 @@ def _structs(changes: pa.Table) -> pa.StructArray:
 
 
 def _commits(source: RowSource, versions: Sequence[int]) -> pa.Table:
-    """Return the COMMITS of versions, without those of which only the state is left."""
-    try:
-        return source.format.commits(versions)
-    except SnapshotNotFoundError:
-        return source.format.commits([version for version in versions if version not in source.listing.commitless])
+    """Return the COMMITS of versions, without those that cannot be read, or of which only the state is left."""
+    read = read_apart(source.format.commits, versions)
+    return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)])
 
 
 def _with_commits(rows: pa.Table, commits: pa.Table) -> pa.Table:

@@ -7,11 +7,10 @@ import pyarrow as pa
 
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import Condition, passing_count
-from snapshot_explorer.errors import StorageError
+from snapshot_explorer.errors import UNREADABLE, StorageError
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import Split
 from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns
-from snapshot_explorer.rows.source import UNREADABLE
 
 FAILURES = (*UNREADABLE, StorageError)
 """Errors of what is read, rather than of the condition."""

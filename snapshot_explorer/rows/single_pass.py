@@ -12,6 +12,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.aggregates import PartialCondition
 from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.rows.source import RowSource
 
@@ -135,7 +136,10 @@ class _Files:
 
 
 def _why_not_exact(source: RowSource, versions: Sequence[int], columns: Sequence[str]) -> str | None:
-    schemas = source.schemas(versions)
+    readable = read_apart(source.schemas, versions)
+    if readable.unread:
+        return "some versions cannot be read"
+    schemas = [schema for _, part in readable.parts for schema in part]
     if any(schema.is_merged for schema in schemas):
         return "rows are merged by their primary key"
     of_each = [

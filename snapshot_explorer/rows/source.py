@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from snapshot_explorer.errors import (
-    CorruptTableError,
     InvalidArgumentError,
-    MissingFileError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     UnknownColumnError,
-    UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.lifetimes import FileLifetimes
@@ -22,10 +19,6 @@ from snapshot_explorer.render.cells import moment
 from snapshot_explorer.single_flight import cached_property
 
 _Id = int | str | None
-
-
-UNREADABLE = (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError, MissingFileError)
-"""Errors of a version that cannot be read, rather than of a condition or of the storage."""
 
 
 def opening(path: str, branch: str | None, table_format: TableFormat | None = None) -> str:

@@ -104,14 +104,17 @@ def _traced(source: RowSource, where: str) -> TracedHistory:
     result = TracedHistory(begins_with_first=affected.begins_with_first)
     by_number = _traced_versions(source, affected, reference, predicate, result)
     readable = frozenset(versions)
+    unread = affected.lifetimes.unread
     for number in (number for number in source.listing.versions if number not in by_number):
-        has_expired = number in readable
+        has_expired = number in readable and number not in unread
         by_number[number] = TracedVersion(
             number=number,
             committed_at=None if has_expired else time_of(source.format, number),
             rows=None,
             stored_rows=None,
-            reason="it expired while the table was examined"
+            reason=str(unread[number])
+            if number in unread
+            else "it expired while the table was examined"
             if has_expired
             else "its files are unknown: only its commit or its changelog is left",
         )

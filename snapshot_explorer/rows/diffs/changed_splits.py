@@ -4,9 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
+from snapshot_explorer.errors import UNREADABLE
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import Predicate, Split
-from snapshot_explorer.rows.source import UNREADABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

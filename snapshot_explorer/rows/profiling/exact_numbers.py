@@ -9,11 +9,13 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.scan import scan_of
+from snapshot_explorer.errors import UNREADABLE
 from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.model import Bounds, Split
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, FileRanges, is_sortable
-from snapshot_explorer.rows.source import UNREADABLE, RowSource, column_names
+from snapshot_explorer.rows.source import RowSource, column_names
 
 
 def read_ranges(
@@ -29,12 +31,17 @@ def read_ranges(
     """
     reader = _Reader(reference, columns)
     whys: dict[str, list[str | None]] = {name: [None] * len(versions) for name in columns}
-    schemas = source.schemas(versions)
-    starts = [number for index, number in enumerate(versions) if not index or schemas[index] != schemas[index - 1]]
+    readable = read_apart(source.schemas, versions)
+    schemas = [(number, schema) for group, part in readable.parts for number, schema in zip(group, part, strict=True)]
+    starts = [
+        number for (number, own), (_, before) in zip(schemas, [(0, None), *schemas], strict=False) if own != before
+    ]
     called = column_names(source.format, starts, reference, columns)
     with step("Reading versions", total=len(versions)) as reading:
         for index, number in enumerate(versions):
             try:
+                if number in readable.unread:
+                    raise readable.unread[number]
                 version = source.format.version(number)
                 names = called.at(number)
                 reader.read(version, index, names)

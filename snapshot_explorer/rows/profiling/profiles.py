@@ -14,6 +14,7 @@ from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.formats.unread_versions import read_apart, readable_times, unread_notes
 from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.model import MAINTENANCE_KINDS, Gap
 from snapshot_explorer.render import Code, Drawing, Line, mimebundle
@@ -37,8 +38,8 @@ from snapshot_explorer.rows.profiling.column_numbers import (
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
 from snapshot_explorer.rows.source import RowSource
 
-_Numbers = tuple[tuple[int, ...], dict[str, pa.Table]]
-"""Versions, and the numbers of each column at them."""
+_Numbers = tuple[tuple[int, ...], dict[str, pa.Table], tuple[str, ...]]
+"""Versions, the numbers of each column at them, and notes on versions that cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -54,6 +55,8 @@ class Profile(FrameResult):
     """The thresholds of a jump."""
     gaps: tuple[Gap, ...]
     """The gaps between the versions."""
+    unread: tuple[str, ...] = ()
+    """Why versions cannot be read; sentences."""
 
     @cached_property
     def frame(self) -> Frame:
@@ -68,7 +71,7 @@ class Profile(FrameResult):
         drawn = non_empty_columns(rows, exclude=("bounds",) if is_constant else ())
         title = f"Columns of {self.name} over its versions"
         noun = "versions" if len(parts) == 1 else "rows, one for each column at each version"
-        notes = (*jump_notes(self.gaps), *([f"Everywhere: {bounds[0]}."] if is_constant else []))
+        notes = (*jump_notes(self.gaps), *self.unread, *([f"Everywhere: {bounds[0]}."] if is_constant else []))
         return Frame(rows, title=title, noun=noun, drawn=drawn, notes=notes)
 
     @cached_property
@@ -120,7 +123,7 @@ def profile_over(
     newest = source.format.version(versions[-1])
     names = _names(columns, newest.arrow_schema)
     numbers = _from_rows if exact else _from_statistics
-    versions, profiles = numbers(source, versions, newest, names)
+    versions, profiles, unread = numbers(source, versions, newest, names)
     if not versions:
         raise source.vanished()
     return Profile(
@@ -133,13 +136,14 @@ def profile_over(
         call=call,
         rules=rules,
         gaps=source.gaps(versions),
+        unread=unread,
     )
 
 
 def _from_rows(source: RowSource, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
     ranges, whys = read_ranges(source, versions, newest, names)
-    times: pa.Array = pa.array(source.format.committed_at(versions), frames.UTC_MILLIS)
-    return tuple(versions), _of_columns(ranges, versions, times, whys)
+    times: pa.Array = pa.array(readable_times(source.format, versions), frames.UTC_MILLIS)
+    return tuple(versions), _of_columns(ranges, versions, times, whys), ()
 
 
 def _from_statistics(
@@ -157,7 +161,9 @@ def _from_statistics(
     profiles = _of_columns(ranges, every, times, whys)
     if len(indices) < len(every):
         profiles = {name: rows.take(pa.array(indices)) for name, rows in profiles.items()}
-    return tuple(every[index] for index in indices.tolist()), profiles
+    requested = frozenset(versions)
+    unread = {version: error for version, error in known.lifetimes.unread.items() if version in requested}
+    return tuple(every[index] for index in indices.tolist()), profiles, unread_notes(unread)
 
 
 def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
@@ -365,6 +371,7 @@ def table_anomalies(
         limit=len(rows),
         notes=(
             *jump_notes(gaps),
+            *profile.unread,
             *rows_note(source.format, profile.versions),
             *(() if doubled is None else doubled.notes),
         ),
@@ -378,7 +385,8 @@ def _with_commits(source: RowSource, marked: pa.Table, after_gaps: frozenset[int
     """
     unknown = after_gaps | set(source.listing.commitless)
     versions = [version for version in pc.unique(marked["version"]).to_pylist() if version not in unknown]
-    commits = source.format.commits(versions)
+    read = read_apart(source.format.commits, versions)
+    commits = pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)])
     indices = pc.index_in(marked["version"], commits["version"].combine_chunks())
     for name in ("kind", "operation"):
         index = marked.schema.get_field_index(name)

@@ -12,7 +12,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.expiry import Presence, checked_files, presence_from
 from snapshot_explorer.formats.iceberg.files.data_files import is_read_despite_size
 from snapshot_explorer.formats.iceberg.files.field_ids import id_rules
-from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
+from snapshot_explorer.formats.iceberg.metadata.contents import Source, manifests_of, readable_entries
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DELETES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live, needed
@@ -45,8 +45,10 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
         for row in lists.filter(pc.is_in(locations, files)).select(["snapshot_id", "location"]).to_pylist():
             versions_of[history.numbers[row["snapshot_id"]]] = f"its manifest {row['location']} {problem}"
     is_bad = pc.is_in(locations, pa.concat_arrays([manifests.gone, manifests.resized, manifests.unknown]))
-    lacking, elsewhere = _check_deletes(source, history, lists.filter(pc.invert(is_bad)))
-    return replace(presence_from(checked, paths), without=without, lacking=lacking, unchecked=elsewhere | unchecked)
+    lacking, elsewhere, unread = _check_deletes(source, history, lists.filter(pc.invert(is_bad)))
+    return replace(
+        presence_from(checked, paths), without=unread | without, lacking=lacking, unchecked=elsewhere | unchecked
+    )
 
 
 def _unreadable(source: Source, resized: pa.Array, recorded: pa.Array) -> pa.Array:
@@ -69,8 +71,12 @@ def _unreadable(source: Source, resized: pa.Array, recorded: pa.Array) -> pa.Arr
     )
 
 
-def _check_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> tuple[dict[int, str], dict[int, str]]:
+def _check_deletes(
+    source: Source, history: IcebergHistory, lists: pa.Table
+) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
     """Return for versions how many of their delete files are missing or resized, and how many were not checked.
+
+    Also which manifest of delete files cannot be read.
 
     Reads each manifest of delete files once.
     """
@@ -78,7 +84,8 @@ def _check_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> 
     encoded = single_chunk(of_deletes.column("location")).dictionary_encode()
     codes = encoded.indices.to_numpy()
     manifests = of_deletes.take(pa.array(np.unique(codes, return_index=True)[1]))
-    entries = live(entries_of(source, manifests, statistics=False).rows)
+    entries, unread = readable_entries(source, manifests)
+    entries = live(entries)
     locations, sizes = (single_chunk(entries.column(name)) for name in ("location", "size_bytes"))
     checked = checked_files(source.storage, locations, sizes)
     versions = [history.numbers[item] for item in of_deletes.column("snapshot_id").to_pylist()]
@@ -93,4 +100,5 @@ def _check_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> 
     return (
         with_any_of(pa.concat_arrays([checked.gone, checked.resized]), "missing or have another size than recorded"),
         with_any_of(checked.unknown, "on another storage"),
+        {version: str(unread[code]) for version, code in zip(versions, codes.tolist(), strict=True) if code in unread},
     )

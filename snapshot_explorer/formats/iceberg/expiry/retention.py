@@ -25,11 +25,13 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.expiry.settings import name_of
 from snapshot_explorer.formats.iceberg.frames.files import partition_maps, partitions_of
-from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
+from snapshot_explorer.formats.iceberg.metadata.contents import Source, manifests_of, readable_entries
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifests import live
+from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
 from snapshot_explorer.formats.settings import SettingsReader, flag
+from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.milliseconds import to_millis
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.storage.same_files import match_files
@@ -43,6 +45,7 @@ _DEFAULT_MIN = 1
 _FOR_EVER = 2**63 - 1
 _COMMAND_NOTE = "The table's name is a guess from its folder: give the name that it has in your catalog."
 _MAX_HOLDERS = 200
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,16 +93,21 @@ def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetim
             notes=("The table has no snapshots: nothing expires.",),
         )
     reached = _ReachableFiles(source)
-    freed, undecided = _freed(source, reached, kept, lifetimes)
+    kept_unread = [item for item in reached.unread if item in kept.snapshots]
+    nothing = frames.FREED.empty_table()
+    # A kept snapshot that cannot be read may need any file.
+    freed, undecided = (nothing, ()) if kept_unread else _freed(source, reached, kept, lifetimes)
+    is_known = not kept_unread and (len(freed) > 0 or not undecided)
     return Expiry(
         versions=versions,
         freed=freed,
-        holders=_holders(history, reached, kept),
+        holders=frames.HOLDERS.empty_table() if kept_unread else _holders(history, reached, kept),
         rules=rules,
         commands=_commands(source.storage.root, arguments),
         notes=(*undecided, *_notes(metadata, history, kept)),
-        metadata=_freed_metadata(source, reached, kept) if len(freed) or not undecided else frames.FREED.empty_table(),
+        metadata=_freed_metadata(source, reached, kept) if is_known else nothing,
         command_notes=(_COMMAND_NOTE,),
+        unknown=_unknown(history, reached, kept_unread),
     )
 
 
@@ -191,20 +199,22 @@ class _ReachableFiles:
 
     def __init__(self, source: Source) -> None:
         self.snapshots = list(source.metadata.snapshots.values())
-        lists = manifests_of(source, self.snapshots)
+        every = range(len(self.snapshots))
+        of_lists = read_apart(lambda rows: manifests_of(source, [self.snapshots[row] for row in rows]), every)
+        lists = pa.concat_tables([part for _, part in of_lists.parts] or [manifests_of(source, [])])
         keys = lists.column("location").combine_chunks().dictionary_encode()
         codes = keys.indices.to_numpy().astype(np.int64)
         firsts = np.unique(codes, return_index=True)[1]
         manifests = lists.take(pa.array(firsts))
-        entries = entries_of(source, manifests, statistics=False)
-        rows = live(entries.rows)
+        self.partitions = PartitionTuples(source.metadata.specs)
+        entries, unread = readable_entries(source, manifests, self.partitions)
+        rows = live(entries)
         encoded = single_chunk(rows.column("location")).dictionary_encode()
         self._file_codes = encoded.indices.to_numpy().astype(np.int64)
         self._file_manifests = rows.column("manifest").to_numpy()
         self.paths = encoded.dictionary
         self.rows = rows.take(pa.array(np.unique(self._file_codes, return_index=True)[1]))
         """An entry of each file, in the order of `paths`."""
-        self.partitions = entries.partitions
         index = {item.id: index for index, item in enumerate(self.snapshots)}
         owners = np.array([index[item] for item in lists.column("snapshot_id").to_pylist()], np.int64)
         self._order = np.argsort(owners, kind="stable")
@@ -213,6 +223,11 @@ class _ReachableFiles:
         self._indices = index
         self.manifest_rows = manifests
         """MANIFEST_FILES of each manifest."""
+        self.unread = {self.snapshots[row].id: error for row, error in of_lists.unread.items()}
+        """Why the files of snapshots are not all known, by their ids."""
+        for row, code in zip(owners.tolist(), codes.tolist(), strict=True):
+            if code in unread:
+                self.unread.setdefault(self.snapshots[row].id, unread[code])
 
     def manifests(self, snapshot_ids: Sequence[int]) -> Mask:
         """Return which of the manifests the snapshots reach."""
@@ -355,6 +370,27 @@ def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnaps
     return pa.Table.from_pylist(
         [row for row in rows if row["files"] or row["holder"] != "kept versions"], frames.HOLDERS
     )
+
+
+def _unknown(history: IcebergHistory, reached: _ReachableFiles, kept: Sequence[int]) -> str | None:
+    """Return why other files may be deleted too, in a sentence; None if every snapshot could be read.
+
+    Args:
+        kept: The snapshots that are kept and cannot be read.
+    """
+    if not reached.unread:
+        return None
+    names = [
+        f"version {history.numbers[item]}" if item in history.numbers else f"snapshot {item}" for item in reached.unread
+    ]
+    listed = (
+        f"{', '.join(names[:_MAX_NAMED])}{f' and {len(names) - _MAX_NAMED:,} more' if len(names) > _MAX_NAMED else ''}"
+    )
+    if kept:
+        return (
+            f"Which files would be deleted is unknown: {listed} cannot be read, and those that are kept may need any."
+        )
+    return f"More files may be deleted: those of {listed} are unknown."
 
 
 def _commands(root: str, rule: _Rule) -> tuple[tuple[str, str], ...]:

@@ -13,9 +13,10 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read_manifest_lists
-from snapshot_explorer.formats.iceberg.metadata.manifests import Entries, live, needed, parse_manifests
+from snapshot_explorer.formats.iceberg.metadata.manifests import ENTRIES, Entries, live, needed, parse_manifests
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
+from snapshot_explorer.formats.unread_versions import PartlyRead, Reasons, read_apart
 from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Storage
 
@@ -74,6 +75,23 @@ def entries_of(
         changed=changed,
         storage=source.storage,
     )
+
+
+def readable_entries(
+    source: Source, manifests: pa.Table, partitions: PartitionTuples | None = None
+) -> tuple[pa.Table, Reasons]:
+    """Return the entries of manifests without statistics, ENTRIES, and why the others cannot be read, by their row."""
+    tuples = PartitionTuples(source.metadata.specs) if partitions is None else partitions
+
+    def entries(group: Sequence[int]) -> pa.Table:
+        chosen = manifests.take(pa.array(group, pa.int64()))
+        rows = entries_of(source, chosen, statistics=False, partitions=tuples).rows
+        index = rows.schema.get_field_index("manifest")
+        field = rows.schema.field(index)
+        return rows.set_column(index, field, pc.add(rows.column(index), pa.scalar(group[0], field.type)))
+
+    read = read_apart(entries, range(len(manifests))) if len(manifests) else PartlyRead(parts=(), unread={})
+    return pa.concat_tables([ENTRIES.empty_table(), *(part for _, part in read.parts)]), read.unread
 
 
 def live_files(
