@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, LimitError, MissingFileError, UnsupportedFeatureError
+from snapshot_explorer.errors import UNREADABLE, LimitError, UnsupportedFeatureError
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Part
 from snapshot_explorer.render.cells import counted
@@ -59,14 +59,18 @@ def symptom_of(read: Callable[[], Symptom], command: str) -> Symptom:
     """Return what `read` returns, or a symptom that states why it cannot: one damaged file must not hide the rest."""
     try:
         return read()
-    except (CorruptTableError, MissingFileError) as error:
-        return Symptom(is_problem=True, sentence=str(error), command=command)
     except (UnsupportedFeatureError, LimitError) as error:
         return Symptom(is_problem=None, sentence=f"Not checked: {error}", command=command)
+    except UNREADABLE as error:
+        return Symptom(is_problem=True, sentence=str(error), command=command)
 
 
-def readability_symptom(readability: pa.Table) -> Symptom:
-    """Return whether all versions can be loaded."""
+def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Symptom:
+    """Return whether all versions can be loaded.
+
+    Args:
+        notes: What is missing between the versions, and what could not be read; sentences.
+    """
     rows = readability.select(["version", "readable"]).to_pylist()
     lost = [row["version"] for row in rows if row["readable"] in ("no", "metadata")]
     unknown = sum(row["readable"] is None for row in rows)
@@ -81,7 +85,7 @@ def readability_symptom(readability: pa.Table) -> Symptom:
     else:
         sentence = f"No file is missing: {counted(len(rows), 'version')} can be loaded."
     is_problem = bool(lost) if lost or not unknown else None
-    return Symptom(is_problem=is_problem, sentence=sentence, command="%snapshot readability")
+    return Symptom(is_problem=is_problem, sentence=" ".join([sentence, *notes]), command="%snapshot readability")
 
 
 def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int], can_diff_rows: Callable[[int, int], bool]) -> Symptom:

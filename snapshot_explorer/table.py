@@ -501,7 +501,7 @@ class Table(Drawable):
         return Diagnosis(
             name=self.name,
             symptoms=(
-                symptom_of(lambda: readability_symptom(self.readability().to_arrow()), "%snapshot readability"),
+                symptom_of(self._readability_symptom, "%snapshot readability"),
                 symptom_of(self._anomaly_symptom, "%snapshot anomalies"),
                 symptom_of(self._health_symptom, "%snapshot health"),
             ),
@@ -618,6 +618,10 @@ class Table(Drawable):
     def check_lines(self, name: str, settings: CheckSettings) -> tuple[CheckLine, ...]:
         """Return what `check` finds, a line for each rule, under a name."""
         return check_table(name, self, self._source(), settings)
+
+    def _readability_symptom(self) -> Symptom:
+        readability = self.readability()
+        return readability_symptom(readability.to_arrow(), readability.notes)
 
     def _anomaly_symptom(self) -> Symptom:
         version = self.bound.version

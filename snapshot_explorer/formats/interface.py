@@ -356,13 +356,18 @@ class TableFormat(ABC):
         """
         raise InvalidArgumentError(f"{self.name} tables have no metadata table {name!r}.")
 
-    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+    def expiry(
+        self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
+    ) -> Expiry:
         """Return what the engine's own command would delete from the table at its newest known version.
+
+        No file is returned as one that would be deleted if a version that is kept may need it.
 
         Args:
             rule: What to keep.
             lifetimes: LIFETIMES of the table.
-            newest: The newest version in the lifetimes, or None. Later ones are ignored.
+            newest: The newest version in the lifetimes or among the unread ones, or None. Later ones are ignored.
+            unread: Versions whose files are not in the lifetimes, because they cannot be read.
 
         Raises:
             UnsupportedFeatureError: The result cannot be computed exactly. The message contains the reason.

@@ -46,7 +46,8 @@ def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int) 
     lifetimes = read_lifetimes(table_format, title="File lifetimes", source=reader)
     if not reader.has_statistics_of_changes:
         reader.read_states(lifetimes)
-    schemas = tuple(sorted(reader.schemas.items()))
+    # A known version after an unread one was read with its schema.
+    schemas = tuple(item for item in sorted(reader.schemas.items()) if item[0] not in lifetimes.unread)
     bounds = _of_intervals(lifetimes, pa.concat_tables(reader.parts), fields)
     mapped = [index for index, (_, schema) in enumerate(schemas) if schema.has_ids]
     if mapped and not reference.schema.has_ids:

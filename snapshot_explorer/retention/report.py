@@ -4,14 +4,19 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import SupportsIndex
 
+import pyarrow as pa
+
+from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Expiry, RetentionRule, parse_duration
+from snapshot_explorer.formats.unread_versions import Reasons
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, size
@@ -168,9 +173,21 @@ def retention_of(
 ) -> Retention:
     """Return what a rule would delete from a table; see `Table.retention`."""
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
-    newest = lifetimes.versions[-1] if lifetimes.versions else None
-    expiry = table_format.expiry(rule, lifetimes.recorded(), newest)
+    newest = max((*lifetimes.versions, *lifetimes.unread), default=None)
+    expiry = table_format.expiry(rule, lifetimes.recorded(), newest, lifetimes.unread)
+    expiry = replace(expiry, versions=_with_unread(expiry.versions, lifetimes.unread))
     return Retention(name, expiry, notes=lifetimes.notes, is_default=keep is None and keep_last is None)
+
+
+def _with_unread(versions: pa.Table, unread: Reasons) -> pa.Table:
+    """Return RETAINED in which versions that cannot be read are gone, with the reason."""
+    if not unread:
+        return versions
+    rows = {row["version"]: row for row in versions.to_pylist()}
+    for version, error in unread.items():
+        known = rows.get(version, {"version": version, "committed_at": None})
+        rows[version] = known | {"outcome": "gone", "because": f"it cannot be read: {str(error).rstrip('.')}"}
+    return pa.Table.from_pylist([row for _, row in sorted(rows.items())], frames.RETAINED)
 
 
 def _age(keep: str | timedelta | None) -> timedelta | None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import (
+    UNREADABLE,
     InvalidArgumentError,
     MissingFileError,
     SnapshotExplorerError,
@@ -131,11 +132,17 @@ def verify(
     chosen: Level = level
     own = None if own_format.main_branch is None else own_branch or MAIN
     names = (own, *(other for other in own_format.branch_names() if other != own))
-    histories = {other: history(other) for other in names}
+    histories = {own: history(own)}
+    unread: list[str] = []
+    for other in names[1:]:
+        try:
+            histories[other] = history(other)
+        except UNREADABLE as error:
+            unread.append(f"Branch {other} cannot be read: {str(error).rstrip('.')}.")
     now = datetime.now(UTC)
     files: dict[str, RecordedFile] = {}
     states: dict[str, _State] = {}
-    notes: list[str] = []
+    notes = unread
     deletes: list[_SplitWithDeletes] = []
     for branch, (table_format, lifetimes) in histories.items():
         rows, presence = despite_expiry(table_format, partial(_presence, table_format, lifetimes))

@@ -116,10 +116,11 @@ class _Evaluations:
 
 
 def _by_metadata(source: RowSource, condition: MetadataCondition, versions: Sequence[int]) -> _Evaluations:
-    holds = condition.holds(source, versions)
+    holds, unread = condition.holds(source, versions)
     answers = dict(zip(versions, holds, strict=True))
     unknown = "its files, or statistics of them, are not known"
     notes = {version: unknown for version, value in answers.items() if value is None}
+    notes |= {version: f"cannot be read: {error}" for version, error in unread.items() if version in notes}
     return _Evaluations(answers, notes, condition.notes(source, versions))
 
 
@@ -420,7 +421,10 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluatio
     values = dict(sorted(evaluations.answers.items()))
     first, last_good = evaluations.first, evaluations.last_good()
     notes = list(gaps_note(gaps, "nothing was evaluated there"))
+    unreadable = [version for version, holds in values.items() if holds is None and (first is None or version < first)]
     if first is None:
+        if unreadable:
+            notes.append(f"Skipped, because they cannot be read: {runs_text(runs_of(unreadable))}.")
         if len(values) < len(versions):
             notes.append(
                 "Earlier versions were not evaluated. If the condition held at one of them, search up to it: "
@@ -431,7 +435,6 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluatio
         notes.append(f"Give as good a version where the condition does not hold, before {good}, or leave good out.")
     elif last_good is None and good is None:
         notes.append("It may have held before.")
-    unreadable = [version for version, holds in values.items() if holds is None and version < first]
     if unreadable:
         notes.append(f"Skipped, because they cannot be read: {runs_text(runs_of(unreadable))}.")
     if len(values) < len(versions):

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import UNREADABLE, SnapshotExplorerError
 from snapshot_explorer.model import capitalized, gaps_note, runs_of, runs_text
 from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
@@ -409,7 +409,8 @@ def trace(
             notes.append(f"The {_named(name, source)} could not be examined: {str(error).rstrip('.')}.")
         else:
             sources[name] = branch
-    refs, unknown_tags = _refs(sources, histories)
+    refs, unknown_tags, unread_tags = _refs(sources, histories)
+    notes += dict.fromkeys(unread_tags)
     notes += [
         f"In {runs_text(runs_of(numbers))}"
         f"{'' if branch in (None, own_branch) else f' of the {_named(branch, source)}'} "
@@ -482,20 +483,29 @@ def _waiting(retention: Callable[[datetime], Retention], files: frozenset[str], 
 
 def _refs(
     sources: Mapping[str | None, RowSource], histories: Mapping[str | None, TracedHistory]
-) -> tuple[Mapping[tuple[str | None, int], Sequence[str]], Sequence[tuple[str, int]]]:
-    """Return the tags and branches that name each version, by branch, and the tags of versions in no history."""
+) -> tuple[Mapping[tuple[str | None, int], Sequence[str]], Sequence[tuple[str, int]], Sequence[str]]:
+    """Return the tags and branches that name each version, by branch, and the tags of versions in no history.
+
+    The last are sentences on tags that cannot be read.
+    """
     refs: defaultdict[tuple[str | None, int], list[str]] = defaultdict(list)
     known: set[tuple[str, int]] = set()
     unknown: set[tuple[str, int]] = set()
+    unread: list[str] = []
     for branch, history in histories.items():
         numbers = {version.number for version in history.versions}
-        for tag, version in sources[branch].format.tags().items():
+        try:
+            tags = sources[branch].format.tags()
+        except UNREADABLE as error:
+            unread.append(f"The tags could not all be read: {str(error).rstrip('.')}.")
+            tags = {}
+        for tag, version in tags.items():
             if version in numbers:
                 refs[branch, version].append(f"tag {tag}")
             (known if version in numbers else unknown).add((tag, version))
         if branch is not None and history.versions:
             refs[branch, history.versions[-1].number].append(_named(branch, sources[branch]))
-    return refs, sorted(unknown - known)
+    return refs, sorted(unknown - known), unread
 
 
 def _named(branch: str, source: RowSource) -> str:

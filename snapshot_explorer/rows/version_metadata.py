@@ -12,6 +12,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import sql
 from snapshot_explorer.engines.conditions import names_of, parsed, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.unread_versions import Reasons
 from snapshot_explorer.lifetimes import FileLifetimes, read_statistics
 from snapshot_explorer.rows.profiling.column_numbers import lacking_columns, ranges_of, rows_note, rows_over
 from snapshot_explorer.rows.source import RowSource
@@ -59,8 +60,10 @@ class MetadataCondition:
     named: frozenset[str]
     """The columns whose null counts it names."""
 
-    def holds(self, source: RowSource, versions: Sequence[int]) -> list[bool | None]:
+    def holds(self, source: RowSource, versions: Sequence[int]) -> tuple[list[bool | None], Reasons]:
         """Return for each version whether it holds; None if its files, or numbers that decide it, are unknown.
+
+        Also which versions cannot be read, and why.
 
         One pass over the log, as `lifetimes`; with statistics if the condition names null counts.
         """
@@ -88,7 +91,7 @@ class MetadataCondition:
             False if answer is None and not is_open else answer
             for answer, is_open in zip(answers, unknown, strict=True)
         )
-        return [next(kept) if is_in_metadata else None for is_in_metadata in is_known.tolist()]
+        return [next(kept) if is_in_metadata else None for is_in_metadata in is_known.tolist()], lifetimes.unread
 
     def _unknown(
         self,

@@ -202,15 +202,6 @@ TIME_TRAVEL = read(
     area="time travel",
 )
 VACUUM = read("the files that VACUUM would delete", "every table", area="retention")
-VACUUM_OF_CLEANED_LOGS = refused(
-    "VACUUM of a log that begins after the retention time",
-    "commits of the requested time were cleaned up",
-    area="retention",
-    message=(
-        "The effect of VACUUM is unknown: the log {begins}, not {age} ago or earlier, and older removes are in a "
-        "checkpoint. {advice}."
-    ),
-)
 VACUUM_WITHOUT_TIMES = refused(
     "VACUUM on a storage without modification times",
     "the storage's listing",

@@ -173,8 +173,10 @@ class Delta(TableFormat):
     def inspect(self, name: str) -> pa.Table:
         return DeltaInspector(self._storage, self._log, self._times).of_table(name)
 
-    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
-        return self._vacuum.expiry(rule, lifetimes, newest)
+    def expiry(
+        self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
+    ) -> Expiry:
+        return self._vacuum.expiry(rule, lifetimes, newest, unread)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log always exists
         return presence(self._storage, lifetimes)

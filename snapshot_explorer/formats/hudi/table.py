@@ -128,12 +128,14 @@ class Hudi(TableFormat):
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - of files alone
         return presence_of(self._storage, self._history.current().config, lifetimes)
 
-    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+    def expiry(
+        self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
+    ) -> Expiry:
         """Return what the cleaner would delete with a rule. One listing for each folder with files."""
         source = self._history.current()
         gone = presence_of(self._storage, source.config, lifetimes).gone
         savepoints = sorted(self._savepoints(source).values())
-        return cleaning.expiry(source, rule, lifetimes, newest, gone=gone, savepoints=savepoints)
+        return cleaning.expiry(source, rule, lifetimes, newest, gone=gone, savepoints=savepoints, unread=unread)
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         return named_files(self._history.refresh(), listed)

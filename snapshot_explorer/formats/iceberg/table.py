@@ -386,7 +386,13 @@ class Iceberg(TableFormat):
             reader=reading,
         )
 
-    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:  # noqa: ARG002 - all of one file
+    def expiry(
+        self,
+        rule: RetentionRule,
+        lifetimes: pa.Table,
+        newest: int | None,  # noqa: ARG002 - all of one file
+        unread: Collection[int] = (),  # noqa: ARG002 - found by reading all manifests
+    ) -> Expiry:
         source, history, _ = self._read()
         return expiry(source, history, rule, lifetimes)
 

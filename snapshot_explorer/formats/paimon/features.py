@@ -586,13 +586,4 @@ STORAGES = read(
     area="storages",
 )
 EXPIRY = read("the files that expiring versions would delete", "every table", area="retention")
-EXPIRY_OVER_GAPS = refused(
-    "expiry of a range in which a snapshot is missing",
-    "the listing of snapshots",
-    area="retention",
-    message=(
-        "What expiring versions {first} to {last} would delete is unknown: snapshot {missing} is missing, and "
-        "Paimon's expiry stops at a gap. Repair the table, or keep more versions."
-    ),
-)
 FEATURES = (*declared(globals()), *ROW_CHANGES, *SHREDDING, *AVRO, *SHARED)

@@ -272,7 +272,9 @@ class Paimon(TableFormat):
         own = self._history.snapshots([version])[0].schema_id
         return self._schemas.newest(own).id if version == self._newest_state else own
 
-    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+    def expiry(
+        self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
+    ) -> Expiry:
         storage = self._storage
         state, branches = storage.together(
             lambda: read_retention_state(storage, self._layout, self._history, self._schemas, newest),
@@ -285,6 +287,7 @@ class Paimon(TableFormat):
             changelogs=lambda snapshots: changes_of(storage, self._schemas, snapshots, ("changelog",)),
             branches=branches,
             name=sql_name(storage.root, self._layout.branch),
+            unread=unread,
         )
 
     def _used_by_others(self) -> dict[str, frozenset[str] | str]:

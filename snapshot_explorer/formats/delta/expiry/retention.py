@@ -6,7 +6,7 @@ files no longer referenced by a Delta table".
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -38,7 +38,9 @@ from snapshot_explorer.formats.expiry import (
 )
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp
+from snapshot_explorer.formats.unread_versions import Reasons, read_apart
 from snapshot_explorer.milliseconds import from_millis, to_millis
+from snapshot_explorer.model import runs_of, runs_text
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.location import is_full_location, shortened
@@ -79,7 +81,9 @@ class Vacuum:
         self._log = log
         self._committed_at = committed_at
 
-    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+    def expiry(
+        self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
+    ) -> Expiry:
         """Return the effect of VACUUM with a rule.
 
         Lists every folder of the table, reads the newest state, and the commits younger than the rule.
@@ -89,10 +93,11 @@ class Vacuum:
                 is converted to hours, and alone keeps only those versions.
             lifetimes: LIFETIMES of the table.
             newest: Their newest version.
+            unread: Versions that are not in them, because they cannot be read.
         """
         state = self._log.state(self._log.versions()[-1] if newest is None else newest)
         own = duration_of(state.metadata.configuration, _AGE)
-        keep, removed = self._keep(rule, own)
+        keep, removed, unknown = self._keep(rule, own)
         cutoff = to_millis(check_age(rule.now, keep))
         kept = {path for row in removed if row.deleted_at >= cutoff for path in row.paths}
         live = self._live(state)
@@ -105,6 +110,9 @@ class Vacuum:
             if item.modified_ms < cutoff and not is_needed
         ]
         lifetimes = self._as_listed(lifetimes, listed)
+        if unknown:
+            removed_paths = _certainly_removed(lifetimes)
+            freed = [item for item in freed if item.path in removed_paths]
         versions = self._versions(lifetimes, state.version, existing, freed)
         if needed.note:
             freed, versions = [], _undecided(versions)
@@ -113,7 +121,9 @@ class Vacuum:
         return Expiry(
             versions=versions,
             freed=_freed_frame(freed, lifetimes),
-            holders=_holders(lifetimes, state.version, existing, freed),
+            holders=frames.HOLDERS.empty_table()
+            if unknown or unread
+            else _holders(lifetimes, state.version, existing, freed),
             rules=self._rules(rule, keep, state),
             commands=_commands(self._storage.root, keep, own),
             notes=(
@@ -123,6 +133,7 @@ class Vacuum:
                 *log.notes,
             ),
             metadata=log.files,
+            unknown=unknown,
         )
 
     def _as_listed(self, lifetimes: pa.Table, listed: pa.Array) -> pa.Table:
@@ -161,11 +172,13 @@ class Vacuum:
         kept: frozenset[str] | None = None
         reason = ""
         try:
-            removed = self._keep(rule, own)[1]
+            _, removed, unknown = self._keep(rule, own)
             cutoff = to_millis(check_age(now, own))
             kept = frozenset(path for row in removed if row.deleted_at >= cutoff for path in row.paths)
         except (UnsupportedFeatureError, CorruptTableError) as error:
-            reason = str(error)
+            unknown = str(error)
+        if unknown:
+            kept, reason = None, unknown
         hidden = self._hidden(state)
         rows = zip(files.column("path").to_pylist(), files.column("modified").to_pylist(), strict=True)
         return CleanUp(
@@ -180,40 +193,39 @@ class Vacuum:
             ),
         )
 
-    def _keep(self, rule: RetentionRule, own: timedelta) -> tuple[timedelta, Sequence[_RemovedFiles]]:
-        """Return for how long files are kept, and the files removed since then or shortly before."""
+    def _keep(self, rule: RetentionRule, own: timedelta) -> tuple[timedelta, Sequence[_RemovedFiles], str | None]:
+        """Return for how long files are kept, the files removed since then or shortly before, and why others may be.
+
+        The last is None if all of these are known.
+        """
         keep = rule.keep if rule.keep is not None else own if rule.keep_last is None else timedelta(0)
         versions = self._log.versions()
         last = versions[-rule.keep_last :] if rule.keep_last else ()
-        removed = self._removed(rule.now, keep, last)
+        removed, unknown = self._removed(rule.now, keep, last)
         if last:
             # A version loses no file if the files that were removed after it are kept.
             later = [row.deleted_at for row in removed if row.version > last[0] and row.deleted_at]
             reach = max((rule.now - from_millis(item) for item in later), default=timedelta(0))
             if reach > keep:
                 keep = math.ceil(reach / _HOUR) * _HOUR
-                removed = self._removed(rule.now, keep, last)
+                removed, unknown = self._removed(rule.now, keep, last)
         if keep > own:
             raise InvalidArgumentError(
                 f"Keeping what was removed in the last {format_duration(keep)} is more than the table's {_AGE}, "
                 f"{format_duration(own)}: VACUUM deletes older files with any argument. Set the property "
                 "first, or keep less."
             )
-        return keep, removed
+        return keep, removed, unknown
 
-    def _removed(self, now: datetime, keep: timedelta, last: Sequence[int]) -> Sequence[_RemovedFiles]:
+    def _removed(
+        self, now: datetime, keep: timedelta, last: Sequence[int]
+    ) -> tuple[Sequence[_RemovedFiles], str | None]:
         commits = self._log.commits()
         begin = check_age(now, keep) - _MARGIN
         versions = [commit.version for commit in commits if _is_young(commit, begin) or commit.version in last]
-        if not commits or (commits[0].version > 0 and _is_young(commits[0], begin)):
-            begins = f"begins with version {commits[0].version}" if commits else "has no commits left"
-            raise refusal(
-                features.VACUUM_OF_CLEANED_LOGS,
-                begins=begins,
-                age=format_duration(keep),
-                advice="Keep less" if keep else "Run VACUUM with DRY RUN",
-            )
-        removes = self._log.actions(versions, infos=False).removes
+        read = read_apart(lambda group: self._log.actions(group, infos=False).removes, versions)
+        unknown = _unknown_removes(commits, versions, read.unread, begin, keep)
+        removes = pa.concat_tables([part for _, part in read.parts] or [self._log.actions([], infos=False).removes])
         rows = zip(
             *(removes.column(name).to_pylist() for name in ("version", "deleted_at", "path", "deletion_vector")),
             strict=True,
@@ -221,7 +233,7 @@ class Vacuum:
         return [
             _RemovedFiles(version=version, deleted_at=deleted_at or 0, paths=self._paths(path, vector))
             for version, deleted_at, path, vector in rows
-        ]
+        ], unknown
 
     def _live(self, state: DeltaState) -> frozenset[str]:
         rows = zip(state.adds.column("path").to_pylist(), state.adds.column("deletion_vector").to_pylist(), strict=True)
@@ -294,7 +306,8 @@ class Vacuum:
         """Return when versions were committed, None where only a checkpoint is left."""
         known = self._log.listing().commits
         committed = [version for version in versions if version in known]
-        times = dict(zip(committed, self._committed_at(committed), strict=True))
+        read = read_apart(self._committed_at, committed)
+        times = {version: time for group, part in read.parts for version, time in zip(group, part, strict=True)}
         return [times.get(version) for version in versions]
 
     @staticmethod
@@ -346,6 +359,16 @@ def _undecided(versions: pa.Table) -> pa.Table:
         column = pc.if_else(is_lost, pa.scalar(value, pa.string()), versions[name])
         versions = versions.set_column(index, versions.schema.field(index), column)
     return versions
+
+
+def _certainly_removed(lifetimes: pa.Table) -> frozenset[str]:
+    """Return the files of LIFETIMES that were removed by known commits, with their deletion vectors."""
+    names = zip(lifetimes.column("path").to_pylist(), vector_files(lifetimes), strict=True)
+    paths: dict[str | None, bool] = {}
+    for row, is_removed in zip(names, lifetimes.column("removed_at").is_valid().to_pylist(), strict=True):
+        for path in row:
+            paths[path] = is_removed and paths.get(path, True)
+    return frozenset(path for path, is_removed in paths.items() if is_removed and path is not None)
 
 
 def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:
@@ -439,6 +462,34 @@ def _is_hidden(name: str, partitions: tuple[str, ...]) -> bool:
     Source: delta DeltaTableUtils.isHiddenDirectory.
     """
     return name.startswith((".", "_")) and not name.startswith((*_VISIBLE, *partitions))
+
+
+def _unknown_removes(
+    commits: Sequence[DeltaLogFile], versions: Sequence[int], unread: Reasons, begin: datetime, keep: timedelta
+) -> str | None:
+    """Return why files may have been removed since a time that are not known, in a sentence; None if all are.
+
+    Args:
+        commits: Every commit, ascending.
+        versions: Those since the time, which were read.
+    """
+    effect = "Which other files VACUUM would delete is unknown"
+    if not commits or (commits[0].version > 0 and _is_young(commits[0], begin)):
+        begins = f"begins with version {commits[0].version}" if commits else "has no commits left"
+        advice = "Keep less" if keep else "Run VACUUM with DRY RUN"
+        return (
+            f"{effect}: the log {begins}, not {format_duration(keep)} ago or earlier, and older removes are in a "
+            f"checkpoint. {advice}."
+        )
+    if unread:
+        return f"{effect}: {runs_text(runs_of(sorted(unread)))} cannot be read, and files removed there may be kept."
+    known = frozenset(commit.version for commit in commits)
+    # A missing commit is not younger than the next one.
+    start = max((version for version in known if versions and version < versions[0]), default=commits[0].version)
+    missing = [version for version in range(start, versions[-1]) if version not in known] if versions else []
+    if missing:
+        return f"{effect}: the log lacks {runs_text(runs_of(missing))}, and files removed there may be kept."
+    return None
 
 
 def _is_young(commit: DeltaLogFile, begin: datetime) -> bool:

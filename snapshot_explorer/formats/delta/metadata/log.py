@@ -12,6 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from snapshot_explorer.errors import (
+    AccessDeniedError,
     CorruptTableError,
     MissingFileError,
     SnapshotExplorerError,
@@ -378,7 +379,7 @@ class DeltaLog:
         try:
             self._check_size(segment.checkpoint)
             result = read_checkpoint(self._storage, segment.checkpoint, adds=has_adds)
-        except CorruptTableError as error:
+        except (CorruptTableError, AccessDeniedError) as error:
             raise _UnusableError(segment, error) from error
         if _is_small(segment) or not has_adds:
             self._kept_checkpoint = segment.checkpoint, has_adds, result
@@ -456,7 +457,7 @@ def _recorded_size(hint: CheckpointHint | None, version: int) -> int | None:
 
 
 class _UnusableError(Exception):
-    def __init__(self, segment: LogSegment, error: CorruptTableError) -> None:
+    def __init__(self, segment: LogSegment, error: CorruptTableError | AccessDeniedError) -> None:
         super().__init__(str(error))
         self.segment = segment
         self.error = error

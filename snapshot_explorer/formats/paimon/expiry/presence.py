@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import Presence, check_gone, checked_files, presence_from
 from snapshot_explorer.formats.paimon.metadata.contents import read_index_manifests
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, manifest_path
@@ -17,11 +16,11 @@ from snapshot_explorer.formats.paimon.metadata.manifests import INDEX_ENTRIES, r
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.scan.scans import vectors_in
+from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
 """The maximum number of snapshots whose manifest lists are in memory at the same time."""
-_DAMAGE = (CorruptTableError, UnsupportedFeatureError, LimitError)
 
 
 def presence(
@@ -96,51 +95,31 @@ class _MetadataFiles:
 
     def _missing_manifests(self, lists: Sequence[tuple[int, str]]) -> dict[int, str]:
         """Return for versions which manifest of their lists is missing or resized, or which list cannot be read."""
-        problems: dict[int, str] = {}
-        files: list[tuple[int, str, bytes]] = []
-        contents = self._storage.read_present([path for _, path in lists], immutable=True)
-        for (version, path), content in zip(lists, contents, strict=True):
-            if content is None:
-                problems[version] = f"{path} does not exist"
-            else:
-                files.append((version, path, content))
-        rows, owners, damaged = _read_lists(files, self._storage)
-        names, sizes = single_chunk(rows.column("name")), single_chunk(rows.column("size_bytes"))
-        listed = pc.index_in(names, self._names)
-        is_resized = pc.fill_null(pc.not_equal(sizes, self._lengths.take(listed)), fill_value=False)
-        for row in np.flatnonzero(pc.or_(listed.is_null(), is_resized).to_numpy(zero_copy_only=False)).tolist():
-            path = f"{MANIFESTS}/{names[row].as_py()}"
-            is_gone = not listed[row].is_valid
-            if is_gone:
-                self._lost.add(path)
-            problems.setdefault(
-                owners[row], f"{path} {'does not exist' if is_gone else 'has another size than recorded'}"
-            )
-        return problems | damaged
+
+        def names_in(indices: Sequence[int]) -> tuple[pa.Table, list[int]]:
+            paths = [lists[index][1] for index in indices]
+            contents = self._storage.read_many(paths, immutable=True)
+            rows, counts = read_lists(list(zip(paths, contents, strict=True)), limits=self._storage.limits)
+            return rows, np.repeat([lists[index][0] for index in indices], counts).tolist()
+
+        read = read_apart(names_in, range(len(lists)))
+        problems = {lists[index][0]: str(error) for index, error in read.unread.items()}
+        for _, (rows, owners) in read.parts:
+            names, sizes = single_chunk(rows.column("name")), single_chunk(rows.column("size_bytes"))
+            listed = pc.index_in(names, self._names)
+            is_resized = pc.fill_null(pc.not_equal(sizes, self._lengths.take(listed)), fill_value=False)
+            for row in np.flatnonzero(pc.or_(listed.is_null(), is_resized).to_numpy(zero_copy_only=False)).tolist():
+                path = f"{MANIFESTS}/{names[row].as_py()}"
+                is_gone = not listed[row].is_valid
+                if is_gone:
+                    self._lost.add(path)
+                problems.setdefault(
+                    owners[row], f"{path} {'does not exist' if is_gone else 'has another size than recorded'}"
+                )
+        return problems
 
     def check_gone(self) -> None:
         check_gone(self._storage, [sorted(self._lost)])
-
-
-def _read_lists(
-    files: Sequence[tuple[int, str, bytes]], storage: Storage
-) -> tuple[pa.Table, list[int], dict[int, str]]:
-    """Return the LIST rows of manifest lists, the version of each, and the problems of lists that cannot be read."""
-    try:
-        rows, counts = read_lists([(path, content) for _, path, content in files], limits=storage.limits)
-    except _DAMAGE as error:
-        if len(files) == 1:
-            return read_lists([])[0], [], {files[0][0]: str(error)}
-        # Only needed to name the damaged ones.
-        parts = [_read_lists([file], storage) for file in files]
-        damaged = {version: text for _, _, texts in parts for version, text in texts.items()}
-        return (
-            pa.concat_tables([part for part, _, _ in parts]),
-            [item for _, ones, _ in parts for item in ones],
-            damaged,
-        )
-    owners = np.repeat([version for version, _, _ in files], counts).tolist()
-    return rows, owners, {}
 
 
 def _check_indexes(
@@ -176,15 +155,12 @@ def _check_indexes(
 
 def _read_indexes(storage: Storage, names: Mapping[str, str]) -> tuple[dict[str, pa.Table], dict[str, str]]:
     """Return the INDEX_ENTRIES of index manifests by name, and the problems of those that cannot be read."""
-    try:
-        tables = read_index_manifests(storage, names)
-    except _DAMAGE as error:
-        if len(names) == 1:
-            return {}, dict.fromkeys(names, str(error))
-        parts = [_read_indexes(storage, {name: path}) for name, path in names.items()]
-        return (
-            {name: rows for tables, _ in parts for name, rows in tables.items()},
-            {name: text for _, damage in parts for name, text in damage.items()},
-        )
-    missing = {name: f"{manifest_path(name, '')} does not exist" for name, rows in tables.items() if rows is None}
-    return {name: INDEX_ENTRIES.empty_table() if rows is None else rows for name, rows in tables.items()}, missing
+    every = list(names)
+    read = read_apart(
+        lambda indices: read_index_manifests(storage, {every[index]: names[every[index]] for index in indices}),
+        range(len(every)),
+    )
+    tables = {name: rows for _, part in read.parts for name, rows in part.items()}
+    problems = {every[index]: str(error) for index, error in read.unread.items()}
+    problems |= {name: f"{manifest_path(name, '')} does not exist" for name, rows in tables.items() if rows is None}
+    return {name: INDEX_ENTRIES.empty_table() if rows is None else rows for name, rows in tables.items()}, problems

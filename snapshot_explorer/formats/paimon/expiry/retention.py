@@ -5,7 +5,7 @@ Source: paimon docs, "Manage Snapshots"; paimon ExpireSnapshotsImpl, SnapshotDel
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import UNREADABLE, CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -30,16 +30,15 @@ from snapshot_explorer.formats.expiry import (
     ranges,
     sizes_of,
 )
-from snapshot_explorer.formats.features import refusal
-from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.inspect.history_tables import consumers
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, parse_hint
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.settings import SettingsReader, flag
+from snapshot_explorer.formats.unread_versions import Reasons, read_apart
 from snapshot_explorer.milliseconds import from_millis, to_millis
-from snapshot_explorer.model import Listing
+from snapshot_explorer.model import Listing, runs_of, runs_text
 from snapshot_explorer.storage import Storage
 
 _ALL = 2**31 - 1
@@ -62,6 +61,10 @@ class RetentionState:
     consumers: Mapping[str, int]
     """The next version of each consumer."""
     options: Mapping[str, str]
+    unread: Reasons
+    """Why snapshot files cannot be read, by version."""
+    unread_tags: Sequence[SnapshotExplorerError]
+    """Why tags cannot be read. They may keep the files of any version."""
 
     @property
     def latest(self) -> int:
@@ -106,18 +109,19 @@ def read_retention_state(
         lambda: consumers(storage, layout).to_pylist(),
         history.stored,
     )
-    if stored.damaged_tags:
-        raise stored.damaged_tags[0]
     versions = [version for version in stored.snapshots if newest is None or version <= newest]
-    read = {item.id: item for item in history.snapshots([*versions, *stored.changelogs])}
+    found = read_apart(history.snapshots, [*versions, *stored.changelogs])
+    read = {item.id: item for _, part in found.parts for item in part}
     hint = parse_hint(hints[0])
     return RetentionState(
-        snapshots={version: read[version] for version in versions},
+        snapshots={version: read[version] for version in versions if version in read},
         earliest=hint if hint in versions and hint is not None else min(versions, default=0),
         tags=stored.tags,
-        changelogs={version: read[version] for version in stored.changelogs},
+        changelogs={version: read[version] for version in stored.changelogs if version in read},
         consumers={row["consumer_id"]: row["next_snapshot_id"] for row in waiting},
         options=schema.options,
+        unread=found.unread,
+        unread_tags=stored.damaged_tags,
     )
 
 
@@ -129,6 +133,7 @@ def expiry(
     changelogs: Callable[[Sequence[PaimonSnapshot]], pa.Table],
     branches: Mapping[str, frozenset[str] | str],
     name: str,
+    unread: Collection[int] = (),
 ) -> Expiry:
     """Return the snapshots and files that `CALL sys.expire_snapshots` with the rule would delete.
 
@@ -138,6 +143,7 @@ def expiry(
         changelogs: Returns the CHANGES of the changelogs of some snapshots.
         branches: The paths that every other branch uses, or the reason why they are unknown.
         name: The table's name in SQL.
+        unread: Versions whose files are not in the LIFETIMES, because they cannot be read.
     """
     arguments = _rule(rule, state)
     if not state.snapshots:
@@ -150,19 +156,22 @@ def expiry(
             notes=("The table has no snapshots: nothing expires.",),
         )
     end = arguments.end(state, state.consumers)
-    _check_whole(state, end)
     begin, options = state.earliest, state.options
-    mask = _freed(lifetimes, begin, end, state.tags)
-    expired = [item for version, item in state.snapshots.items() if begin <= version < end]
-    with_changelog = [item for item in expired if item.changelog_manifest_list is not None]
-    freed = freed_frame(lifetimes, mask)
-    if with_changelog:
-        freed = pa.concat_tables([freed, _of_changelogs(changelogs(with_changelog))])
+    undecided = _undecided(state, end)
+    mask = _freed(lifetimes, begin, end, state.tags, unread)
+    expired = [item.id for item in state.snapshots.values() if begin <= item.id < end]
+    with_changelog = [item for item in expired if state.snapshots[item].changelog_manifest_list is not None]
+    read = read_apart(lambda ids: _of_changelogs(changelogs([state.snapshots[item] for item in ids])), with_changelog)
+    freed = pa.concat_tables([freed_frame(lifetimes, mask), *(part for _, part in read.parts)])
+    unknown = sorted({*read.unread, *(item for item in unread if begin < item <= end)})
+    more = f"More files may be deleted: what {runs_text(runs_of(unknown))} removed is unknown." if unknown else None
     own_maximum = _settings(options).required_count(_MAX, _DEFAULTS[_MAX])
     return Expiry(
-        versions=_versions(state, arguments, end, rule.now),
-        freed=freed,
-        holders=_holders(lifetimes, state, arguments, freed, branches),
+        versions=_versions(state, arguments, end, rule.now, is_decided=undecided is None),
+        freed=frames.FREED.empty_table() if undecided else freed,
+        holders=frames.HOLDERS.empty_table()
+        if undecided or state.latest in unread
+        else _holders(lifetimes, state, arguments, freed, branches, unread),
         rules=arguments.rules,
         commands=expire_commands(
             name,
@@ -172,8 +181,11 @@ def expiry(
             max_deletes=max(1, end - begin),
         ),
         notes=_notes(state, arguments),
-        metadata=_freed_metadata(state, expired),
+        metadata=frames.FREED.empty_table()
+        if undecided
+        else _freed_metadata(state, [state.snapshots[item] for item in expired]),
         command_notes=_command_notes(name),
+        unknown=undecided or more,
     )
 
 
@@ -225,23 +237,39 @@ def _duration(options: Mapping[str, str]) -> timedelta:
     return span
 
 
-def _check_whole(state: RetentionState, end: int) -> None:
-    """Raise for expiry across a gap: which files Paimon leaves behind then is unknown."""
+def _undecided(state: RetentionState, end: int) -> str | None:
+    """Return why it is unknown which versions would be lost, and with which files, in a sentence; None if it is known.
+
+    Expiry stops at a snapshot that is missing, and fails at one that cannot be read.
+    """
+    if end <= state.earliest:
+        return None
+    span = f"What expiring versions {state.earliest} to {end - 1} would delete is unknown"
+    if state.unread_tags:
+        return f"{span}, because a tag may keep any of them: {state.unread_tags[0]}"
     gaps = [version for version in range(state.earliest, end + 1) if version not in state.snapshots]
-    if end > state.earliest and gaps:
-        raise refusal(features.EXPIRY_OVER_GAPS, first=state.earliest, last=end - 1, missing=gaps[0])
+    if gaps:
+        problem = "cannot be read" if gaps[0] in state.unread else "is missing"
+        return (
+            f"{span}: snapshot {gaps[0]} {problem}, and Paimon's expiry stops at a gap. Repair the table, or keep more "
+            "versions."
+        )
+    return None
 
 
-def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, PaimonSnapshot]) -> Mask:
+def _freed(
+    lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, PaimonSnapshot], unread: Collection[int]
+) -> Mask:
     """Return a mask of the LIFETIMES whose files are deleted when snapshots from `begin` up to `end` expire.
 
     These are files that a commit after `begin`, up to and including `end`, removed, unless it added the same file on
-    another level, or the last tag before the commit contains it.
+    another level, or the last tag before the commit contains it. Files are left out for which that is not certain.
 
     Source: paimon ExpireSnapshotsImpl.expireUntil, FileDeletionBase.createDataFileSkipperForTags.
     """
     first, removed = ranges(lifetimes)
-    chosen: Mask = (removed > begin) & (removed <= end)
+    is_certain = lifetimes.column("removed_at").is_valid().to_numpy()
+    chosen: Mask = (removed > begin) & (removed <= end) & is_certain
     added = (first > begin) & (first <= end)
     paths = lifetimes.column("path")
     again = set(zip(paths.filter(pa.array(added)).to_pylist(), first[added].tolist(), strict=True))
@@ -252,10 +280,20 @@ def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, PaimonS
         version = int(removed[index])
         before = bisect_left(tagged, version) - 1
         if before >= 0 and tagged[before] not in of_tag:
-            of_tag[tagged[before]] = paths_of(lifetimes, live_at(lifetimes, tagged[before]))
+            of_tag[tagged[before]] = paths_of(lifetimes, _may_be_live_at(lifetimes, tagged[before], unread))
         if (path, version) in again or (before >= 0 and path in of_tag[tagged[before]]):
             chosen[index] = False
     return chosen
+
+
+def _may_be_live_at(lifetimes: pa.Table, version: int, unread: Collection[int]) -> Mask:
+    """Return which LIFETIMES are, or may be, live at a version."""
+    live = live_at(lifetimes, version)
+    if version not in unread:
+        return live
+    added = pc.fill_null(lifetimes.column("added_version"), 0).to_numpy()
+    may_be_older: Mask = (ranges(lifetimes)[0] > version) & (added <= version)
+    return live | may_be_older
 
 
 def _of_changelogs(changes: pa.Table) -> pa.Table:
@@ -292,13 +330,13 @@ def _lists(snapshot: PaimonSnapshot) -> list[tuple[str, int | None]]:
     return lists
 
 
-def _versions(state: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.Table:
+def _versions(state: RetentionState, rule: _Rule, end: int, now: datetime, *, is_decided: bool = True) -> pa.Table:
     otherwise = rule.end(state, {}) if state.snapshots else 0
     tagged: dict[int, list[str]] = {}
     for name, tag in state.tags.items():
         tagged.setdefault(tag.id, []).append(name)
     by_tag = {version: f"tag {', '.join(sorted(names))}" for version, names in tagged.items()}
-    rows: dict[int, tuple[datetime, str, str]] = {
+    rows: dict[int, tuple[datetime, str | None, str]] = {
         version: (item.committed_at, "gone", "only its changelog is left") for version, item in state.changelogs.items()
     }
     rows |= {
@@ -309,8 +347,10 @@ def _versions(state: RetentionState, rule: _Rule, end: int, now: datetime) -> pa
             rows[version] = (element.committed_at, "kept", _reason(state, rule, version, now, otherwise))
         elif version in by_tag:
             rows[version] = (element.committed_at, "kept", f"{by_tag[version]}; its snapshot expires")
-        else:
+        elif is_decided:
             rows[version] = (element.committed_at, "lost", "no rule or tag keeps it")
+        else:
+            rows[version] = (element.committed_at, None, "no rule or known tag keeps it, and expiry may not reach it")
     listed = [(version, *row) for version, row in sorted(rows.items())]
     return pa.Table.from_pylist([dict(zip(frames.RETAINED.names, row, strict=True)) for row in listed], frames.RETAINED)
 
@@ -342,6 +382,7 @@ def _holders(
     rule: _Rule,
     freed: pa.Table,
     branches: Mapping[str, frozenset[str] | str],
+    unread: Collection[int],
 ) -> pa.Table:
     """Return the HOLDERS frame: kept versions, tags, consumers, branches."""
     end, latest = rule.end(state, state.consumers), state.latest
@@ -358,7 +399,7 @@ def _holders(
     now = frozenset(freed.column("path").to_pylist())
     for name, number in sorted(state.consumers.items()):
         rest = {other: version for other, version in state.consumers.items() if other != name}
-        further = paths_of(lifetimes, _freed(lifetimes, state.earliest, rule.end(state, rest), state.tags))
+        further = paths_of(lifetimes, _freed(lifetimes, state.earliest, rule.end(state, rest), state.tags, unread))
         reads = paths_of(lifetimes, (first <= latest) & (removed > number)) - newest
         row = holder("consumer", name, version=number, sizes=sizes, paths=reads, exclusive=further - now)
         expires = state.options.get("consumer.expiration-time")
@@ -439,7 +480,7 @@ def used(
         firsts = [version for version in states if version - 1 not in states]
         tables = [files(version) for version in firsts]
         rest = changes([version for version in states if version not in firsts])
-    except (CorruptTableError, SnapshotNotFoundError) as error:
+    except UNREADABLE as error:
         return str(error)
     tables.append(rest.filter(pc.equal(rest["change"], "add")))
     return frozenset(path for rows in tables for path in rows["path"].to_pylist())

@@ -10,7 +10,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.errors import (
+    UNREADABLE,
+    CorruptTableError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    StorageError,
+)
 from snapshot_explorer.formats.missing_versions import (
     PAUSE_SECONDS,
     TRIES,
@@ -22,6 +28,7 @@ from snapshot_explorer.formats.missing_versions import (
 )
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, branches_in, number_of, parse_hint
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, digest_of, read_snapshots, reparse
+from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.model import Listing
 from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Entry, Storage
@@ -53,7 +60,7 @@ class StoredVersions:
     """The newest snapshot; of a branch without snapshots the newest tag."""
     tags: Mapping[str, PaimonSnapshot]
     """The readable tags by name, sorted."""
-    damaged_tags: tuple[CorruptTableError, ...]
+    damaged_tags: tuple[SnapshotExplorerError, ...]
     notes: tuple[str, ...]
     """Tolerated problems, a sentence each."""
     newest_note: str | None
@@ -237,20 +244,19 @@ class PaimonHistory:
             likely += [self._path(before.id), *map(self._changelog, shown)]
         for _ in range(_TRIES):
             kinds = ("snapshot", "tag", "changelog")
-            listings, contents = self._storage.together(
+            listings, read = self._storage.together(
                 partial(self._storage.list_many, [self._layout.folder(kind) for kind in kinds]),
-                partial(self._storage.read_present, likely),
+                partial(self._read_allowed, likely),
             )
             snapshots = self._numbers(listings[0], "snapshot")
             changelogs = set(self._numbers(listings[2], "changelog")).difference(snapshots)
-            read = dict(zip(likely, contents, strict=True))
             shown = sorted(changelogs.union(snapshots))[-_COMMITS_SHOWN:]
             kept, (tags, damaged), (newest, hint) = self._storage.together(
                 partial(self._read_changelogs, [version for version in shown if version in changelogs], read),
                 partial(
                     self._read_tags,
                     listings[1],
-                    {name: read[self._layout.tag(name)] for name in tags_seen},
+                    {name: read.get(self._layout.tag(name)) for name in tags_seen},
                 ),
                 partial(self._newest_listed, snapshots, read),
             )
@@ -273,6 +279,17 @@ class PaimonHistory:
             )
         raise self._unstable_error()
 
+    def _read_allowed(self, paths: Sequence[str]) -> dict[str, bytes | None]:
+        """Return the contents of files, None for missing ones, without those to which access is denied."""
+        read = read_apart(
+            lambda indices: self._storage.read_present([paths[index] for index in indices]), range(len(paths))
+        )
+        return {
+            paths[index]: content
+            for indices, contents in read.parts
+            for index, content in zip(indices, contents, strict=True)
+        }
+
     def _read_changelogs(self, versions: Sequence[int], read: Mapping[str, bytes | None]) -> list[PaimonSnapshot]:
         """Return changelogs; `read` contains files read before. None on the disk, where a later read costs little."""
         paths = list(map(self._changelog, versions))
@@ -290,7 +307,8 @@ class PaimonHistory:
     ) -> tuple[PaimonSnapshot | None, int | None]:
         """Return the newest of the listed snapshots, None if it has vanished, and the hint."""
         if not versions:
-            self._check_empty(None, contents[self._layout.hint("snapshot", "LATEST")])
+            path = self._layout.hint("snapshot", "LATEST")
+            self._check_empty(None, contents[path] if path in contents else self._storage.read_present([path])[0])
             return None, None
         newest, hint = self._read_newest(versions, contents)
         if hint not in (None, versions[-1]):
@@ -412,21 +430,24 @@ class PaimonHistory:
 
     def _read_tags(
         self, entries: Sequence[Entry], read: Mapping[str, bytes | None] = MappingProxyType({})
-    ) -> tuple[dict[str, PaimonSnapshot], list[CorruptTableError]]:
+    ) -> tuple[dict[str, PaimonSnapshot], list[SnapshotExplorerError]]:
         """Return the readable tags by name, and the problems of the others; `read` contains files read before."""
         names = self._tag_names([entry for entry in entries if not entry.is_folder])
-        rest = [name for name in names if read.get(name) is None]
-        contents = dict(read)
-        contents.update(zip(rest, self._storage.read_present([self._layout.tag(name) for name in rest]), strict=True))
+        rest = [self._layout.tag(name) for name in names if read.get(name) is None]
+        contents = {self._layout.tag(name): content for name, content in read.items()} | self._read_allowed(rest)
         if not self._storage.is_local:
             self._tags_seen = names
+
         tags: dict[str, PaimonSnapshot] = {}
-        damaged: list[CorruptTableError] = []
+        damaged: list[SnapshotExplorerError] = []
         for name in names:
-            path, content = self._layout.tag(name), contents[name]
+            path = self._layout.tag(name)
             try:
-                tag = reparse(self._storage, [path], [content], "tag")[0]
-            except CorruptTableError as error:
+                if path in contents:
+                    tag = reparse(self._storage, [path], [contents[path]], "tag")[0]
+                else:  # access was denied
+                    tag = read_snapshots(self._storage, [path], "tag")[0]
+            except UNREADABLE as error:
                 self._storage.warn_once(log, "%s", error)
                 damaged.append(error)
                 continue
@@ -442,14 +463,14 @@ class PaimonHistory:
             tagged.setdefault(tag.id, []).append(name)
         return tagged, not damaged
 
-    def _newest_tags(self) -> tuple[dict[str, PaimonSnapshot], list[CorruptTableError]]:
+    def _newest_tags(self) -> tuple[dict[str, PaimonSnapshot], list[SnapshotExplorerError]]:
         """Return `_read_tags` of a new listing. The known ones are read at the same time."""
         known = self._tags_seen
         contents, entries = self._storage.together(
-            partial(self._storage.read_present, [self._layout.tag(name) for name in known]),
+            partial(self._read_allowed, [self._layout.tag(name) for name in known]),
             partial(self._storage.list, self._layout.folder("tag")),
         )
-        return self._read_tags(entries, dict(zip(known, contents, strict=True)))
+        return self._read_tags(entries, {name: contents.get(self._layout.tag(name)) for name in known})
 
     @staticmethod
     def _tag_names(entries: Sequence[Entry]) -> list[str]:
