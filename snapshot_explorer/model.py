@@ -424,6 +424,8 @@ class Listing:
 
     newest_schema: int | None = field(default=None, compare=False)
     """The id of the newest schema, in formats that list schemas apart from versions."""
+    before_note: str | None = field(default=None, compare=False)
+    """Why it is unknown which versions were before the first one, in a sentence; None if that is known."""
     kept_from: int | None = field(default=None, compare=False)
     """The first version that has not expired, where tags or changelogs keep older ones; None for the earliest."""
 

@@ -367,7 +367,7 @@ class Table(Drawable):
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = resolver.gaps([version for version in versions if version >= last])
         zones = [self.bound.clock_note] if self.bound.clock_note else []
-        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *resolver.newest_notes(versions), *zones)
+        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *resolver.edge_notes(versions), *zones)
         if not len(rows):
             total = len(resolver.listed)  # none of them matches
         if recorded_times:
@@ -455,7 +455,8 @@ class Table(Drawable):
         is_spark = metadata.is_spark(engine)
         source, resolver, bounds = self._history_of(between)
         versions = resolver.changed(bounds)
-        notes = gaps_note(resolver.gaps(versions), "what changed there is not among these rows")
+        gaps = gaps_note(resolver.gaps(versions), "what changed there is not among these rows")
+        notes = (*gaps, *resolver.edge_notes(versions))
         if is_spark:
             return metadata.changes(source.bound, versions, spark, notes=notes)
         changes, unread = readable_changes(source.bound, versions)

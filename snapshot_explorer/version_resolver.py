@@ -170,10 +170,11 @@ class VersionResolver:
         """Return the gaps between versions, in any order; see `Listing.gaps`."""
         return self._listing.gaps(sorted(versions))
 
-    def newest_notes(self, versions: Sequence[int]) -> tuple[str, ...]:
-        """Return a sentence about a lost newer version, if the newest listed version is among these."""
-        note, listed = self._listing.newest_note, self.listed
-        return () if note is None or not listed or listed[-1] not in versions else (note,)
+    def edge_notes(self, versions: Sequence[int]) -> tuple[str, ...]:
+        """Return what is unknown before the first listed version and after the newest one, if these are among some."""
+        listed, edges = self.listed, (self._listing.before_note, self._listing.newest_note)
+        ends = (listed[0], listed[-1]) if listed else ()
+        return tuple(note for note, end in zip(edges, ends, strict=False) if note is not None and end in versions)
 
     def changed(self, between: str | tuple[Ref, Ref] | None = None) -> Sequence[int]:
         """Return the existing versions of a range whose changes are known, oldest first.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from snapshot_explorer.formats.unread_versions import Reasons
-    from snapshot_explorer.model import Gap
+    from snapshot_explorer.model import Gap, Listing
     from snapshot_explorer.render.tracks import Tracks
 
 _EXACT = tuple(name for name in frames.FILES.names if name not in ("deletion_vector", "deleted_rows"))
@@ -80,6 +80,8 @@ class FileLifetimes(Exportable, Drawable):
         """The versions among and beside these that cannot be read, and why. Their files are unknown."""
         self.commitless: Reasons = {}
         """The known versions whose commits cannot be read, and why. Their files are known, and maybe not their time."""
+        self.before_note: str | None = None
+        """Why it is unknown which versions were before these; None if that is known."""
         self.fingerprint = ""
         """The fingerprint of the newest known commit, which differs from other commits with its number."""
         self.facts: FileFacts | None = None
@@ -119,28 +121,27 @@ class FileLifetimes(Exportable, Drawable):
         result.identity, result.fingerprint = identity, fingerprint
         return result
 
-    def with_gaps(
-        self, gaps: tuple[Gap, ...], unread: Reasons | None = None, commitless: Reasons | None = None
+    def with_missing(
+        self, listing: Listing, unread: Reasons | None = None, commitless: Reasons | None = None
     ) -> FileLifetimes:
-        """Return the same lifetimes with these gaps between the versions, and those that cannot be read.
-
-        This object if it has them.
+        """Return the same lifetimes with what a listing lacks, and what cannot be read; this object if it has them.
 
         Args:
             unread: By default those of this object; so is `commitless`.
         """
         unread = self.unread if unread is None else unread
         commitless = self.commitless if commitless is None else commitless
-        if (gaps, unread, commitless) == (self.gaps, self.unread, self.commitless):
+        missing = listing.gaps(self.versions), listing.before_note, unread, commitless
+        if missing == (self.gaps, self.before_note, self.unread, self.commitless):
             return self
         result = self.with_fingerprint(self.identity, self.fingerprint)
-        result.gaps, result.unread, result.commitless = gaps, unread, commitless
+        result.gaps, result.before_note, result.unread, result.commitless = missing
         return result
 
     @property
     def is_complete(self) -> bool:
         """Whether every version and every commit could be read, except those that are missing."""
-        return not self.unread and not self.commitless
+        return not self.unread and not self.commitless and self.before_note is None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -150,7 +151,8 @@ class FileLifetimes(Exportable, Drawable):
     @property
     def unread_notes(self) -> tuple[str, ...]:
         """What cannot be read, and why; sentences."""
-        return (*unread_notes(self.unread), *unread_notes(self.commitless, "the commit of"))
+        before = () if self.before_note is None else (self.before_note,)
+        return (*before, *unread_notes(self.unread), *unread_notes(self.commitless, "the commit of"))
 
     def time_of(self, version: int) -> datetime | None:
         """Return the commit time of a known version, aware, UTC; None if unknown.

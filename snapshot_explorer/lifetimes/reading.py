@@ -80,7 +80,7 @@ def read_lifetimes(
                 raise
             continue
         if result is base or _is_unchanged(table_format, result, base, listing):
-            return result.with_gaps(listing.gaps(result.versions))
+            return result
     raise SnapshotNotFoundError(
         f"Versions expired, or history was rewritten, during each of {_TRIES} reads. "
         "Try again when the table changes less."
@@ -179,7 +179,7 @@ def _extended(source: FileSource, base: FileLifetimes, listing: Listing) -> File
         raise reader.unread[max(reader.unread)]
     if result is not base:
         result = result.with_fingerprint(repr(listing.identity), fingerprint_of(source.format, result.versions[-1]))
-    return result.with_gaps(result.gaps, reader.unread, reader.commitless)
+    return result.with_missing(listing, reader.unread, reader.commitless)
 
 
 class _Changes(NamedTuple):

@@ -230,7 +230,9 @@ def _known(lifetimes: FileLifetimes, versions: Sequence[int]) -> list[int]:
 
 def _unread(lifetimes: FileLifetimes, versions: Sequence[int]) -> tuple[str, ...]:
     """Return why some of the versions cannot be read; sentences."""
-    return unread_notes({version: error for version, error in lifetimes.unread.items() if version in versions})
+    before = lifetimes.before_note if versions[0] <= lifetimes.versions[0] else None
+    unread = unread_notes({version: error for version, error in lifetimes.unread.items() if version in versions})
+    return unread if before is None else (before, *unread)
 
 
 def _lines_of(source: RowSource, changes: Sequence[ChangesAt], whole: int | None) -> pa.Table:

@@ -423,6 +423,7 @@ def trace(
         for tag, version in unknown_tags
     ]
     gaps = gaps_note(source.gaps(source.versions()), "their rows are unknown")
+    notes += [] if source.listing.before_note is None else [source.listing.before_note]
     notes += [note for history in histories.values() for note in history.unread]
     is_complete = not notes and not gaps
     outcomes, waiting = None, ""

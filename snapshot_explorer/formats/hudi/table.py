@@ -17,7 +17,7 @@ from snapshot_explorer.formats.hudi.files.whole_files import file_check
 from snapshot_explorer.formats.hudi.frames.commits import commits_frame
 from snapshot_explorer.formats.hudi.frames.files import changes_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import INSPECTIONS, inspect_table
-from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at
+from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, before_note, committed_at
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, PROPERTIES, has_properties
 from snapshot_explorer.formats.hudi.metadata_tasks import HudiCommitsTask, HudiStateTask, read_task
 from snapshot_explorer.formats.hudi.version import HudiVersion
@@ -80,6 +80,7 @@ class Hudi(TableFormat):
             identity=source.identity,
             earliest=source.earliest,
             is_contiguous=False,
+            before_note=before_note(source),
         )
 
     def version(self, number: int | None) -> HudiVersion:

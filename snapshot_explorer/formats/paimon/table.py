@@ -44,6 +44,7 @@ from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with
 from snapshot_explorer.formats.paimon.version import PaimonVersion
 from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.formats.statistics import StatisticsFiles
+from snapshot_explorer.formats.unread_versions import read_apart, unread_notes
 from snapshot_explorer.model import (
     Branch,
     ChangeMode,
@@ -316,9 +317,11 @@ class Paimon(TableFormat):
         return replace(checked, unchecked=dict.fromkeys(versions, "files of its fallback branch are not looked for"))
 
     def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
-        snapshots = list(self._history.present(versions).values())
+        read = read_apart(self._history.present, versions)
+        snapshots = [item for _, part in read.parts for item in part.values()]
         schema = self._schemas.by_id([self._schema_id(at)])[self._schema_id(at)]
-        return statistics_files(self._storage, self._schemas, sorted(snapshots, key=lambda item: item.id), schema)
+        known = statistics_files(self._storage, self._schemas, sorted(snapshots, key=lambda item: item.id), schema)
+        return replace(known, unread=(*unread_notes(read.unread), *known.unread))
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         return named_files(self._storage, branch_histories(self._storage, self.branch_names()), listed)

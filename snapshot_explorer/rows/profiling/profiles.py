@@ -163,7 +163,9 @@ def _from_statistics(
         profiles = {name: rows.take(pa.array(indices)) for name, rows in profiles.items()}
     requested = frozenset(versions)
     unread = {version: error for version, error in known.lifetimes.unread.items() if version in requested}
-    return tuple(every[index] for index in indices.tolist()), profiles, unread_notes(unread)
+    before = known.lifetimes.before_note
+    notes = unread_notes(unread) if before is None or versions[0] > every[0] else (before, *unread_notes(unread))
+    return tuple(every[index] for index in indices.tolist()), profiles, notes
 
 
 def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:

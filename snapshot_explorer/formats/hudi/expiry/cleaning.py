@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.errors import UNREADABLE
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -37,6 +37,7 @@ from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committe
 from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, moment
 from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 from snapshot_explorer.formats.settings import SettingsReader, parse_count
+from snapshot_explorer.model import runs_of, runs_text
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.storage import Entry
 
@@ -87,6 +88,7 @@ def expiry(
     *,
     gone: Mask,
     savepoints: Sequence[int],
+    unread: Collection[int] = (),
 ) -> Expiry:
     """Return what the cleaner would delete with a rule.
 
@@ -98,11 +100,20 @@ def expiry(
         newest: The newest version in them, or None.
         gone: Which of these files do not exist.
         savepoints: The versions with savepoints.
+        unread: Versions that are not in the LIFETIMES, because a commit cannot be read.
     """
     earliest = source.earliest or 0
     versions = [version for version in source.versions if newest is not None and earliest <= version <= newest]
     policies = _policies(source, rule)
-    is_idle = _is_idle(source)
+    try:
+        is_idle = _is_idle(source)
+    except UNREADABLE as error:
+        return _undecided(source, policies, versions, f"the last clean cannot be read: {error}")
+    if unread:
+        unknown = (
+            f"{runs_text(runs_of(sorted(unread)))} cannot be read, and so the slices of file groups are not known."
+        )
+        return _undecided(source, policies, versions, unknown)
     slices = list(_unneeded(source, policies, rule, versions)) if versions and not is_idle else []
     saved = [files for files in slices if any(file.is_live_at(version) for file in files for version in savepoints)]
     ended = _among(lifetimes, slices)
@@ -134,6 +145,23 @@ def expiry(
     )
 
 
+def _undecided(source: HudiSource, policies: Sequence[_Policy], versions: Sequence[int], reason: str) -> Expiry:
+    """Return what is known where it is unknown which file slices the cleaner would delete, for a reason."""
+    rows = [
+        {"version": version, "committed_at": time, "because": "it is unknown which files would be deleted"}
+        for version, time in zip(versions, committed_at(source, versions), strict=True)
+    ]
+    return Expiry(
+        versions=pa.Table.from_pylist(rows, frames.RETAINED),
+        freed=frames.FREED.empty_table(),
+        holders=frames.HOLDERS.empty_table(),
+        rules=tuple(policy.rule for policy in policies),
+        commands=(),
+        notes=(),
+        unknown=f"Which files would be deleted is unknown: {reason}",
+    )
+
+
 def _policies(source: HudiSource, rule: RetentionRule) -> list[_Policy]:
     """Return the policies of a rule, or the table's own: of an age and a number, both."""
     policies = []
@@ -162,7 +190,7 @@ def _own_policy(source: HudiSource) -> str:
     if text not in _NUMBERS and cleans:
         try:
             text = str(source.plan(cleans[-1]).get("policy"))
-        except (MissingFileError, CorruptTableError):  # the plan of an old clean may be missing or empty
+        except UNREADABLE:  # the plan of an old clean may be missing or empty
             text = ""
     return text if text in _NUMBERS else _COMMITS
 

@@ -96,6 +96,7 @@ def _counts(state: FileStates, versions: Sequence[int], is_empty: npt.NDArray[np
         "removed_bytes": removed.size_bytes,
     }
     removes_lost = np.isin(versions, [lost.removed for lost in state.lost])
+    removes_lost |= np.asarray(versions, np.int64) >= state.unknown_from
     return {
         name: pc.if_else(
             from_numpy(is_empty | removes_lost if name.startswith("removed") else is_empty),

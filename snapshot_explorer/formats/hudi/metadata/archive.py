@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError, LimitError, SnapshotExplorerError
+from snapshot_explorer.errors import UNREADABLE, CorruptTableError, LimitError, SnapshotExplorerError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.avro.container import Shape
 from snapshot_explorer.formats.hudi.metadata import log_format
@@ -25,6 +25,7 @@ from snapshot_explorer.formats.hudi.metadata.avro_records import read_records
 from snapshot_explorer.formats.hudi.metadata.commits import read_raw
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConfig
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, timeline_folder
+from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Entry, Storage
 
@@ -73,6 +74,10 @@ class ArchiveListing:
     sizes: tuple[int | None, ...]
     is_absent: bool
     """Whether there is no archive, so that nothing was archived, or the archive was deleted."""
+    unread: Mapping[str, SnapshotExplorerError] = field(default_factory=dict)
+    """Why some of the files cannot be read, as far as the listing shows it, by path."""
+    problem: SnapshotExplorerError | None = None
+    """Why it is unknown which files count; None if it is known."""
 
 
 class Archive:
@@ -89,20 +94,38 @@ class Archive:
         """Return the files of the archive: one listing, and in layout 2 the two small files that name them."""
         return self._logs(config) if config.layout == 1 else self._tree(config)
 
-    def read(self, listing: ArchiveListing) -> dict[tuple[int, str], ArchivedInstant]:
-        """Return the completed actions in the archive, by time and action. Reads files that were not read before."""
+    def read(
+        self, listing: ArchiveListing
+    ) -> tuple[dict[tuple[int, str], ArchivedInstant], SnapshotExplorerError | None]:
+        """Return the completed actions in the archive, by time and action, after the last that cannot be read.
+
+        Also why older ones are unknown. Reads files that were not read before.
+        """
         with self._lock:
             keys = list(zip(listing.names, listing.sizes, strict=True))
-            new = [key for key in keys if key not in self._files]
-            contents = self._storage.read_many([path for path, _ in new])
-            for key, content in zip(new, contents, strict=True):
-                read = self._read_parquet if key[0].endswith(".parquet") else self._read_log
-                self._files[key] = tuple(read(content, key[0]))
-            return {
+            new = [key for key in keys if key not in self._files and key[0] not in listing.unread]
+            read = read_apart(lambda indices: self._read([new[index] for index in indices]), range(len(new)))
+            unread = dict(listing.unread) | {new[index][0]: error for index, error in read.unread.items()}
+            names = [path.rpartition("/")[2] for path in unread]
+            # Files of layout 1 are in order; the names of those of layout 2 contain their first and last instants.
+            begin = max((listing.names.index(path) + 1 for path in unread if not path.endswith(".parquet")), default=0)
+            ends = [
+                int(instant) for name in names if (named := _TREE_NAME.fullmatch(name)) for instant in named.groups()
+            ]
+            newest = max(ends, default=0)
+            instants = {
                 (archived.instant.time, archived.instant.action): archived
-                for key in keys
-                for archived in self._files[key]
+                for key in keys[begin:]
+                for archived in self._files.get(key, ())
+                if archived.instant.time > newest
             }
+            return instants, listing.problem or next(iter(unread.values()), None)
+
+    def _read(self, keys: Sequence[tuple[str, int | None]]) -> None:
+        contents = self._storage.read_many([path for path, _ in keys])
+        for key, content in zip(keys, contents, strict=True):
+            parse = self._read_parquet if key[0].endswith(".parquet") else self._read_log
+            self._files[key] = tuple(parse(content, key[0]))
 
     def _logs(self, config: TableConfig) -> ArchiveListing:
         folder = f"{FOLDER}/{config.text('hoodie.archivelog.folder', default='archived')}"
@@ -112,10 +135,10 @@ class Archive:
             if (matched := _LOG_NAME.fullmatch(entry.name)) is not None
         )
         # A writer may be about to fill the newest one.
-        for _, entry in numbered[:-1]:
-            if entry.size_bytes == 0:
-                raise _damaged(f"{folder}/{entry.name}", ValueError("it is empty"))
-        return _listing(folder, [entry for _, entry in numbered if entry.size_bytes != 0])
+        entries = [entry for _, entry in numbered[:-1]] + [entry for _, entry in numbered[-1:] if entry.size_bytes != 0]
+        empty = [f"{folder}/{entry.name}" for entry in entries if entry.size_bytes == 0]
+        listing = _listing(folder, entries)
+        return replace(listing, unread={path: _damaged(path, ValueError("it is empty")) for path in empty})
 
     def _tree(self, config: TableConfig) -> ArchiveListing:
         folder = f"{timeline_folder(config)}/{config.text('hoodie.timeline.history.path', default='history')}"
@@ -133,14 +156,13 @@ class Archive:
             version, _ = self._storage.together(read_version, partial(self._read_early, folder, newest))
         name = manifests.get(version if version is not None else -1, newest.name)
         path = f"{folder}/{name}"
-        files = self._named(path, entries[name].size_bytes)
-        missing = [name for name in files if name not in entries]
-        if missing:
-            raise CorruptTableError(
-                f"The archived timeline lacks {folder}/{missing[0]}, which {path} names. If a writer is active, try "
-                "again; otherwise files of the archive were deleted: restore them from a copy of the table."
-            )
-        return _listing(folder, [entries[name] for name in files])
+        try:
+            files = self._named(path, entries[name].size_bytes)
+        except UNREADABLE as error:
+            return replace(_listing(folder, []), problem=error)
+        lost = [name for name in files if name not in entries]
+        listing = _listing(folder, [entries[name] for name in files if name in entries])
+        return replace(listing, unread={f"{folder}/{name}": _missing(f"{folder}/{name}", path) for name in lost})
 
     def _version(self, folder: str) -> int | None:
         """Return the number of the manifest that counts, None if it is not recorded. Not always as new as a listing."""
@@ -235,6 +257,13 @@ def _completed(text: object, action: object, completion: object, path: str, size
 def archived_writes(archived: Mapping[tuple[int, str], ArchivedInstant]) -> dict[int, ArchivedInstant]:
     """Return the writes among archived actions by time."""
     return {time: item for (time, action), item in archived.items() if action in WRITES}
+
+
+def _missing(path: str, manifest: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"The archived timeline lacks {path}, which {manifest} names. If a writer is active, try again; otherwise "
+        "files of the archive were deleted: restore them from a copy of the table."
+    )
 
 
 def _damaged(path: str, error: Exception) -> CorruptTableError:

@@ -6,6 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +17,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.errors import (
+    UNREADABLE,
     CorruptTableError,
     LimitError,
     MissingFileError,
@@ -54,6 +56,7 @@ from snapshot_explorer.formats.missing_versions import (
     missing_versions_error,
     now,
 )
+from snapshot_explorer.formats.unread_versions import Reasons, read_apart
 from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import EntryFields, Storage
 
@@ -94,6 +97,13 @@ class FileStates:
     is_cut: bool
     """Whether commits before the first known one are unknown, so that older instants count as committed."""
     versions: Sequence[int]
+    unread: Reasons
+    """Why commits cannot be read, by version. What they added and removed is unknown."""
+
+    @property
+    def unknown_from(self) -> int:
+        """The first version whose files depend on a commit that cannot be read; NEVER if there is none."""
+        return min(self.unread, default=NEVER)
 
     @cached_property
     def total_rows(self) -> Sequence[int | None]:
@@ -109,6 +119,7 @@ class FileStates:
             np.add.at(known[1], index, sign * ~is_known)
         known[1, 0] += bool(self.lost)
         known[1, np.searchsorted(versions, self.earliest or self.start)] -= bool(self.lost)
+        known[1, np.searchsorted(versions, self.unknown_from)] += 1
         rows, unknown = np.cumsum(known, axis=1)[:, :-1].tolist()
         return [None if missing else count for count, missing in zip(rows, unknown, strict=True)]
 
@@ -137,8 +148,19 @@ class FileStates:
             size_bytes=sums(columns.column("size_bytes"), index, len(versions)),
         )
 
+    def check(self, version: int, root: str) -> None:
+        """Raise if the files of a version depend on a commit that cannot be read."""
+        if version in self.unread:
+            raise copy(self.unread[version])
+        if version > self.unknown_from:
+            raise CorruptTableError(
+                f"The files of version {version} of {root} are unknown, because the commit of version "
+                f"{self.unknown_from} cannot be read: {self.unread[self.unknown_from]}"
+            )
+
     def at(self, version: int, root: str) -> pa.Table:
         """Return the files of a version: STORED."""
+        self.check(version, root)
         for lost in self.lost:
             if version < lost.removed:
                 raise SnapshotNotFoundError(
@@ -156,6 +178,15 @@ def sums(values: pa.ChunkedArray, index: Numbers, count: int) -> pa.Array:
     np.add.at(totals, index, pc.fill_null(values, 0).to_numpy())
     unknown[index[values.is_null().to_numpy()]] = True
     return from_numpy(totals, unknown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadArchive:
+    instants: Mapping[tuple[int, str], ArchivedInstant]
+    removed: frozenset[str]
+    """The instants among them that restores removed."""
+    problem: SnapshotExplorerError | None
+    """Why older ones are unknown."""
 
 
 class HudiSource:
@@ -191,17 +222,32 @@ class HudiSource:
         return self.timeline.names, self.archive_listing.names
 
     @cached_property
+    def _archive(self) -> "_ReadArchive":
+        """What the archive contains. Reads it."""
+        instants, problem = self.reader.archive.read(self.archive_listing)
+        try:
+            removed = self._restored_away() if archived_writes(instants) else frozenset[str]()
+        except UNREADABLE as error:
+            instants, removed, problem = {}, frozenset[str](), error
+        return _ReadArchive(instants=instants, removed=removed, problem=problem)
+
+    @property
     def archived(self) -> Mapping[tuple[int, str], ArchivedInstant]:
         """The completed actions in the archive, by time and action. Reads the archive."""
-        return self.reader.archive.read(self.archive_listing)
+        return self._archive.instants
+
+    @property
+    def archive_problem(self) -> SnapshotExplorerError | None:
+        """Why older actions in the archive are unknown; None if there are none. Reads the archive."""
+        return self._archive.problem
 
     @cached_property
     def writes(self) -> dict[int, Instant | ArchivedInstant]:
         """The versions, ascending: active writes, and archived ones that no restore removed. Reads the archive."""
-        archived = archived_writes(self.archived)
-        removed = self._restored_away() if archived else frozenset()
         writes: dict[int, Instant | ArchivedInstant] = {
-            time: item for time, item in archived.items() if item.instant.text not in removed
+            time: item
+            for time, item in archived_writes(self.archived).items()
+            if item.instant.text not in self._archive.removed
         }
         writes.update(self.timeline.writes)
         return dict(sorted(writes.items()))
@@ -305,8 +351,9 @@ class HudiSource:
             if any(raw.get(field) for field in _WORK):
                 raise _emptied(instant, f"{folder}/{name} says what it wrote")
 
-    def _check_instants(self, files: pa.Table) -> None:
-        """Raise if the names of the files that a commit wrote contain another instant: its file was copied."""
+    def _copied(self, files: pa.Table) -> dict[int, SnapshotExplorerError]:
+        """Return the commits that name files whose names contain another instant, with errors: they were copied."""
+        copied: dict[int, SnapshotExplorerError] = {}
         texts = [self.instant(version).text for version in self.versions]
         index = from_numpy(np.searchsorted(self.versions, files.column("version").to_numpy()))
         usual = [f"_{text}.parquet" for text in texts]
@@ -321,10 +368,11 @@ class HudiSource:
             log = log_name(name) if self.config.names_logs_by_commit else None
             writer = base[1] if base else log.instant if log else texts[number]
             if writer != texts[number]:
-                raise CorruptTableError(
+                copied[self.versions[number]] = CorruptTableError(
                     f"{self.instant(self.versions[number]).path} names {path}, which the commit {writer} wrote. It was "
                     "copied or damaged; compare it with a copy of the table."
                 )
+        return copied
 
     def _key(self, version: int) -> tuple[str, str]:
         instant = self.instant(version)
@@ -357,6 +405,11 @@ class HudiSource:
             self._state = None if state.is_cut and self.reader.listed is None else state
             return state
 
+    def forget_unread(self) -> None:
+        """Read commits that could not be read again: the storage's answer may have been wrong."""
+        if self._state is not None and self._state.unread:
+            self._state = None
+
     @property
     def _is_archive_absent(self) -> bool:
         return self.archive_listing.is_absent and bool(self.versions)
@@ -368,15 +421,23 @@ class HudiSource:
 
     def _read_state(self) -> FileStates:
         start = self.versions[0] if self.versions else 0
-        _, pending, commits = self.storage.together(
+        _, pending, read = self.storage.together(
             lambda: self._list_early() if self._is_archive_absent else None,
             lambda: self.pending,
-            partial(self.commits, self.versions),
+            partial(read_apart, self.commits, self.versions),
         )
+        commits = {version: commit for _, part in read.parts for version, commit in part.items()}
         files = written(commits)
-        self._check_instants(files)
-        self._check_empty(commits, files)
-        is_cut = self._is_archive_absent or bool(is_before(files.column("previous"), start).any())
+        wrong = self._copied(files)
+        wrong |= self._emptied(commits, files)
+        if wrong:
+            commits = {version: commit for version, commit in commits.items() if version not in wrong}
+            files = written(commits)
+        is_cut = (
+            self._is_archive_absent
+            or self.archive_problem is not None
+            or bool(is_before(files.column("previous"), start).any())
+        )
         listed = self._listed_before(start, files) if is_cut else []
         stored, lost = stored_files(
             WriteHistory(
@@ -388,27 +449,37 @@ class HudiSource:
                 has_completion_times=self.config.has_completion_times,
             )
         )
-        return FileStates(files=stored, lost=lost, start=start, is_cut=bool(listed or lost), versions=self.versions)
+        return FileStates(
+            files=stored,
+            lost=lost,
+            start=start,
+            is_cut=bool(listed or lost),
+            versions=self.versions,
+            unread=dict(read.unread) | wrong,
+        )
 
-    def _check_empty(self, commits: Mapping[int, CommitMetadata], files: pa.Table) -> None:
-        """Raise if a commit whose metadata names no files wrote some that later ones follow."""
+    def _emptied(self, commits: Mapping[int, CommitMetadata], files: pa.Table) -> dict[int, SnapshotExplorerError]:
+        """Return the commits that name no files although they wrote some, with errors."""
+        emptied: dict[int, SnapshotExplorerError] = {}
         without = [version for version, commit in commits.items() if commit.start == commit.end]
         followed = set(pc.unique(files.column("previous")).to_pylist()) if without else set()
         for version in without:
             instant = self.instant(version)
             if not commits[version].replaced and instant.text in followed:
-                raise _emptied(instant, "later commits follow files that it wrote")
-        empty = [version for version in without if commits[version].is_empty]
-        if empty:
-            self._check_unnamed(empty, set(files.column("path").to_pylist()))
+                emptied[version] = _emptied(instant, "later commits follow files that it wrote")
+        empty = [version for version in without if commits[version].is_empty and version not in emptied]
+        return emptied | (self._unnamed(empty, set(files.column("path").to_pylist())) if empty else {})
 
-    def _check_unnamed(self, empty: Sequence[int], named: Collection[str]) -> None:
-        """Raise if there are files that a commit without metadata may have written. Lists all partitions."""
+    def _unnamed(self, empty: Sequence[int], named: Collection[str]) -> dict[int, SnapshotExplorerError]:
+        """Return commits without metadata to which files may belong, with errors. Lists all partitions."""
+        emptied: dict[int, SnapshotExplorerError] = {}
         for file in self._list_before(empty[-1] + 1)[0]:
             by_commit = not file.is_log or self.config.names_logs_by_commit
             writers = [version for version in empty if version == file.instant or not by_commit]
             if file.path not in named and writers:
-                raise _emptied(self.instant(writers[-1]), f"{file.path} exists, and no other commit names it")
+                but = f"{file.path} exists, and no other commit names it"
+                emptied |= {version: _emptied(self.instant(version), but) for version in writers}
+        return emptied
 
     def completion(self, version: int) -> int:
         """Return when a version was completed, where log files belong to slices by that time; otherwise the version.
@@ -592,7 +663,13 @@ class HudiHistory:
         with self._lock:
             self._listed_at = now()
             known = self._source
-            if known is not None and known.identity == source.identity and known.config == source.config:
+            if (
+                known is not None
+                and known.archive_problem is None
+                and known.identity == source.identity
+                and known.config == source.config
+            ):
+                known.forget_unread()
                 return known
             self._source = source
         return source
@@ -608,7 +685,11 @@ class HudiHistory:
             )
             if config != known.config:
                 entries, archived = self._folders(config)
-        if known is not None and (config, entries, archived) == (known.config, known.entries, known.archive_listing):
+        if (
+            known is not None
+            and known.archive_problem is None
+            and (config, entries, archived) == (known.config, known.entries, known.archive_listing)
+        ):
             return known
         source = HudiSource(self._storage, config, entries, archived, self._reader)
         if not archived.is_absent and not self._storage.is_local:
@@ -679,6 +760,15 @@ def _removed_by(source: HudiSource, version: int) -> Instant | None:
             if any(str(item.get("commitTime", "")).lstrip("0") == str(version) for item in items):
                 return instant
     return None
+
+
+def before_note(source: HudiSource) -> str | None:
+    """Return why versions before the first one are unknown, in a sentence; None if they are known."""
+    problem = source.archive_problem
+    if problem is None:
+        return None
+    before = f"before {source.versions[0]}" if source.versions else "in the archive"
+    return f"Versions {before} are unknown, because the archived timeline cannot be read: {str(problem).rstrip('.')}."
 
 
 def committed_at(source: HudiSource, versions: Sequence[int]) -> list[Any]:

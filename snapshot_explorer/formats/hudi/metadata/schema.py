@@ -15,6 +15,7 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType, parse_fields, type_text
+from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.model import Column, FieldIds, TableSchema
 
 _META = "_hoodie_"
@@ -53,8 +54,11 @@ def _recorded(source: HudiSource, version: int | None) -> tuple[str | None, bool
     size = 1  # nearly all commits record the schema
     while end > 0:
         newest = source.versions[max(0, end - size) : end]
-        commits = source.commits(newest)
+        read = read_apart(source.commits, newest)
+        commits = {number: commit for _, part in read.parts for number, commit in part.items()}
         for number in reversed(newest):
+            if number in read.unread:
+                raise read.unread[number]  # it may have recorded another schema than earlier ones
             if commits[number].schema:
                 return commits[number].schema, "latest_schema" in commits[number].extra
         end, size = end - len(newest), _AT_ONCE
@@ -67,7 +71,7 @@ def has_one_type_per_column(source: HudiSource, fields: Sequence[HudiField]) -> 
     False if commits are not known. Hudi widens floats in its own way, which other readers of the files do not.
     """
     state = source.state
-    if state.is_cut:
+    if state.is_cut or state.unread:
         return False
     commits = source.commits(source.versions)
     types = {field.name: field.type for field in fields}
