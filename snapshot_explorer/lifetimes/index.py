@@ -152,7 +152,7 @@ class FileLifetimes(Exportable, Drawable):
     def unread_notes(self) -> tuple[str, ...]:
         """What cannot be read, and why; sentences."""
         before = () if self.before_note is None else (self.before_note,)
-        return (*before, *unread_notes(self.unread), *unread_notes(self.commitless, "the commit of"))
+        return (*before, *unread_notes(self.unread), *unread_notes(self.commitless, "the changes of"))
 
     def time_of(self, version: int) -> datetime | None:
         """Return the commit time of a known version, aware, UTC; None if unknown.

@@ -79,8 +79,11 @@ def read_lifetimes(
             if not left or not _has_expired(table_format, listing):
                 raise
             continue
-        if result is base or _is_unchanged(table_format, result, base, listing):
+        if result is base:
             return result
+        again = table_format.listing(0)
+        if _is_unchanged(table_format, result, base, listing, again):
+            return result.with_missing(again)
     raise SnapshotNotFoundError(
         f"Versions expired, or history was rewritten, during each of {_TRIES} reads. "
         "Try again when the table changes less."
@@ -275,9 +278,10 @@ class _LogReader:
         return read_apart(lambda _: self._source.files(version), [version])
 
 
-def _is_unchanged(table_format: TableFormat, lifetimes: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
-    """Return whether exactly the versions that were read still exist, and the newest is still the same."""
-    again = table_format.listing(0)
+def _is_unchanged(
+    table_format: TableFormat, lifetimes: FileLifetimes, base: FileLifetimes, listing: Listing, again: Listing
+) -> bool:
+    """Return whether exactly the versions of a listing that were read still exist, and the newest is still the same."""
     existing = set(states_of(again))
     if not {*lifetimes.versions, *lifetimes.unread}.difference(base.versions) <= existing:
         return False

@@ -31,6 +31,9 @@ METADATA = re.compile(r"(^|/)(snapshot|tag|manifest|changelog|schema|_delta_log|
 HINTS = re.compile(r"(LATEST|EARLIEST|_last_checkpoint|version-hint\.text|\.crc|hoodie\.properties(\.backup)?)$")
 """Files that no version needs."""
 _OF_FILES = ["path", "partition", "bucket", "level", "rows", "size_bytes", "deletion_vector", "deleted_rows"]
+_HUDI_COMPLETED = re.compile(r"\.hoodie/(timeline/)?[\d_]+\.(commit|deltacommit|replacecommit)$")
+"""A commit whose completed file is gone is a pending one, to Hudi too: its files do not count."""
+_CHANGE = ("version", "change", "list", "path", "deletion_vector", "level")
 _NUMBERS = re.compile(r"\d+")
 _UNKNOWN = (None, [], "other", "{}", "no", "metadata")
 """What may stand in place of a value of a commit that cannot be read."""
@@ -109,13 +112,13 @@ def _lifetimes(table):
 
 
 def _rows_at(lifetimes, version):
-    return [(row["path"], row["rows"] or 0, row["size_bytes"] or 0) for row in lifetimes.files_at(version).to_pylist()]
+    return lifetimes.files_at(version)["path"].to_pylist()
 
 
 def _lifetimes_differ(answer, truth):
     (rows, files, totals), (true_rows, true_files, true_totals) = answer, truth
     for version, own in files.items():
-        if own != true_files.get(version):
+        if own != true_files[version]:
             return f"the files of version {version} differ"
     true = collections.defaultdict(list)
     for row in true_rows:
@@ -222,8 +225,8 @@ def calls(table, where):
     return {
         "lifetimes": Call(_lifetimes, _lifetimes_differ),
         "history": _framed(lambda t: t.history(), _of_versions(_UNKNOWN)),
-        "file_changes": _framed(lambda t: t.file_changes(), _among),
-        "file_changes of the newest": _framed(lambda t: t.file_changes(newest), _among, newest=2),
+        "file_changes": _framed(lambda t: t.file_changes(), _of_versions(key=_CHANGE)),
+        "file_changes of the newest": _framed(lambda t: t.file_changes(newest), _of_versions(key=_CHANGE), newest=2),
         "readability": Call(_readability, _of_versions(_UNKNOWN)),
         "verify": Call(_verified, _verified_differs),
         "health_history": _framed(lambda t: t.health_history(), _of_versions()),
@@ -239,7 +242,11 @@ def calls(table, where):
         "orphans": Call(_orphans, lambda answer, truth: next(iter(answer - truth), None)),
         "doctor": Call(lambda t: (None, repr(t.doctor())), lambda *_: None),
         "check": Call(lambda t: (None, repr(t.check(since="3650d"))), lambda *_: None),
-        "files": Call(lambda t: (t.current.files().to_arrow().select(_OF_FILES).to_pylist(), ""), _among, newest=1),
+        "files": Call(
+            lambda t: (t.current.files().to_arrow().select(_OF_FILES).to_pylist(), ""),
+            _of_versions(key=("path", "deletion_vector")),
+            newest=1,
+        ),
         "compare": Call(lambda t: (None, repr(t.compare(*newest.split("..")))), lambda *_: None, newest=2),
     }
 
@@ -280,7 +287,8 @@ class DamagedHistory:
             below = path.removeprefix(self._prefix)
             if METADATA.search(below) and not HINTS.search(below):
                 for kind in KINDS:
-                    if kind != "emptied" or self.store.files[path]:
+                    is_pending = kind == "removed" and _HUDI_COMPLETED.search(below)
+                    if not is_pending and (kind != "emptied" or self.store.files[path]):
                         yield Damage(kind, below)
 
     @contextlib.contextmanager

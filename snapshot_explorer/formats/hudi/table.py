@@ -79,6 +79,7 @@ class Hudi(TableFormat):
             versions=tuple(version for version in source.versions if start is None or version >= start),
             identity=source.identity,
             earliest=source.earliest,
+            after_gaps=source.after_gaps,
             is_contiguous=False,
             before_note=before_note(source),
         )

@@ -109,10 +109,9 @@ def expiry(
         is_idle = _is_idle(source)
     except UNREADABLE as error:
         return _undecided(source, policies, versions, f"the last clean cannot be read: {error}")
-    if unread:
-        unknown = (
-            f"{runs_text(runs_of(sorted(unread)))} cannot be read, and so the slices of file groups are not known."
-        )
+    unknown_commits = source.state.unread
+    if unread := sorted({*unread, *unknown_commits.errors, *unknown_commits.missing}):
+        unknown = f"{runs_text(runs_of(unread))} cannot be read, and so the slices of file groups are not known."
         return _undecided(source, policies, versions, unknown)
     slices = list(_unneeded(source, policies, rule, versions)) if versions and not is_idle else []
     saved = [files for files in slices if any(file.is_live_at(version) for file in files for version in savepoints)]

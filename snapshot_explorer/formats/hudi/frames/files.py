@@ -35,7 +35,7 @@ def files_frame(config: TableConfig, files: pa.Table, start: int) -> pa.Table:
 def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]) -> pa.Table:
     """Return the CHANGES frame: per version the files that it removed, then those that it added, then change data."""
     commits = source.commits(versions)
-    state.check(max(versions, default=0), source.storage.root)
+    state.check_changes(versions, source.storage.root)
     (removed, removing), (added, adding) = state.changed(versions, "removed"), state.changed(versions, "first")
     change_files = list(change_data(commits))
     index_of = {version: index for index, version in enumerate(versions)}
@@ -84,7 +84,7 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
                 "position": 0 if number == version else position,
                 "path": path,
                 "size_bytes": sizes.get(path),
-                "added_files": None if number in state.unread else added[position],
+                "added_files": None if number in state.unread.errors else added[position],
                 "removed_files": None if number in removes_lost or number >= state.unknown_from else removed[position],
             }
         )

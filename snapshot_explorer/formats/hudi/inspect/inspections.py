@@ -200,7 +200,9 @@ def _undone(source: HudiSource) -> Iterator[Mapping[str, Any]]:
 
 def _file_groups(source: HudiSource) -> Iterator[Mapping[str, Any]]:
     state = source.state
-    state.check(source.versions[-1] if source.versions else 0, source.storage.root)
+    for version in source.versions:
+        if version >= state.unknown_from:
+            state.check(version, source.storage.root)
     slices: dict[tuple[str, str, int], list[StoredFile]] = {}
     for file in records(state.files):
         slices.setdefault((file.partition, file.file_id, file.slice), []).append(file)

@@ -76,6 +76,8 @@ class ArchiveListing:
     """Whether there is no archive, so that nothing was archived, or the archive was deleted."""
     unread: Mapping[str, SnapshotExplorerError] = field(default_factory=dict)
     """Why some of the files cannot be read, as far as the listing shows it, by path."""
+    has_holes: bool = False
+    """Whether files may be missing between these, by their numbers."""
     problem: SnapshotExplorerError | None = None
     """Why it is unknown which files count; None if it is known."""
 
@@ -138,7 +140,11 @@ class Archive:
         entries = [entry for _, entry in numbered[:-1]] + [entry for _, entry in numbered[-1:] if entry.size_bytes != 0]
         empty = [f"{folder}/{entry.name}" for entry in entries if entry.size_bytes == 0]
         listing = _listing(folder, entries)
-        return replace(listing, unread={path: _damaged(path, ValueError("it is empty")) for path in empty})
+        return replace(
+            listing,
+            unread={path: _damaged(path, ValueError("it is empty")) for path in empty},
+            has_holes=bool(numbered) and numbered[-1][0] - numbered[0][0] >= len(numbered),
+        )
 
     def _tree(self, config: TableConfig) -> ArchiveListing:
         folder = f"{timeline_folder(config)}/{config.text('hoodie.timeline.history.path', default='history')}"

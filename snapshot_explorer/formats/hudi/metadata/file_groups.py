@@ -89,6 +89,8 @@ class LostSlice:
     instant: str
     removed: int
     """The first version that does not need it."""
+    since: int = 0
+    """The first version that may need it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,8 @@ class WriteHistory:
     """Files from before the first known commit."""
     has_completion_times: bool
     """Whether a log file belongs to the slice at the completion time of its commit, as from table version 8 on."""
+    versions: Sequence[int]
+    """Every version, ascending, also those whose commits are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +145,7 @@ class _Groups:
 def stored_files(history: WriteHistory) -> tuple[pa.Table, list[LostSlice]]:
     """Return the files of all versions, STORED, and slices from before the first known commit that are lost."""
     written = pa.concat_tables([_as_written(history.listed), history.written]).combine_chunks()
-    versions = np.fromiter(history.commits, np.int64, len(history.commits))
+    versions = np.asarray(history.versions, np.int64)
     groups = _groups(written, history)
     files = _files(written, groups)
     of_files, added = groups.of_files[files.last], _numbers(written, "version")[files.first]

@@ -49,6 +49,11 @@ from snapshot_explorer.formats.hudi.metadata.timeline import (
     timeline_folder,
     timeline_of,
 )
+from snapshot_explorer.formats.hudi.metadata.unread_commits import (
+    UnreadCommits,
+    lost_slices,
+    unread_commits,
+)
 from snapshot_explorer.formats.missing_versions import (
     PAUSE_SECONDS,
     TRIES,
@@ -56,7 +61,7 @@ from snapshot_explorer.formats.missing_versions import (
     missing_versions_error,
     now,
 )
-from snapshot_explorer.formats.unread_versions import Reasons, read_apart
+from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import EntryFields, Storage
 
@@ -69,6 +74,8 @@ _AT_ONCE = 2_000
 """Commits whose contents are in memory at the same time."""
 _REMOVING = ("clean", "rollback", "restore")
 """Actions that remove data files."""
+_LAST = 10**17 - 1
+"""An instant after all others."""
 _MAX_EARLY = 64
 """Commits that are read before the timeline is listed again."""
 _DEEPEST = 12
@@ -97,13 +104,25 @@ class FileStates:
     is_cut: bool
     """Whether commits before the first known one are unknown, so that older instants count as committed."""
     versions: Sequence[int]
-    unread: Reasons
-    """Why commits cannot be read, by version. What they added and removed is unknown."""
+    unread: UnreadCommits
+    """The commits that cannot be read, or are missing."""
 
     @property
     def unknown_from(self) -> int:
-        """The first version whose files depend on a commit that cannot be read; NEVER if there is none."""
-        return min(self.unread, default=NEVER)
+        """The first version that depends on a commit that cannot be read or is missing; NEVER if there is none."""
+        return min((*self.unread.errors, *self.unread.missing), default=NEVER)
+
+    @cached_property
+    def _lacks_files(self) -> Sequence[bool]:
+        """Whether each version has a file that does not exist. Then others that it had may be unknown."""
+        versions = np.array(self.versions, np.int64)
+        exists = pc.is_in(self.files.column("path"), pa.array(list(self.unread.existing), pa.string()))
+        counts = np.zeros(len(versions) + 1, np.int64)
+        absent = self.files.filter(pc.invert(exists))
+        for sign, bounds in ((1, "first"), (-1, "removed")):
+            np.add.at(counts, np.searchsorted(versions, absent.column(bounds).to_numpy()), sign)
+        lacks: Sequence[bool] = (np.cumsum(counts)[:-1] > 0).tolist()
+        return lacks
 
     @cached_property
     def total_rows(self) -> Sequence[int | None]:
@@ -117,8 +136,9 @@ class FileStates:
             index = np.searchsorted(versions, self.files.column(bounds).to_numpy())
             np.add.at(known[0], index, sign * values)
             np.add.at(known[1], index, sign * ~is_known)
-        known[1, 0] += bool(self.lost)
-        known[1, np.searchsorted(versions, self.earliest or self.start)] -= bool(self.lost)
+        is_early = any(not lost.since for lost in self.lost)
+        known[1, 0] += is_early
+        known[1, np.searchsorted(versions, self.earliest or self.start)] -= is_early
         known[1, np.searchsorted(versions, self.unknown_from)] += 1
         rows, unknown = np.cumsum(known, axis=1)[:, :-1].tolist()
         return [None if missing else count for count, missing in zip(rows, unknown, strict=True)]
@@ -126,7 +146,7 @@ class FileStates:
     @property
     def earliest(self) -> int | None:
         """The first version whose files are all known; None where that is the first one."""
-        since = max((lost.removed for lost in self.lost), default=self.start)
+        since = max((lost.removed for lost in self.lost if not lost.since), default=self.start)
         return next((version for version in self.versions if version >= since > self.start), None)
 
     def changed(self, versions: Sequence[int], bound: Literal["first", "removed"]) -> tuple[Numbers, Numbers]:
@@ -149,26 +169,35 @@ class FileStates:
         )
 
     def check(self, version: int, root: str) -> None:
-        """Raise if the files of a version depend on a commit that cannot be read."""
-        if version in self.unread:
-            raise copy(self.unread[version])
-        if version > self.unknown_from:
-            raise CorruptTableError(
-                f"The files of version {version} of {root} are unknown, because the commit of version "
-                f"{self.unknown_from} cannot be read: {self.unread[self.unknown_from]}"
-            )
-
-    def at(self, version: int, root: str) -> pa.Table:
-        """Return the files of a version: STORED."""
-        self.check(version, root)
+        """Raise if not all files of a version are known."""
+        is_unknown = version >= self.unread.blocked_from or version in self.unread.errors
+        if version >= self.unread.listed_from and not is_unknown:
+            index = bisect_left(self.versions, version)
+            is_unknown = self._lacks_files[index]
+        if is_unknown or any(lost.since and lost.since <= version < lost.removed for lost in self.lost):
+            raise copy(self.unread.error_of(version))
         for lost in self.lost:
-            if version < lost.removed:
+            if not lost.since and version < lost.removed:
                 raise SnapshotNotFoundError(
                     f"The files of version {version} of {root} are not all known: the file group {lost.file_id} in the "
                     f"partition {lost.partition!r} had files of the instant {lost.instant}, which was archived. The "
                     "archive was deleted, and the cleaner removed the files. Choose a newer version, from "
                     f"{lost.removed} on."
                 )
+
+    def check_changes(self, versions: Sequence[int], root: str) -> None:
+        """Raise if what versions changed is not known: that takes their files, and those of the versions before."""
+        if self.unknown_from == NEVER:
+            return
+        for version in versions:
+            index = bisect_left(self.versions, version)
+            for number in self.versions[max(0, index - 1) : index + 1]:
+                if number >= self.unknown_from:
+                    self.check(number, root)
+
+    def at(self, version: int, root: str) -> pa.Table:
+        """Return the files of a version: STORED."""
+        self.check(version, root)
         return live(self.files, version)
 
 
@@ -407,12 +436,19 @@ class HudiSource:
 
     def forget_unread(self) -> None:
         """Read commits that could not be read again: the storage's answer may have been wrong."""
-        if self._state is not None and self._state.unread:
+        if self._state is not None and self._state.unread.errors:
             self._state = None
 
     @property
     def _is_archive_absent(self) -> bool:
         return self.archive_listing.is_absent and bool(self.versions)
+
+    @property
+    def after_gaps(self) -> tuple[int, ...]:
+        """The versions right after commits that are known to be missing, as far as was looked."""
+        missing = () if self._state is None else self._state.unread.missing
+        indices = {bisect_left(self.versions, instant) for instant in missing}
+        return tuple(self.versions[index] for index in sorted(indices) if 0 < index < len(self.versions))
 
     @property
     def earliest(self) -> int | None:
@@ -438,24 +474,37 @@ class HudiSource:
             or self.archive_problem is not None
             or bool(is_before(files.column("previous"), start).any())
         )
-        listed = self._listed_before(start, files) if is_cut else []
+        listed = [*self._listed_before(start, files)] if is_cut else []
+        errors = dict(read.unread) | wrong
+        unread = unread_commits(
+            errors,
+            files,
+            self.writes,
+            self.timeline,
+            self.config,
+            listed=lambda: self._list_before(_LAST)[0],
+            has_holes=self.archive_listing.has_holes,
+        )
         stored, lost = stored_files(
             WriteHistory(
                 commits=commits,
                 written=files,
                 completion=self.completion,
                 pending=pending,
-                listed=listed,
+                listed=[*listed, *unread.files],
                 has_completion_times=self.config.has_completion_times,
+                versions=self.versions,
             )
         )
+        is_cut = bool(listed or lost)
+        lost += lost_slices(unread, files)
         return FileStates(
             files=stored,
             lost=lost,
             start=start,
-            is_cut=bool(listed or lost),
+            is_cut=is_cut,
             versions=self.versions,
-            unread=dict(read.unread) | wrong,
+            unread=unread,
         )
 
     def _emptied(self, commits: Mapping[int, CommitMetadata], files: pa.Table) -> dict[int, SnapshotExplorerError]:

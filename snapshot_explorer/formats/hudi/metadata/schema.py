@@ -71,7 +71,7 @@ def has_one_type_per_column(source: HudiSource, fields: Sequence[HudiField]) -> 
     False if commits are not known. Hudi widens floats in its own way, which other readers of the files do not.
     """
     state = source.state
-    if state.is_cut or state.unread:
+    if state.is_cut or state.unread.errors:
         return False
     commits = source.commits(source.versions)
     types = {field.name: field.type for field in fields}
