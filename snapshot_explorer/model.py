@@ -424,6 +424,8 @@ class Listing:
 
     newest_schema: int | None = field(default=None, compare=False)
     """The id of the newest schema, in formats that list schemas apart from versions."""
+    first: int | None = field(default=None, compare=False)
+    """The number of a table's first version in the format; None where it is not known."""
     before_note: str | None = field(default=None, compare=False)
     """Why it is unknown which versions were before the first one, in a sentence; None if that is known."""
     kept_from: int | None = field(default=None, compare=False)
@@ -443,6 +445,11 @@ class Listing:
         return tuple(
             version for version in self.versions if (first is None or version >= first) and version not in lost
         )
+
+    @property
+    def has_expired(self) -> bool:
+        """Return whether there were, or may have been, versions before the first one."""
+        return bool(self.versions) and (self.before_note is not None or self.versions[0] != self.first)
 
     @property
     def has_gaps(self) -> bool:

@@ -114,6 +114,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.checks import CheckLine, CheckSettings
     from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.unread_versions import Reasons
     from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import ChangeMode, Inspection, Listing, TableSchema
     from snapshot_explorer.render.tracks import Tracks
@@ -478,7 +479,7 @@ class Table(Drawable):
             first,
             last,
             listing,
-            commits=lambda versions: readability.applied_to(readable_commits(table_format, versions)[0]),
+            commits=partial(_commits_of, table_format, readability),
             parted=sides.parted(first, last),
         )
 
@@ -1308,6 +1309,14 @@ class Table(Drawable):
 def _naming_renamed_columns(source: RowSource, versions: Sequence[int] | None = None) -> AbstractContextManager[None]:
     """Name renamed columns in errors for unknown ones, with their names at the last of some versions, or at all."""
     return naming_renamed_columns(source.format, lambda: source.format.version(max(versions or source.versions())))
+
+
+def _commits_of(
+    table_format: TableFormat, readability: KnownReadability, versions: Sequence[int]
+) -> tuple[pa.Table, Reasons]:
+    """Return the COMMITS of versions that do not contradict a readability, and which cannot be read."""
+    commits, unread = readable_commits(table_format, versions)
+    return readability.applied_to(commits), unread
 
 
 def _checked_versions(versions: object) -> Sequence[int]:

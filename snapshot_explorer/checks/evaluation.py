@@ -12,7 +12,7 @@ from snapshot_explorer.checks.rules import MEASURES, PREVIOUS, CheckCondition
 from snapshot_explorer.compare.schemas import compare_schemas
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.health import RHYTHM_COMMITS, rhythm
-from snapshot_explorer.model import MAINTENANCE_KINDS
+from snapshot_explorer.model import MAINTENANCE_KINDS, capitalized, gaps_text
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.rows.profiling.column_numbers import read_totals, rows_note
 from snapshot_explorer.single_flight import cached_property
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.checks.rules import Rule
     from snapshot_explorer.checks.settings import CheckSettings
+    from snapshot_explorer.model import Gap
     from snapshot_explorer.results import Frame
     from snapshot_explorer.rows import AnomalyRules, RowSource
     from snapshot_explorer.snapshot import Snapshot
@@ -172,6 +173,9 @@ class _CheckedTable:
         rows = [row for row in rows if row["version"] in judged]
         lost = [row for row in rows if row["readable"] in ("no", "metadata")]
         unknown = [row for row in rows if row["readable"] is None]
+        missing = [version for gap in self._gaps for first, last in gap.missing for version in range(first, last + 1)]
+        if missing and not lost:
+            return _Finding(is_ok=False, found=f"{capitalized(gaps_text(self._gaps))}.", version=missing[0])
         if lost or unknown:
             outcome = _named([f"Version {row['version']}: {row['reason']}" for row in lost or unknown], "version")
             return _Finding(is_ok=False if lost else None, found=outcome, version=_first(lost or unknown))
@@ -189,15 +193,17 @@ class _CheckedTable:
         counts = {"rows", f"{PREVIOUS}_rows", "added_rows", "removed_rows"} & set(rule.names)
         notes = rows_note(self._source.format, [self._newest_version]) if counts and len(self._newest) else ()
         if unknown:
-            return _Finding(is_ok=None, found=f"Unknown: {', '.join(unknown)}.")
+            because = f", as {gaps_text(self._gaps)}" if self._gaps else ""
+            return _Finding(is_ok=None, found=f"Unknown: {', '.join(unknown)}{because}.")
         outcome = " ".join([_sentence(shown), *notes])
         return _Finding(is_ok=not rule.holds(numbers), found=outcome, version=self._newest_version)
 
     def _numbers(self, names: Sequence[str]) -> Mapping[str, float | None]:
-        numbers: dict[str, float | None] = {"commits": len(self._window)}
+        is_whole = not self._gaps
+        numbers: dict[str, float | None] = {"commits": len(self._window) if is_whole else None}
         for name in ("added_rows", "removed_rows"):
             values = self._window_commits[name].to_pylist()
-            numbers[name] = None if None in values else sum(values)
+            numbers[name] = sum(values) if is_whole and None not in values else None
         time = self._newest["committed_at"][0].as_py() if len(self._newest) else None
         numbers["age_hours"] = None if time is None else (self._settings.at - time) / _HOUR
         newest = self._newest_version if len(self._newest) else None
@@ -231,6 +237,14 @@ class _CheckedTable:
     @cached_property
     def _window(self) -> frozenset[int]:
         return frozenset(self._window_commits["version"].to_pylist())
+
+    @cached_property
+    def _gaps(self) -> tuple[Gap, ...]:
+        """The gaps between the commits of the window, and before the first of them."""
+        versions = self._source.listing.versions
+        index = min((versions.index(version) for version in self._window if version in versions), default=len(versions))
+        last = max(self._window, default=0)
+        return self._source.gaps([version for version in versions[max(0, index - 1) :] if version <= last])
 
     @cached_property
     def _before(self) -> int | None:

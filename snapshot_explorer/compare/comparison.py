@@ -23,14 +23,20 @@ from snapshot_explorer.compare.files import (
 from snapshot_explorer.compare.manifests import compare_manifests, entries_of, find_manifest
 from snapshot_explorer.compare.schemas import compare_properties, compare_schemas, partition_names
 from snapshot_explorer.errors import (
-    CorruptTableError,
     InvalidArgumentError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
 )
 from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.formats.unread_versions import (
+    Reasons,
+    read_apart,
+    readable_changes,
+    readable_commits,
+    unread_notes,
+)
 from snapshot_explorer.lifetimes import time_of
-from snapshot_explorer.model import gaps_note, gaps_text
+from snapshot_explorer.model import gaps_note, gaps_text, runs_of, runs_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import moment
@@ -91,16 +97,16 @@ class Comparison(Drawable):
         b: TableVersion,
         listing: Listing,
         *,
-        commits: Callable[[Sequence[int]], pa.Table] | None = None,
+        commits: Callable[[Sequence[int]], tuple[pa.Table, Reasons]] | None = None,
         parted: PartedBranches | None = None,
     ) -> None:
         """Bind to two versions. Use `Table.compare` to get a comparison.
 
         Args:
-            commits: Returns COMMITS of versions; by default the format's.
+            commits: Returns COMMITS of versions, and which cannot be read; by default the format's.
             parted: The branches of A and B, where neither history has both.
         """
-        self._read_commits = commits or table_format.commits
+        self._read_commits = commits or partial(readable_commits, table_format)
         self._name = name
         self._format = table_format
         self._a, self._b = a, b
@@ -122,6 +128,11 @@ class Comparison(Drawable):
         return f"{self._name}.compare({self.a}, {self.b})"
 
     @cached_property
+    def _commits(self) -> tuple[pa.Table, Reasons]:
+        """The COMMITS between the versions, newest first, and which of them cannot be read."""
+        return self._read_commits(self._between[::-1]) if self._between else (frames.COMMITS.empty_table(), {})
+
+    @cached_property
     def commits(self) -> Frame:
         """Return the COMMITS after the older version, up to the newer one, newest first; expired ones are missing.
 
@@ -129,9 +140,9 @@ class Comparison(Drawable):
         them. If the versions are on branches that have parted, they are the commits of B that are missing from A. Costs
         the same as `Table.history`.
         """
-        rows = self._read_commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
+        rows, unread = self._commits
         total = len(self._between) + sum(gap.missing_count for gap in self._gaps)
-        notes = gaps_note(self._gaps, "what was committed there is unknown")
+        notes = (*gaps_note(self._gaps, "what was committed there is unknown"), *unread_notes(unread, "the commit of"))
         drawn = drawn_of_commits(rows)
         topic = "Commits missing from B" if self._backwards else "Commits between"
         title = self._title("Commits of B missing from A" if self._parted else topic)
@@ -157,14 +168,14 @@ class Comparison(Drawable):
         a, b = self._a.manifests(), self._b.manifests()
         new = b.filter(pc.invert(pc.is_in(b["path"], pa.array(a["path"].to_pylist(), pa.string()))))
         needs_delta_paths = not self._backwards and pc.any(pc.equal(new["list"], "base")).as_py()
-        delta_paths = self._delta_manifests() if needs_delta_paths else ()
+        delta_paths, notes = self._delta_manifests if needs_delta_paths else ((), ())
         rows = compare_manifests(
             a, b, delta_paths=delta_paths, backwards=self._backwards, merges=self._format.merges_manifests
         )
         drawn: tuple[str, ...] = ("status", "list_a", "list_b", "path", "size_bytes", "added_files", "removed_files")
         has_bounds = rows["partition_min"].null_count < len(rows) and any(rows["partition_min"].to_pylist())
         drawn += ("partition_min", "partition_max") if has_bounds else ()
-        return Frame(rows, title=self._title("Manifests"), noun="manifests", drawn=drawn)
+        return Frame(rows, title=self._title("Manifests"), noun="manifests", drawn=drawn, notes=notes)
 
     def entries(self, manifest: str) -> Frame:
         """Return the entries of a manifest: ENTRIES, in order; for Delta, of a commit or a checkpoint file.
@@ -196,6 +207,7 @@ class Comparison(Drawable):
             title=self._title("Files"),
             noun="files that differ",
             drawn=non_empty_columns(rows, exclude=("schema_id",)),
+            notes=unread_notes(self._read_changes[1], "the changes of"),
         )
 
     @cached_property
@@ -302,9 +314,12 @@ class Comparison(Drawable):
         return [Line(f"{name.capitalize()}:"), *frame.drawing().parts]
 
     def _facts(self) -> Sequence[Part]:
-        kinds = Counter(self.commits["kind"].to_pylist())
+        rows, unread = self._commits
+        known = zip(rows["version"].to_pylist(), rows["kind"].to_pylist(), strict=True)
+        kinds = Counter(kind for version, kind in known if version not in unread)
         kinds_text = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common()) or "none"
         gone = f"; {gaps_text(self._gaps)}" if self._gaps else ""
+        gone += f"; {runs_text(runs_of(sorted(unread)))} cannot be read" if unread else ""
         undone = "; B does not include them" if self._backwards and self._between else ""
         between = ("commits between", kinds_text + gone + undone)
         if self._parted:
@@ -360,49 +375,44 @@ class Comparison(Drawable):
             return compare_files(with_partition_names(a, names), b)
 
     @cached_property
-    def _changes(self) -> pa.Table | None:
-        """Return the changes of the commits between; None if some no longer exist."""
+    def _read_changes(self) -> tuple[pa.Table | None, Reasons]:
+        """The changes of the commits between, None if some no longer exist or cannot be read; and which cannot."""
         if not self._is_whole:
-            return None
-        if not self._between:
-            return frames.CHANGES.empty_table()
-        parts = []
+            return None, {}
+        parts = [frames.CHANGES.empty_table()]
         with step("Reading the changes between", total=len(self._between)) as reading:
             for start in range(0, len(self._between), _PAGE):
                 page = self._between[start : start + _PAGE]
-                try:
-                    changes = self._format.changes(page, changelog=False)
-                except SnapshotNotFoundError as error:
-                    if self._are_listed(page):
-                        raise
-                    log.debug("not compared: %s", error)
-                    return None
+                changes, unread = readable_changes(self._format, page, changelog=False)
+                if unread:
+                    return None, unread
                 parts.append(changes.filter(pc.equal(changes["list"], "delta")))
                 reading.advance(len(page))
-        return pa.concat_tables(parts)
+        return pa.concat_tables(parts), {}
+
+    @property
+    def _changes(self) -> pa.Table | None:
+        """The changes of the commits between; None if not all of them are known."""
+        return self._read_changes[0]
 
     @property
     def _is_whole(self) -> bool:
         """Return whether all commits between the versions exist, with their changes."""
         return self._parted is None and not self._gaps and not set(self._between).intersection(self._stateless)
 
-    def _delta_manifests(self) -> Collection[str] | None:
-        """Return the delta manifests of the commits between; None if some no longer exist."""
+    @cached_property
+    def _delta_manifests(self) -> tuple[Collection[str] | None, tuple[str, ...]]:
+        """The delta manifests of the commits between, None if they are not known; and why, in sentences."""
         if not self._format.merges_manifests or not self._is_whole:
-            return None
-        result = self._format.delta_manifests(self._between)
-        if result is None and self._are_listed(self._between):
-            raise CorruptTableError(
-                f"The manifests of versions {self._between[0]} to {self._between[-1]} cannot be compared: the delta "
-                "manifest list of one of them is gone, although its version is listed. Try again; readability() names "
-                "the file if the table has lost it."
-            )
-        return result
-
-    def _are_listed(self, versions: Sequence[int]) -> bool:
-        """Return whether all of these versions, which were listed, are listed still. One listing."""
-        listing = self._format.listing(0)
-        return set(listing.versions).difference(listing.stateless).issuperset(versions)
+            return None, ()
+        read = read_apart(self._format.delta_manifests, self._between)
+        parts = [part for _, part in read.parts if part is not None]
+        if read.unread:
+            return None, unread_notes(read.unread, "the delta manifests of")
+        if len(parts) < len(read.parts):
+            span = f"versions {self._between[0]} to {self._between[-1]}"
+            return None, (f"The delta manifest list of one of {span} is gone. readability() names the file.",)
+        return frozenset().union(*parts), ()
 
 
 def _number_of(version: TableVersion) -> int:

@@ -114,15 +114,15 @@ def ranges(lifetimes: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.i
     return lifetimes.column("first_version").to_numpy(), removed.to_numpy()
 
 
-def sizes_of(lifetimes: pa.Table) -> dict[str, int]:
-    """Return the size of each file by path; 0 where it is unknown."""
-    return dict(
-        zip(
-            lifetimes.column("path").to_pylist(),
-            pc.fill_null(lifetimes.column("size_bytes"), 0).to_pylist(),
-            strict=True,
-        )
-    )
+def sizes_of(lifetimes: pa.Table) -> dict[str, int | None]:
+    """Return the size of each file by path; None where it is unknown."""
+    return dict(zip(lifetimes.column("path").to_pylist(), lifetimes.column("size_bytes").to_pylist(), strict=True))
+
+
+def _total(sizes: Mapping[str, int | None], paths: Collection[str]) -> int | None:
+    """Return the size of files; None where one is unknown."""
+    known = [sizes[path] for path in paths]
+    return None if None in known else sum(size or 0 for size in known)
 
 
 def paths_of(lifetimes: pa.Table, chosen: Mask) -> frozenset[str]:
@@ -135,7 +135,7 @@ def holder(
     name: str | None,
     *,
     version: int | None,
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, int | None],
     paths: Collection[str],
     exclusive: Collection[str],
 ) -> dict[str, object]:
@@ -150,9 +150,9 @@ def holder(
         "name": name,
         "version": version,
         "files": len(paths),
-        "size_bytes": sum(sizes[path] for path in paths),
+        "size_bytes": _total(sizes, paths),
         "exclusive_files": len(exclusive),
-        "exclusive_bytes": sum(sizes[path] for path in exclusive),
+        "exclusive_bytes": _total(sizes, exclusive),
     }
 
 

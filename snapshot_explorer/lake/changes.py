@@ -99,4 +99,9 @@ class LakeChanges(Frame):
         columns = dict(zip(frames.LAKE_SUMMARY.names, (sums[name] for name in names), strict=True))
         table = frames.table_of(frames.LAKE_SUMMARY, columns)
         field = pa.field(grouping, key.type, metadata={"meaning": f"the {grouping}; null if it was not recorded"})
-        return Frame(table.add_column(0, field, sums["key"]), title=f"{self.title}, by {grouping}", noun=f"{grouping}s")
+        return Frame(
+            table.add_column(0, field, sums["key"]),
+            title=f"{self.title}, by {grouping}",
+            noun=f"{grouping}s",
+            notes=self.notes,  # what is missing from the sums
+        )

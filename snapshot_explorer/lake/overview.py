@@ -13,9 +13,11 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.unread_versions import readable_commits
 from snapshot_explorer.health import RHYTHM_RULE, Rhythm, rhythm, span
+from snapshot_explorer.history import unread_commit_notes
 from snapshot_explorer.milliseconds import from_millis
-from snapshot_explorer.model import MAINTENANCE_KINDS
+from snapshot_explorer.model import MAINTENANCE_KINDS, gaps_note, runs_of, runs_text
 from snapshot_explorer.refs import AsOf, NothingBeforeError
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, Part
 from snapshot_explorer.render.cells import DRAWN, counted, moment, size
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from snapshot_explorer.formats.unread_versions import Reasons
     from snapshot_explorer.table import Table
 
 RECENT = 12
@@ -80,15 +83,26 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
         last, branch = _version_at(table, request.now)
         if branch is not None:
             table = table.on_branch(branch)
-            versions = table.listing().versions
+            listing = table.listing()
+            versions = listing.versions
             notes.append(left_note(branch))
         versions = tuple(version for version in versions if last is not None and version <= last)
-    note = " ".join(notes)
-    row: dict[str, object] = {"format": table.format, "path": table.path, "note": note or None}
+    if listing.newest_note and versions and versions[-1] == listing.versions[-1]:
+        notes.append(listing.newest_note)
+    row: dict[str, object] = {"format": table.format, "path": table.path, "note": " ".join(notes) or None}
     if not versions:
         nothing = "No version had been committed then." if listing.versions else "No version has been committed."
         return row | {"state": "unknown", "rhythm": "unknown", "note": nothing}
-    commits, is_complete = _read_commits(table, versions, request)
+    commits, is_complete, unread = _read_commits(table, versions, request)
+    start = _start_of(commits, versions, request.since)
+    unread = {version: error for version, error in unread.items() if version in versions[start:]}
+    counted_commits = [commit for commit in commits if commit["version"] in versions[start:]]
+    lacking = (
+        *gaps_note(listing.gaps(versions[max(0, start - 1) :]), "what changed there is not known"),
+        *unread_commit_notes(unread),
+        *_unrecorded(counted_commits, unread),
+    )
+    notes += lacking
     pace = _rhythm(commits, request.now)
     row |= {
         "version": versions[-1],
@@ -100,10 +114,13 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
         "total_rows": commits[-1]["total_rows"],
         "recent_rows": [commit["added_rows"] for commit in _changing(commits)][-RECENT:],
     }
-    row |= _changes_since(table, commits, request.since, versions[0] if is_complete else None)
+    is_whole = not lacking and listing.newest_note is None
+    row |= _changes_since(table, commits, request.since, versions[0] if is_complete else None, is_whole=is_whole)
     if not is_complete:
-        omitted = f"More than {len(commits):,} commits since then: their numbers are not added up."
-        row["note"] = f"{note} {omitted}".lstrip()
+        notes.append(f"More than {len(commits):,} commits since then: their numbers are not added up.")
+    elif len(commits) == len(versions) and listing.has_expired and _since_first(commits, request.since):
+        notes.append("Older commits since then have expired, or are unknown: they are not added up.")
+    row["note"] = " ".join(notes) or None
     if request.health:
         row["health"] = _worst(table.health(versions[-1]).findings["state"].to_pylist())
     return row | {"state": _state(row)}
@@ -128,16 +145,24 @@ def _version_at(table: Table, time: datetime) -> tuple[int | None, str | None]:
     return snapshot.version, snapshot.branch
 
 
-def _read_commits(table: Table, versions: Sequence[int], request: OverviewRequest) -> tuple[list[_Commit], bool]:
-    """Return the newest commits, oldest first, and whether they contain all since the time that is counted from."""
+def _read_commits(
+    table: Table, versions: Sequence[int], request: OverviewRequest
+) -> tuple[list[_Commit], bool, Reasons]:
+    """Return the newest commits, oldest first, and whether they contain all since the time that is counted from.
+
+    Also which of them cannot be read, and why.
+    """
     commits: list[_Commit] = []
+    unread: dict[int, SnapshotExplorerError] = {}
     while True:
         count = len(commits)
         more = min(max(RECENT, count), len(versions) - count)
         end = len(versions) - count
         if end - more < _FEWEST_READ:
             more = end
-        commits = _listed(table.bound.commits(versions[end - more : end])) + commits
+        page, errors = readable_commits(table.bound, versions[end - more : end])
+        commits = _listed(page) + commits
+        unread.update(errors)
         first = min((commit["committed_at"] for commit in commits if commit["committed_at"] is not None), default=None)
         is_complete = len(commits) == len(versions) or first is None or first < request.since
         if (
@@ -145,7 +170,26 @@ def _read_commits(table: Table, versions: Sequence[int], request: OverviewReques
             or len(commits) >= MOST_COMMITS
             or (is_complete and _is_evident(commits, request.now))
         ):
-            return commits, is_complete
+            return commits, is_complete, unread
+
+
+def _start_of(commits: Sequence[_Commit], versions: Sequence[int], since: datetime) -> int:
+    """Return the position of the first version that may have been committed since a time."""
+    older = [commit["version"] for commit in commits if commit["committed_at"] and commit["committed_at"] < since]
+    return versions.index(older[-1]) + 1 if older else 0
+
+
+def _unrecorded(commits: Sequence[_Commit], unread: Reasons) -> tuple[str, ...]:
+    """Return a sentence on versions of which no commit is left."""
+    numbers = [
+        commit["version"] for commit in commits if not commit["committed_at"] and commit["version"] not in unread
+    ]
+    return (f"The commit of {runs_text(runs_of(numbers))} is missing: what changed is not known.",) if numbers else ()
+
+
+def _since_first(commits: Sequence[_Commit], since: datetime) -> bool:
+    """Return whether the first commit was made since a time, so that earlier ones may have been too."""
+    return commits[0]["committed_at"] is None or commits[0]["committed_at"] >= since
 
 
 def _listed(commits: pa.Table) -> list[_Commit]:
@@ -177,17 +221,20 @@ def _times(commits: Sequence[_Commit]) -> list[datetime]:
     return [commit["committed_at"] for commit in _changing(commits) if commit["committed_at"] is not None]
 
 
-def _changes_since(table: Table, commits: Sequence[_Commit], since: datetime, first: int | None) -> dict[str, object]:
+def _changes_since(
+    table: Table, commits: Sequence[_Commit], since: datetime, first: int | None, *, is_whole: bool
+) -> dict[str, object]:
     """Return what recent commits changed; null where it is not known.
 
     Args:
         first: The first version of the table; None if not all recent commits were read.
+        is_whole: Whether none of the recent commits is missing.
     """
     recent = [commit for commit in commits if commit["committed_at"] is not None and commit["committed_at"] >= since]
     unreadable = sum(commit["readable"] == "no" for commit in commits)
     versions = [commit["version"] for commit in recent]
     row: dict[str, object] = {"unreadable": unreadable or None, "anomalies": list(_anomalies(table, commits, versions))}
-    if first is None:
+    if first is None or not is_whole:
         return row
     row["commits"] = len(recent)
     for name in _SUMS:

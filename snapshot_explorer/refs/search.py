@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, assert_never
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.model import Listing
 from snapshot_explorer.refs.records import (
     LONGEST_NAME,
@@ -205,14 +205,23 @@ def _resolve_time(ref: AsOf, history: RefHistory) -> int:
     versions = _existing_versions(ref, history)
     run = history.candidates_at(ref.time, versions)
     seen: dict[int, datetime] = {}
+    unread: dict[int, SnapshotExplorerError] = {}
     low = oldest = begin = bisect_left(versions, run[0])
     high = end = low + len(run)
     while low < high:
         middle = (low + high) // 2
+        if middle in unread:
+            rest = [index for index in range(low, high) if index not in unread]
+            if not rest:
+                raise _unknown_time_error(ref, versions[low], unread[low])
+            middle = rest[len(rest) // 2]
         try:
             seen[middle] = history.committed_at([versions[middle]])[0]
         except SnapshotNotFoundError:
             low = oldest = middle + 1  # expired since the listing, and all before it
+            continue
+        except UNREADABLE as error:
+            unread[middle] = error
             continue
         if seen[middle] <= ref.time:
             low = middle + 1
@@ -227,6 +236,13 @@ def _resolve_time(ref: AsOf, history: RefHistory) -> int:
     raise error_class(
         f"No version matches {ref}: no available version was committed at or before this time. "
         f"The earliest is {versions[oldest]}, committed at {format_time(time)}. Try earliest or @{format_time(time)}."
+    )
+
+
+def _unknown_time_error(ref: AsOf, version: int, error: SnapshotExplorerError) -> SnapshotNotFoundError:
+    return SnapshotNotFoundError(
+        f"Which version matches {ref} is unknown, because version {version} may have been committed before or after: "
+        f"{str(error).rstrip('.')}. Give the version instead of a time."
     )
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.variant_texts import is_variant, json_text
 from snapshot_explorer.render.drawing import Code, Line
 from snapshot_explorer.visible import visible
@@ -67,6 +68,12 @@ def size(count: int) -> str:
         if abs(round(scaled, 1)) < _THOUSAND or unit == _UNITS[-1]:
             return f"{scaled:,.1f} {unit}"
     raise AssertionError  # pragma: no cover - the loop ends at its last unit
+
+
+def total_size(sizes: pa.ChunkedArray) -> str:
+    """Return the sum of bytes in decimal units: a lower bound where some are unknown."""
+    total = pc.sum(sizes).as_py() or 0
+    return f"at least {size(total)}" if sizes.null_count else size(total)
 
 
 def counted(count: int | None, noun: str) -> str:

@@ -384,10 +384,10 @@ def total_line(history: TimelineHistory) -> tuple[npt.NDArray[np.int64] | npt.ND
         return gaps(totals), "total rows"
     net = np.cumsum(history.added - history.removed)
     if not history.unknown.any():
-        return net, f"net {history.y}"
+        return net, f"net {history.y} of these commits"
     # After the first commit without counts, the total is unknown.
     known = np.cumsum(history.unknown) == 0
-    return np.where(known, net.astype(np.float64), np.nan), f"net {history.y}"
+    return np.where(known, net.astype(np.float64), np.nan), f"net {history.y} of these commits"
 
 
 def _total(history: TimelineHistory) -> go.Scatter:

@@ -14,7 +14,7 @@ from snapshot_explorer.formats.expiry import check_age, format_duration, parse_d
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import counted, moment, size
+from snapshot_explorer.render.cells import counted, moment, size, total_size
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.same_files import match_files
@@ -92,7 +92,7 @@ class Orphans(Drawable):
         rest = f" For {counted(unknown, 'other file')}, this is unknown." if unknown else ""
         if not len(orphans):
             return f"No file{old} is orphaned.{rest}"
-        total = size(pc.sum(orphans["size_bytes"]).as_py() or 0)
+        total = total_size(orphans["size_bytes"])
         files = counted(len(orphans), "file")
         is_are = "is" if len(orphans) == 1 else "are"
         return f"{files}{old} {is_are} orphaned, {total}.{rest}"
@@ -133,11 +133,16 @@ def _drawn(rows: pa.Table) -> tuple[str, ...]:
 
 
 def _by(rows: pa.Table, column: str) -> str:
-    groups = rows.group_by(column, use_threads=False).aggregate([("size_bytes", "sum"), ([], "count_all")])
+    whole = pc.ScalarAggregateOptions(skip_nulls=False)
+    groups = rows.group_by(column, use_threads=False).aggregate([("size_bytes", "sum", whole), ([], "count_all")])
     listed = sorted(groups.to_pylist(), key=lambda row: -row["count_all"])
     return ", ".join(
-        f"{row['count_all']:,} {row[column] or 'unknown'} ({size(row['size_bytes_sum'] or 0)})" for row in listed
+        f"{row['count_all']:,} {row[column] or 'unknown'} ({_size(row['size_bytes_sum'])})" for row in listed
     )
+
+
+def _size(size_bytes: int | None) -> str:
+    return "size unknown" if size_bytes is None else size(size_bytes)
 
 
 def find_orphans(

@@ -140,6 +140,8 @@ class _Counts:
         vectors = presence.gone & rows.column("deletion_vector").is_valid().to_numpy()
         self._gone_vectors = _sums(lifetimes.versions, rows, vectors, ones)
         self._gone_bytes = _sums(lifetimes.versions, rows, presence.gone, sizes)
+        unsized = presence.gone & rows.column("size_bytes").is_null().to_numpy()
+        self._gone_unsized = _sums(lifetimes.versions, rows, unsized, ones)
         self._resized = _sums(lifetimes.versions, rows, presence.resized, ones)
         self._unknown = _sums(lifetimes.versions, rows, presence.unknown, ones)
 
@@ -167,7 +169,8 @@ class _Counts:
             readable, reason = None, presence.unchecked[version]
         values: dict[str, object] = {"readable": readable, "reason": reason, "files": files}
         if not unknown:  # some of the files that were not checked may be missing too
-            values |= {"missing_files": gone, "missing_bytes": int(self._gone_bytes[index])}
+            values["missing_files"] = gone
+            values["missing_bytes"] = None if self._gone_unsized[index] else int(self._gone_bytes[index])
         return values
 
 

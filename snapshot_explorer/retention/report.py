@@ -154,10 +154,12 @@ class Retention(Drawable):
     def _parts(self) -> str:
         """Return the kinds of files that would be deleted, unless there are only data files."""
         by_kind = self._expiry.freed.group_by("what", use_threads=False).aggregate(
-            [("size_bytes", "sum"), ([], "count_all")]
+            [("size_bytes", "sum", pc.ScalarAggregateOptions(skip_nulls=False)), ([], "count_all")]
         )
         parts = [
-            f"{row['count_all']:,} {row['what']} ({size(row['size_bytes_sum'] or 0)})" for row in by_kind.to_pylist()
+            f"{row['count_all']:,} {row['what']}"
+            + (" (size unknown)" if row["size_bytes_sum"] is None else f" ({size(row['size_bytes_sum'])})")
+            for row in by_kind.to_pylist()
         ]
         return "" if set(self._expiry.freed["what"].to_pylist()) <= {"data"} else f": {', '.join(parts)}"
 

@@ -31,7 +31,7 @@ from snapshot_explorer.model import Listing, Split, capitalized, runs_of, runs_t
 from snapshot_explorer.progress import step
 from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import counted, moment, size
+from snapshot_explorer.render.cells import counted, moment, total_size
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage import Storage
 
@@ -91,10 +91,9 @@ class Verification(Drawable):
         """Return the result as a drawing: the verdict, and the files with problems."""
         rows = self.files.to_arrow()
         facts = (("level", self.level), ("verified", moment(self.verified_at)), ("files", f"{len(rows):,}"))
-        known = sum(value or 0 for value in rows["size_bytes"].to_pylist())
         parts: list[Part] = [
             Line(self.verdict),
-            Pairs((*facts, ("size", size(known)))),
+            Pairs((*facts, ("size", total_size(rows["size_bytes"])))),
             *map(Line, self._notes[:_MOST_NOTES]),
         ]
         bad = rows.filter(pc.fill_null(pc.not_equal(rows["state"], "ok"), fill_value=True))

@@ -85,15 +85,15 @@ def test_the_line_is_the_total_that_is_stored():
 def test_without_totals_the_line_is_what_the_commits_come_to():
     made = figure(commits({"total_rows": None}, {"removed_rows": 4, "total_rows": None}))
 
-    assert list(traces(made)["net rows"].y) == [10, 16]
-    assert list(traces(figure(commits({}, {}), "files"))["net files"].y) == [1, 2]
+    assert list(traces(made)["net rows of these commits"].y) == [10, 16]
+    assert list(traces(figure(commits({}, {}), "files"))["net files of these commits"].y) == [1, 2]
 
 
 def test_unknown_is_not_zero():
     made = figure(commits({}, {"added_files": None}, {}), "files")
 
     assert list(traces(made)["? files not known"].x) == [1]
-    first, *others = traces(made)["net files"].y
+    first, *others = traces(made)["net files of these commits"].y
     assert first == 1
     assert [str(one) for one in others] == ["nan", "nan"]
     reported = next(trace for trace in made.data if trace.name == "commits").hovertext

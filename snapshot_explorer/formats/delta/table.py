@@ -132,6 +132,7 @@ class Delta(TableFormat):
             commitless=log_listing.commitless,
             notes=(*notes, *segment.notes),
             earliest=earliest(log_listing),
+            first=0,
         )
 
     def _hint_and_listing(self) -> tuple[CheckpointHint | None, tuple[str, ...], LogListing]:

@@ -81,6 +81,7 @@ class Hudi(TableFormat):
             earliest=source.earliest,
             after_gaps=source.after_gaps,
             is_contiguous=False,
+            first=source.versions[0] if source.versions else None,
             before_note=before_note(source),
         )
 

@@ -172,6 +172,7 @@ class Iceberg(TableFormat):
             notes=notes,
             location_note=source.locations.note,
             is_contiguous=False,
+            first=1,
         )
 
     def version(self, number: int | None) -> IcebergVersion:

@@ -227,6 +227,7 @@ class PaimonHistory:
             identity=_identity(stored.newest) if stored.newest else (),
             stateless=tuple(version for version in stored.changelogs if version >= start),
             kept_from=stored.snapshots[0] if stored.snapshots else None,
+            first=1,
             notes=stored.notes,
             newest_note=stored.newest_note,
         )
