@@ -27,7 +27,7 @@ from snapshot_explorer.diagnosis import (
 from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.formats.unread_versions import readable_changes, readable_commits, unread_notes
 from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import (
@@ -390,6 +390,9 @@ class Table(Drawable):
     def commits(self, versions: Sequence[int]) -> Frame:
         """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing."""
         history, unread = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
+        for version, error in unread.items():
+            if isinstance(error, SnapshotNotFoundError) and version not in self.listing().versions:
+                raise error
         self._commits = self._readability.applied_to(history)
         return history_frame(
             self._commits,
@@ -479,7 +482,7 @@ class Table(Drawable):
             first,
             last,
             listing,
-            commits=partial(_commits_of, table_format, readability),
+            commits=lambda versions: _commits_of(table_format, readability, versions),
             parted=sides.parted(first, last),
         )
 

@@ -298,6 +298,7 @@ SAMPLED = {
     "tests/table/test_secrets_in_logs.py::test_no_output": 3,
     "tests/table/test_shortfall.py": 2,
     "tests/table/test_split_identity.py::test_splits": 5,
+    "tests/table/test_unread_versions.py": 7,
     "tests/table/test_verify.py::test_tables_of": 5,
     "tests/table/test_warnings.py::test_a_warning": 2,
     "tests/table/test_wide.py::test_what_is_drawn": 3,

@@ -107,6 +107,8 @@ class Comparison(Drawable):
             parted: The branches of A and B, where neither history has both.
         """
         self._read_commits = commits or partial(readable_commits, table_format)
+        self._unread_commits: Reasons = {}
+        """Which commits cannot be read, once they were tried."""
         self._name = name
         self._format = table_format
         self._a, self._b = a, b
@@ -128,11 +130,6 @@ class Comparison(Drawable):
         return f"{self._name}.compare({self.a}, {self.b})"
 
     @cached_property
-    def _commits(self) -> tuple[pa.Table, Reasons]:
-        """The COMMITS between the versions, newest first, and which of them cannot be read."""
-        return self._read_commits(self._between[::-1]) if self._between else (frames.COMMITS.empty_table(), {})
-
-    @cached_property
     def commits(self) -> Frame:
         """Return the COMMITS after the older version, up to the newer one, newest first; expired ones are missing.
 
@@ -140,7 +137,9 @@ class Comparison(Drawable):
         them. If the versions are on branches that have parted, they are the commits of B that are missing from A. Costs
         the same as `Table.history`.
         """
-        rows, unread = self._commits
+        nothing: tuple[pa.Table, Reasons] = (frames.COMMITS.empty_table(), {})
+        rows, unread = self._read_commits(self._between[::-1]) if self._between else nothing
+        self._unread_commits = unread
         total = len(self._between) + sum(gap.missing_count for gap in self._gaps)
         notes = (*gaps_note(self._gaps, "what was committed there is unknown"), *unread_notes(unread, "the commit of"))
         drawn = drawn_of_commits(rows)
@@ -314,8 +313,8 @@ class Comparison(Drawable):
         return [Line(f"{name.capitalize()}:"), *frame.drawing().parts]
 
     def _facts(self) -> Sequence[Part]:
-        rows, unread = self._commits
-        known = zip(rows["version"].to_pylist(), rows["kind"].to_pylist(), strict=True)
+        commits, unread = self.commits, self._unread_commits
+        known = zip(commits["version"].to_pylist(), commits["kind"].to_pylist(), strict=True)
         kinds = Counter(kind for version, kind in known if version not in unread)
         kinds_text = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common()) or "none"
         gone = f"; {gaps_text(self._gaps)}" if self._gaps else ""
@@ -405,7 +404,7 @@ class Comparison(Drawable):
         """The delta manifests of the commits between, None if they are not known; and why, in sentences."""
         if not self._format.merges_manifests or not self._is_whole:
             return None, ()
-        read = read_apart(self._format.delta_manifests, self._between)
+        read = read_apart(self._format.delta_manifests, self._between, self._format.storage)
         parts = [part for _, part in read.parts if part is not None]
         if read.unread:
             return None, unread_notes(read.unread, "the delta manifests of")

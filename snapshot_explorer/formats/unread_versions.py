@@ -7,6 +7,7 @@ and names these. Nothing else catches errors of single versions.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.errors import UNREADABLE, SnapshotExplorerError
 from snapshot_explorer.formats.interface import TableFormat
 from snapshot_explorer.model import capitalized, runs_of, runs_text
+from snapshot_explorer.storage import Storage
 
 T = TypeVar("T")
 Reasons = Mapping[int, SnapshotExplorerError]
@@ -31,45 +33,53 @@ class PartlyRead(Generic[T]):
     """The other versions."""
 
 
-def read_apart(read: Callable[[Sequence[int]], T], versions: Sequence[int]) -> PartlyRead[T]:
+def read_apart(read: Callable[[Sequence[int]], T], versions: Sequence[int], storage: Storage) -> PartlyRead[T]:
     """Return what can be read of versions: of all at once, or by halving down to those that cannot be read.
 
-    These are tried twice, so that one wrong answer of a storage does not count.
+    These are tried again from the storage, so that one wrong answer does not count.
 
     Args:
         read: Reads something of versions, in their order. Raises one of UNREADABLE if some cannot be read.
+        storage: The storage that it reads, which forgets the files that it keeps before these are tried again.
     """
-    parts: list[tuple[Sequence[int], T]] = []
-    unread: dict[int, SnapshotExplorerError] = {}
-    waiting = [(versions, 0)]
+    parts: dict[int, tuple[Sequence[int], T]] = {}
+    failed: list[int] = []
+    waiting = [(0, len(versions))]
     while waiting:
-        group, tries = waiting.pop()
+        start, end = waiting.pop()
         try:
-            parts.append((group, read(group)))
-        except UNREADABLE as error:
-            middle = len(group) // 2
-            if middle:
-                waiting += [(group[middle:], 0), (group[:middle], 0)]
-            elif group and not tries:
-                waiting.append((group, 1))
-            elif group:
-                unread[group[0]] = _without_frames(error)
-            else:
+            parts[start] = versions[start:end], read(versions[start:end])
+        except UNREADABLE:
+            middle = (start + end) // 2
+            if start == end:
                 raise
-    return PartlyRead(parts=parts, unread=unread)
+            if middle == start:
+                failed.append(start)
+            else:
+                waiting += [(middle, end), (start, middle)]
+    unread: dict[int, SnapshotExplorerError] = {}
+    if failed:
+        storage.forget_immutable()
+    for index in failed:
+        group = versions[index : index + 1]
+        try:
+            parts[index] = group, read(group)
+        except UNREADABLE as error:
+            unread[group[0]] = _without_frames(error)
+    return PartlyRead(parts=[part for _, part in sorted(parts.items(), key=itemgetter(0))], unread=unread)
 
 
 def readable_changes(
     table_format: TableFormat, versions: Sequence[int], *, changelog: bool = True
 ) -> tuple[pa.Table, Reasons]:
     """Return the CHANGES of versions, and which versions are missing among them, with the reasons."""
-    read = read_apart(lambda group: table_format.changes(group, changelog=changelog), versions)
+    read = read_apart(lambda group: table_format.changes(group, changelog=changelog), versions, table_format.storage)
     return pa.concat_tables([frames.CHANGES.empty_table(), *(part for _, part in read.parts)]), read.unread
 
 
 def readable_commits(table_format: TableFormat, versions: Sequence[int]) -> tuple[pa.Table, Reasons]:
     """Return the COMMITS of versions, in their order, and those that cannot be read, whose rows have only a time."""
-    read = read_apart(table_format.commits, versions)
+    read = read_apart(table_format.commits, versions, table_format.storage)
     if not read.unread:
         return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)]), {}
     rows = {row["version"]: row for _, part in read.parts for row in part.to_pylist()}
@@ -81,7 +91,7 @@ def readable_commits(table_format: TableFormat, versions: Sequence[int]) -> tupl
 
 def readable_times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime | None]:
     """Return when versions were committed, in their order; None where that cannot be read."""
-    read = read_apart(table_format.committed_at, versions)
+    read = read_apart(table_format.committed_at, versions, table_format.storage)
     times = {version: time for group, part in read.parts for version, time in zip(group, part, strict=True)}
     return [times.get(version) for version in versions]
 

@@ -87,8 +87,8 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
             versions = listing.versions
             notes.append(left_note(branch))
         versions = tuple(version for version in versions if last is not None and version <= last)
-    if listing.newest_note and versions and versions[-1] == listing.versions[-1]:
-        notes.append(listing.newest_note)
+    newest_note = listing.newest_note if versions and versions[-1] == listing.versions[-1] else None
+    notes += [newest_note] if newest_note else []
     row: dict[str, object] = {"format": table.format, "path": table.path, "note": " ".join(notes) or None}
     if not versions:
         nothing = "No version had been committed then." if listing.versions else "No version has been committed."
@@ -114,7 +114,7 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
         "total_rows": commits[-1]["total_rows"],
         "recent_rows": [commit["added_rows"] for commit in _changing(commits)][-RECENT:],
     }
-    is_whole = not lacking and listing.newest_note is None
+    is_whole = not lacking and newest_note is None
     row |= _changes_since(table, commits, request.since, versions[0] if is_complete else None, is_whole=is_whole)
     if not is_complete:
         notes.append(f"More than {len(commits):,} commits since then: their numbers are not added up.")

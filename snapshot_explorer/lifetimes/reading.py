@@ -141,7 +141,7 @@ def keep_lifetimes(
 
 def fingerprint_of(table_format: TableFormat, version: int) -> str:
     """Return a fingerprint of a commit, which differs for other commits of its version; empty if it cannot be read."""
-    read = read_apart(table_format.commit_details, [version])
+    read = read_apart(table_format.commit_details, [version], table_format.storage)
     return "".join(blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest() for _, commit in read.parts)
 
 
@@ -261,7 +261,7 @@ class _LogReader:
         """
         self.unread.update(state.unread)
         for _, files in state.parts:
-            times = read_apart(self._source.format.committed_at, [version])
+            times = read_apart(self._source.format.committed_at, [version], self._source.format.storage)
             if version not in self._listing.commitless and (error := error or times.unread.get(version)) is not None:
                 self.commitless[version] = error
             time = times.parts[0][1][0] if times.parts else None
@@ -272,10 +272,10 @@ class _LogReader:
             times = self._source.format.committed_at(group)
             return _Changes(group, times, self._source.changes(group))
 
-        return read_apart(read, versions) if versions else PartlyRead(parts=(), unread={})
+        return read_apart(read, versions, self._source.format.storage) if versions else PartlyRead(parts=(), unread={})
 
     def _state(self, version: int) -> PartlyRead[pa.Table]:
-        return read_apart(lambda _: self._source.files(version), [version])
+        return read_apart(lambda _: self._source.files(version), [version], self._source.format.storage)
 
 
 def _is_unchanged(

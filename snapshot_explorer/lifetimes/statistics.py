@@ -108,7 +108,10 @@ class _Reader(FileSource):
         for index in np.argsort(last, kind="stable").tolist():
             positions = range(int(last[index]) - 1, int(first[index]) - 1, -1)
             for position in positions if first[index] > seen else ():
-                read = position not in failed and read_apart(self._state_at, [lifetimes.versions[position]]).parts
+                read = (
+                    position not in failed
+                    and read_apart(self._state_at, [lifetimes.versions[position]], self.format.storage).parts
+                )
                 if read:
                     seen = position
                     break

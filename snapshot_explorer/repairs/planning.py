@@ -98,9 +98,11 @@ def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, 
     first, syntax = versions[0], request.format.repairs
     alone = None if syntax is None or syntax.time_travel is None else call_of(request, undo=first)
     result = LaterRows(first=first, rows=None, alone=alone, command=_command(request, first) if alone else None)
-    after = request.format.version(first)
+    if later.notes:
+        return result  # a commit that cannot be read may be the first one
     asked = DiffRequest(key=list(diff.plan.key), where=diff.plan.where, branch=request.source.branch, name=request.name)
     try:
+        after = request.format.version(first)
         since = row_diff(plan_diff(request.path, request.format, after, request.now.resolved, asked))
     except SnapshotExplorerError:  # the first one may have other columns, or be gone
         return result

@@ -130,14 +130,7 @@ def verify(
         raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")
     chosen: Level = level
     own = None if own_format.main_branch is None else own_branch or MAIN
-    names = (own, *(other for other in own_format.branch_names() if other != own))
-    histories = {own: history(own)}
-    unread: list[str] = []
-    for other in names[1:]:
-        try:
-            histories[other] = history(other)
-        except UNREADABLE as error:
-            unread.append(f"Branch {other} cannot be read: {str(error).rstrip('.')}.")
+    histories, unread = _histories(own_format, own, history)
     now = datetime.now(UTC)
     files: dict[str, RecordedFile] = {}
     states: dict[str, _State] = {}
@@ -183,6 +176,22 @@ def verify(
         schema=frames.VERIFIED,
     )
     return Verification(table, name=name, level=chosen, verified_at=now, notes=notes, is_complete=not notes)
+
+
+def _histories(
+    own_format: TableFormat, own: str | None, history: Callable[[str | None], tuple[TableFormat, FileLifetimes]]
+) -> tuple[dict[str | None, tuple[TableFormat, FileLifetimes]], list[str]]:
+    """Return the branches and their lifetimes, and a sentence for each branch that cannot be read."""
+    histories = {own: history(own)}
+    unread: list[str] = []
+    for other in own_format.branch_names():
+        if other == own:
+            continue
+        try:
+            histories[other] = history(other)
+        except UNREADABLE as error:
+            unread.append(f"Branch {other} cannot be read: {str(error).rstrip('.')}.")
+    return histories, unread
 
 
 def _presence(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing) -> tuple[pa.Table, Presence]:

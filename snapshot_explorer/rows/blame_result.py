@@ -288,7 +288,7 @@ def _structs(changes: pa.Table) -> pa.StructArray:
 
 def _commits(source: RowSource, versions: Sequence[int]) -> pa.Table:
     """Return the COMMITS of versions, without those that cannot be read, or of which only the state is left."""
-    read = read_apart(source.format.commits, versions)
+    read = read_apart(source.format.commits, versions, source.format.storage)
     return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)])
 
 

@@ -136,7 +136,7 @@ class _Files:
 
 
 def _why_not_exact(source: RowSource, versions: Sequence[int], columns: Sequence[str]) -> str | None:
-    readable = read_apart(source.schemas, versions)
+    readable = read_apart(source.schemas, versions, source.format.storage)
     if readable.unread:
         return "some versions cannot be read"
     schemas = [schema for _, part in readable.parts for schema in part]
@@ -148,7 +148,10 @@ def _why_not_exact(source: RowSource, versions: Sequence[int], columns: Sequence
     ]
     if any(item != of_each[-1] or len(item) != len(columns) for item in of_each):
         return "a column of the condition was added, renamed or had another type"
-    if any(source.format.delete_manifests(versions)):
+    deletes = read_apart(source.format.delete_manifests, versions, source.format.storage)
+    if deletes.unread:
+        return "some versions cannot be read"
+    if any(manifest for _, part in deletes.parts for manifest in part):
         return "delete files remove rows"
     modifiers = source.format.row_modifiers()
     if "another branch" in modifiers:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
@@ -317,8 +317,12 @@ def test_a_damaged_manifest_is_named(table):
     table.commit()
     table.write("manifest/manifest-2", b"Obj\x01 cut")
 
-    with pytest.raises(CorruptTableError, match="manifest/manifest-2 has 8 bytes, but"):
-        lifetimes_of(opened(table))
+    known = lifetimes_of(opened(table))
+
+    assert (known.versions, list(known.unread)) == ((1,), [2])
+    assert any(
+        note.startswith("Version 2 cannot be read: manifest/manifest-2 has 8 bytes, but") for note in known.notes
+    )
 
 
 @pytest.fixture
@@ -474,16 +478,65 @@ def test_a_commit_whose_files_are_gone_for_good_is_named(table):
         table.commit()
     table.remove("manifest/manifest-list-2-1")
 
-    with pytest.raises(SnapshotNotFoundError, match="The changes of version 2 cannot be read"):
-        lifetimes_of(opened(table))
+    known = lifetimes_of(opened(table))
+
+    assert (known.versions, list(known.unread)) == ((1, 3), [2])
+    assert known.notes[0].startswith("Version 2 cannot be read: files that were added or removed there count as")
+    assert "manifest-list-2-1" in known.notes[1]
 
 
-def test_what_cannot_be_read_beside_the_first_state_is_not_read_twice(table, counted):
+def test_lifetimes_without_a_version_are_read_again_when_it_can_be_read(table):
+    for _ in range(3):
+        table.commit()
+    table_format, path = opened(table), "manifest/manifest-list-2-1"
+    content = table.filesystem.cat_file(f"{table.root}/{path}")
+    table.remove(path)
+    lacking = lifetimes_of(table_format)
+    table.write(path, content)
+
+    known = read_lifetimes(table_format, lacking, title="")
+
+    assert not lacking.is_complete
+    assert (known.versions, known.is_complete) == ((1, 2, 3), True)
+    assert known.to_arrow().equals(lifetimes_of(opened(table)).to_arrow())
+
+
+def test_lifetimes_that_lack_a_version_are_not_kept_in_a_folder(table, kept, tmp_path):
+    for _ in range(3):
+        table.commit()
+    table.remove("manifest/manifest-list-2-1")
+
+    assert list(kept().unread) == [2]
+    assert not list(tmp_path.glob("cache/*"))
+
+
+def test_a_time_of_removal_is_unknown_after_a_version_that_cannot_be_read(memory_root):
+    table = DeltaTable(*memory_root)
+    table.commit(add("a"), add("b"), add("c"))
+    table.commit(remove("a"))
+    table.commit(remove("b"))
+    table.commit(add("d"))
+    table.checkpoint(4)
+    table.commit(remove("c"))
+    table.filesystem.pipe_file(f"{table.root}/_delta_log/{2:020}.json", b"{")
+
+    known = lifetimes_of(Delta(Storage(table.url)))
+
+    rows = {row["path"]: row for row in known.to_arrow().to_pylist()}
+    assert (known.versions, list(known.unread)) == ((0, 1, 4, 5), [2, 3])
+    assert [rows[name]["removed_version"] for name in "abc"] == [4, 4, 5]
+    assert [rows[name]["removed_at"] is None for name in "abc"] == [True, True, False]
+    assert [rows[name]["added_version"] for name in "ad"] == [1, None]
+
+
+def test_what_cannot_be_read_beside_the_first_state_is_read_a_few_times(table, counted):
     for _ in range(3):
         table.commit()
     damaged = f"{table.root}/manifest/manifest-list-3-1"
     table.filesystem.pipe_file(damaged, b"no list")
 
-    with pytest.raises(CorruptTableError, match="manifest-list-3-1"):
-        lifetimes_of(Paimon(Storage(f"counted:/{table.root}")))
-    assert [one.kind for one in counted.requests if one.path == damaged.strip("/")].count("get") == 1
+    known = lifetimes_of(Paimon(Storage(f"counted:/{table.root}")))
+
+    assert (known.versions, list(known.unread)) == ((1, 2), [3])
+    # With version 2, alone, once more, and as a part of the files of version 3, twice.
+    assert [one.kind for one in counted.requests if one.path == damaged.strip("/")].count("get") <= 5

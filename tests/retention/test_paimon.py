@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.render.html import COPY_SCRIPT
 from snapshot_explorer.retention import retention_of
 from tests.support.paimon.table_builder import PaimonTable
@@ -295,14 +295,16 @@ def test_a_table_without_snapshots_loses_nothing(memory_root):
     assert "The table has no snapshots: nothing expires." in str(result)
 
 
-def test_expiry_over_a_gap_is_refused(written):
+def test_what_expiry_over_a_gap_deletes_is_unknown(written):
     table = written()
     table.remove("snapshot/snapshot-4")
 
-    with pytest.raises(
-        UnsupportedFeatureError, match=r"versions 1 to 8 would delete is unknown: snapshot 4 is missing"
-    ):
-        retention(table, keep="0d", keep_last=2)
+    result = retention(table, keep="0d", keep_last=2)
+
+    unknown = "versions 1 to 8 would delete is unknown: snapshot 4 is missing"
+    assert any(unknown in note for note in result.notes)
+    assert (len(result.freed), len(result.metadata_files), result.freed_bytes) == (0, 0, None)
+    assert lost(result) == []
     assert lost(retention(table, keep="0d", keep_last=8)) == [1, 2]
 
 

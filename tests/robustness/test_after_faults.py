@@ -4,9 +4,11 @@ import dataclasses
 import re
 from contextlib import suppress
 
+import pyarrow as pa
 import pytest
 
 from snapshot_explorer import errors
+from snapshot_explorer.arrow import compute as pc
 from tests.support.fault_search import tables
 from tests.support.faults import Fault, Request, Store, registered
 from tests.support.public_calls import opened
@@ -29,12 +31,17 @@ def _plant(store, kind, pattern, call, *, lasts=False, nth=0):
     return table
 
 
-def test_an_empty_index_manifest_is_refused(stored):
+def test_versions_with_an_empty_index_manifest_are_named_and_no_others(stored):
     store = stored("paimon/dv_append")
     table = _plant(store, "emptied", "read .*/index-manifest-", lambda one: one.lifetimes(), lasts=True)
 
+    known = table.lifetimes()
+
+    assert list(known.unread) == [2, 3]
+    assert known.versions == (1, 4, 5)
+    assert "index-manifest-" in known.notes[1]
     with pytest.raises(errors.CorruptTableError, match="index-manifest-"):
-        table.lifetimes()
+        table.at(2).files()
 
 
 def test_lifetimes_know_a_version_that_was_not_found_when_it_was_read_first(stored):
@@ -44,14 +51,32 @@ def test_lifetimes_know_a_version_that_was_not_found_when_it_was_read_first(stor
     assert table.lifetimes().versions == table.versions()
 
 
-def test_lifetimes_keep_no_unknown_time_of_a_commit_that_was_answered_wrongly(stored, tmp_path):
+@pytest.mark.parametrize("kind", ["missing", "halved", "emptied", "page", "denied"])
+def test_lifetimes_know_a_commit_that_was_answered_wrongly_once(stored, tmp_path, kind):
     store = stored("samples/payments")
     expected = opened(store).lifetimes().totals()
-    table = _plant(store, "halved", "read .*/0{20}.json$", lambda one: one.lifetimes())
+    table = _plant(store, kind, "read .*/0{20}.json$", lambda one: one.lifetimes())
 
-    with pytest.raises(errors.CorruptTableError, match="00000000000000000000.json"):
-        table.lifetimes(cache_dir=tmp_path)
+    known = table.lifetimes(cache_dir=tmp_path)
 
+    assert known.is_complete
+    assert known.totals().equals(expected)
+    assert opened(store).lifetimes(cache_dir=tmp_path).totals().equals(expected)
+
+
+@pytest.mark.parametrize("kind", ["halved", "emptied", "blank", "denied"])
+def test_lifetimes_are_whole_again_when_a_commit_is_answered_rightly(stored, tmp_path, kind):
+    store = stored("samples/payments")
+    expected = opened(store).lifetimes().totals()
+    table = _plant(store, kind, "read .*/0{20}.json$", lambda one: one.lifetimes(), lasts=True)
+
+    lacking = table.lifetimes(cache_dir=tmp_path)
+    store.heed(None)
+
+    assert 0 in lacking.unread
+    assert "00000000000000000000.json" in " ".join(lacking.notes)
+    assert not any(tmp_path.iterdir())
+    assert table.lifetimes(cache_dir=tmp_path).totals().equals(expected)
     assert opened(store).lifetimes(cache_dir=tmp_path).totals().equals(expected)
 
 
@@ -111,17 +136,22 @@ def test_branches_say_that_the_storage_failed(stored):
         table.branches()
 
 
-def test_a_commit_that_ends_between_two_lines_too_soon_is_refused(stored):
+@pytest.mark.parametrize("lasts", [False, True])
+def test_a_commit_that_ends_between_two_lines_too_soon_is_not_taken_for_whole(stored, lasts):
     store = stored("delta/mapping_vectors_feed")
     path = next(name for name in store.files if name.endswith("0007.json"))
     head = store.files[path][: len(store.files[path]) // 2]
     assert head.endswith((b"}", b"}\n")), "half of this commit reads as a commit"
-    table = _plant(store, "halved", "read .*0007.json$", lambda one: one.file_changes())
+    expected = opened(store).file_changes().to_arrow()
+    table = _plant(store, "halved", "read .*0007.json$", lambda one: one.file_changes(), lasts=lasts)
 
-    with pytest.raises(
-        errors.CorruptTableError, match=r"0007\.json has \d+ bytes, but \d+ by the listing .* cut short"
-    ):
-        table.file_changes()
+    changes = table.file_changes()
+
+    # Version 7 may have changed the columns under which version 8 wrote.
+    lost = pa.array([7, 8] if lasts else [], pa.int64())
+    assert changes.to_arrow().equals(expected.filter(pc.invert(pc.is_in(expected["version"], lost))))
+    cut = r"The changes of versions 7 and 8 cannot be read: .*0007\.json has \d+ bytes, but \d+ by the .* cut short"
+    assert [bool(re.match(cut, note)) for note in changes.notes] == [True] * lasts
 
 
 def test_a_search_by_time_does_not_take_a_version_for_expired_that_it_did_not_find(stored):
@@ -159,16 +189,23 @@ def test_a_listing_of_schemas_that_lacks_one_which_was_read_is_refused(stored):
         table.current.plan()
 
 
-def test_a_listing_of_schemas_that_lacks_the_snapshots_own_is_refused_before_rows(stored):
-    def refused(table):
-        with pytest.raises(errors.UnsupportedFeatureError, match="primary branch"):
-            table.inspect("audit_log")
+def _refused(table):
+    with pytest.raises(errors.UnsupportedFeatureError, match="primary branch"):
+        table.inspect("audit_log")
 
+
+def test_a_listing_of_schemas_that_lacks_the_snapshots_own_is_refused_before_rows(stored):
     store = stored("paimon/primary_branch")
-    table = _plant(store, "list halved", "list .*[^-/]/schema$", refused)
+    table = _plant(store, "list halved", "list .*[^-/]/schema$", _refused, lasts=True)
 
     with pytest.raises(errors.StorageError, match="ends at schema 0, but schema 1 exists: the listing is incomplete"):
         table.inspect("audit_log")
+
+
+def test_schemas_are_listed_again_after_a_listing_that_lacked_the_snapshots_own(stored):
+    store = stored("paimon/primary_branch")
+
+    _refused(_plant(store, "list halved", "list .*[^-/]/schema$", _refused))
 
 
 def test_the_system_table_of_snapshots_does_not_end_before_the_newest(stored):

@@ -118,6 +118,8 @@ def _rows_at(lifetimes, version):
 def _lifetimes_differ(answer, truth):
     (rows, files, totals), (true_rows, true_files, true_totals) = answer, truth
     for version, own in files.items():
+        if version not in true_files:
+            return f"version {version} is one of those that can be read"
         if own != true_files[version]:
             return f"the files of version {version} differ"
     true = collections.defaultdict(list)
@@ -262,6 +264,7 @@ class DamagedHistory:
     def __init__(self, name, folder):
         self.name = name
         self.store = Store(folder, name.replace("/", "-"))
+        self._intact = Store(folder, name.replace("/", "-"))
         self._prefix = f"{self.store.root}/"
         table = opened(self.store)
         self.versions = table.versions()
@@ -272,14 +275,11 @@ class DamagedHistory:
     def truth(self, call):
         """Return what a call answers on the intact table; an error of ours as it is."""
         if call not in self._truths:
-            self._truths[call] = self._made(call)
+            try:
+                self._truths[call] = self.calls[call].make(opened(self._intact))
+            except SnapshotExplorerError as error:
+                self._truths[call] = error
         return self._truths[call]
-
-    def _made(self, call):
-        try:
-            return self.calls[call].make(opened(self.store))
-        except SnapshotExplorerError as error:
-            return error
 
     def damages(self):
         """Yield every damage to a metadata file."""
@@ -335,13 +335,13 @@ class DamagedHistory:
 
     def find(self, damage, call):
         """Return what is wrong with the answer of a call, or None."""
-        truth = self.truth(call)
-        if isinstance(truth, SnapshotExplorerError):
+        if isinstance(self.truth(call), SnapshotExplorerError):
             return None
         with self.damaged(damage):
-            gone = self.unreadable()
+            gone = None if call == "orphans" and self._looks_expired() else self.unreadable()
             if gone is None:
-                return None  # the newest version needs the file, or is the one that is gone
+                # The newest version needs the file, or is the one that is gone; or nothing needs the first one's files.
+                return None
             try:
                 with fault_search.ended_after(fault_search.SECONDS):
                     answer = self.calls[call].make(opened(self.store))
@@ -351,15 +351,29 @@ class DamagedHistory:
                 return Finding(self.name, call, damage, "hangs", "")
             except Exception as error:  # noqa: BLE001 - it is what is searched for
                 return Finding(self.name, call, damage, "foreign", fault_search.spot_of(error))
-        difference = self.calls[call].difference(answer[0], truth[0])
-        if difference:
+        if difference := self.difference(call, answer):
             return Finding(self.name, call, damage, "wrong", difference)
-        needed = set(self.versions[-self.calls[call].newest :])
-        if answer[0] is not None and answer[0] == truth[0]:
-            return None  # it does not depend on the file
-        if gone & needed and not _names(answer[1], gone & needed, damage):
-            return Finding(self.name, call, damage, "unnamed", f"{sorted(gone & needed)} in {answer[1]!r:.300}")
+        if unnamed := self._unnamed(damage, call, gone, answer):
+            return Finding(self.name, call, damage, "unnamed", f"{unnamed} in {answer[1]!r:.300}")
         return None
+
+    def _looks_expired(self):
+        """Return whether the first version looks as if it had expired."""
+        with contextlib.suppress(SnapshotExplorerError):
+            return self.versions[0] < min(opened(self.store).versions(), default=self.versions[0])
+        return False
+
+    def difference(self, call, answer):
+        """Return what an answer claims beyond that of the intact table, or None."""
+        truth = self.truth(call)
+        return None if isinstance(truth, SnapshotExplorerError) else self.calls[call].difference(answer[0], truth[0])
+
+    def _unnamed(self, damage, call, gone, answer):
+        """Return the versions that an answer is about, that cannot be read, and that it does not name."""
+        needed = sorted(gone.intersection(self.versions[-self.calls[call].newest :]))
+        truth = self.truth(call)[0]
+        depends = answer[0] is None or answer[0] != truth
+        return needed if depends and needed and not _names(answer[1], needed, damage) else []
 
     def _raised(self, damage, call, gone, error):
         needed = self.versions[-self.calls[call].newest :]

@@ -131,16 +131,26 @@ def test_a_data_file_that_is_garbage(written, url, content):
         open_table(url).current.to_arrow()
 
 
+def noted(answer, rows=None):
+    """Return rows, and what an answer says is missing from them."""
+    return answer.to_dict() if rows is None else rows, answer.notes
+
+
+def retained(table):
+    found = table.retention(keep="1d", keep_last=1)
+    return noted(found, found.lost.to_dict())
+
+
 CALLS = {
     "open": lambda table: table.current.version,
     "versions": lambda table: table.versions(),
-    "history": lambda table: table.history().to_dict(),
+    "history": lambda table: noted(table.history()),
     "tags": lambda table: table.tags().to_dict(),
-    "lifetimes": lambda table: table.lifetimes().to_arrow().to_pylist(),
-    "retention": lambda table: table.retention(keep="1d", keep_last=1).lost.to_dict(),
-    "changes": lambda table: table.file_changes().to_dict(),
-    "compare": lambda table: table.compare(2, 4).files.to_dict(),
-    "compared manifests": lambda table: table.compare(2, 4).manifests.to_dict(),
+    "lifetimes": lambda table: noted(table.lifetimes().frame),
+    "retention": retained,
+    "changes": lambda table: noted(table.file_changes()),
+    "compare": lambda table: noted(table.compare(2, 4).files),
+    "compared manifests": lambda table: noted(table.compare(2, 4).manifests),
     "schema": lambda table: str(table.current.schema),
     "files": lambda table: table.at(4).files(statistics=True).to_dict(),
     "rows": lambda table: table.current.to_arrow().to_pylist(),
@@ -153,7 +163,7 @@ PAGE = b"<html><body><h1>503 Service Unavailable</h1></body></html>"
 
 
 def answers(url):
-    """Return what each call returns, or what it raises."""
+    """Return what each call returns, with what it says is missing, or what it raises."""
     found = {}
     for name, call in CALLS.items():
         try:
@@ -183,7 +193,6 @@ def test_what_stands_in_a_files_place_gives_the_whole_answer_or_an_error_that_na
     found = answers(url)
 
     other = {name: answer for name, answer in found.items() if answer != whole[name]}
-    assert {name for name, answer in other.items() if not isinstance(answer, SnapshotExplorerError)} == set()
     assert {name for name, answer in other.items() if path not in str(answer)} == set()
     assert other
 

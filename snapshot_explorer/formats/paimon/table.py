@@ -285,7 +285,13 @@ class Paimon(TableFormat):
             rule,
             lifetimes,
             state,
-            changelogs=lambda snapshots: changes_of(storage, self._schemas, snapshots, ("changelog",)),
+            changelogs=lambda versions: read_apart(
+                lambda group: changes_of(
+                    storage, self._schemas, [state.snapshots[version] for version in group], ("changelog",)
+                ),
+                versions,
+                storage,
+            ),
             branches=branches,
             name=sql_name(storage.root, self._layout.branch),
             unread=unread,
@@ -317,7 +323,7 @@ class Paimon(TableFormat):
         return replace(checked, unchecked=dict.fromkeys(versions, "files of its fallback branch are not looked for"))
 
     def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
-        read = read_apart(self._history.present, versions)
+        read = read_apart(self._history.present, versions, self.storage)
         snapshots = [item for _, part in read.parts for item in part.values()]
         schema = self._schemas.by_id([self._schema_id(at)])[self._schema_id(at)]
         known = statistics_files(self._storage, self._schemas, sorted(snapshots, key=lambda item: item.id), schema)

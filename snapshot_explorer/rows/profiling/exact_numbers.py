@@ -31,7 +31,7 @@ def read_ranges(
     """
     reader = _Reader(reference, columns)
     whys: dict[str, list[str | None]] = {name: [None] * len(versions) for name in columns}
-    readable = read_apart(source.schemas, versions)
+    readable = read_apart(source.schemas, versions, source.format.storage)
     schemas = [(number, schema) for group, part in readable.parts for number, schema in zip(group, part, strict=True)]
     starts = [
         number for (number, own), (_, before) in zip(schemas, [(0, None), *schemas], strict=False) if own != before

@@ -387,7 +387,7 @@ def _with_commits(source: RowSource, marked: pa.Table, after_gaps: frozenset[int
     """
     unknown = after_gaps | set(source.listing.commitless)
     versions = [version for version in pc.unique(marked["version"]).to_pylist() if version not in unknown]
-    read = read_apart(source.format.commits, versions)
+    read = read_apart(source.format.commits, versions, source.format.storage)
     commits = pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)])
     indices = pc.index_in(marked["version"], commits["version"].combine_chunks())
     for name in ("kind", "operation"):

@@ -82,16 +82,23 @@ def test_a_commit_that_is_something_else_is_refused_by_name(table, call, instead
 
 
 @pytest.mark.parametrize("instead", INSTEAD)
-def test_a_commit_behind_a_checkpoint_is_refused_where_it_is_requested(table, instead):
+def test_a_commit_behind_a_checkpoint_is_named_and_versions_that_need_it_are_refused(table, instead):
     content, why = INSTEAD[instead]
     table.checkpoint()
     table.write(commit_name(3), content)
     opened = open_table(table.root)
+    problem = f"{commit_name(3)} is damaged: {why}"
 
     assert sorted(opened.current.to_arrow()["id"].to_pylist()) == [2, 4]
-    for call in (opened.history, opened.file_changes, opened.lifetimes, lambda: opened.at(4).to_arrow()):
-        with pytest.raises(CorruptTableError, match=f"{commit_name(3)} is damaged: {why}"):
-            call()
+    for version in (3, 4):
+        with pytest.raises(CorruptTableError, match=problem):
+            opened.at(version).to_arrow()
+    history, changes, lifetimes = opened.history(), opened.file_changes(), opened.lifetimes()
+    for frame in (history, changes, lifetimes.frame):
+        assert any(problem in note for note in frame.notes)
+    assert [note.partition(":")[0] for note in history.notes] == ["The commit of version 3 cannot be read"]
+    assert 3 not in changes.to_arrow()["version"].to_pylist()
+    assert (lifetimes.versions, list(lifetimes.unread)) == ((0, 1, 2, 5), [3, 4])
 
 
 @pytest.mark.parametrize("instead", INSTEAD)

@@ -223,7 +223,7 @@ class Vacuum:
         commits = self._log.commits()
         begin = check_age(now, keep) - _MARGIN
         versions = [commit.version for commit in commits if _is_young(commit, begin) or commit.version in last]
-        read = read_apart(lambda group: self._log.actions(group, infos=False).removes, versions)
+        read = read_apart(lambda group: self._log.actions(group, infos=False).removes, versions, self._storage)
         unknown = _unknown_removes(commits, versions, read.unread, begin, keep)
         removes = pa.concat_tables([part for _, part in read.parts] or [self._log.actions([], infos=False).removes])
         rows = zip(
@@ -306,7 +306,7 @@ class Vacuum:
         """Return when versions were committed, None where only a checkpoint is left."""
         known = self._log.listing().commits
         committed = [version for version in versions if version in known]
-        read = read_apart(self._committed_at, committed)
+        read = read_apart(self._committed_at, committed, self._storage)
         times = {version: time for group, part in read.parts for version, time in zip(group, part, strict=True)}
         return [times.get(version) for version in versions]
 

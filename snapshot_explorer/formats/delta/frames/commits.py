@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.errors import UNREADABLE
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.frames.counts import Counts, DeltaLiveFiles, counts_of
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
@@ -95,7 +95,7 @@ class DeltaHistory:
         for _ in range(_TRIES):
             try:
                 return DeltaLiveFiles(version=version, adds=self._log.state(version).adds)
-            except CorruptTableError as error:  # the commits are returned without these counts
+            except UNREADABLE as error:  # the commits are returned without these counts
                 self._storage.warn_once(log, "Counts that need the files of version %d are unknown: %s", version, error)
         return None
 

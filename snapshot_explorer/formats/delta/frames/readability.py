@@ -7,13 +7,14 @@ version does not use, so only files removed after a version can be gone; these a
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import UNREADABLE, CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions
@@ -114,13 +115,14 @@ class Readability:
             return last
         later_ones = range(version + 1, newest + 1)
         if len(later_ones) <= NEAR and self._log.listing().commits.keys() >= set(later_ones):
-            return self._walked(version, newest, now)
+            with suppress(*UNREADABLE):
+                return self._walked(version, newest, now)
         unknown = _MissingFiles(version=version, newest=newest, at=now)
         if not (self._is_cheap(version) and self._is_cheap(newest)):
             return unknown
         try:
             adds, later = self._log.state(version).adds, self._log.state(newest).adds
-        except (CorruptTableError, SnapshotNotFoundError):
+        except UNREADABLE:
             return unknown
         removed = adds.filter(pc.invert(pc.is_in(keys(adds), keys(later))))
         present = self._present(removed)

@@ -49,6 +49,10 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
         names.update(file.path.rpartition("/")[2] for file in change_data(commits))
         names.update(_undone_files(source))
         completed.update(source.instant(version).text for version in source.versions)
+        unread += map(str, source.state.unread.missing.values())
+        unread += (
+            [f"The archived timeline could not be read: {source.archive_problem}"] if source.archive_problem else []
+        )
     except SnapshotExplorerError as error:
         unread.append(f"The timeline could not be read: {error}")
     pending = {instant.text for instant in source.timeline.instants if instant.state != "completed"}

@@ -1,6 +1,7 @@
 """The COMMITS frame of Hudi tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,9 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
     is empty are null, and those of removed files where it removed some that are not known.
     """
     state = source.state
+    wrong = next((version for version in versions if version in state.unread.errors), None)
+    if wrong is not None:  # such as one that is a copy of another
+        raise copy(state.unread.errors[wrong])
     commits = source.commits(versions)
     totals = dict(zip(state.versions, state.total_rows, strict=True))
     instants = [source.instant(version) for version in versions]
@@ -97,9 +101,12 @@ def _counts(state: FileStates, versions: Sequence[int], is_empty: npt.NDArray[np
     }
     removes_lost = np.isin(versions, [lost.removed for lost in state.lost])
     removes_lost |= np.asarray(versions, np.int64) >= state.unknown_from
+    adds_others = np.isin(versions, state.after_missing)
+    # Log files belong to slices that cannot be told apart.
+    adds_others |= np.asarray(versions, np.int64) >= state.unread.blocked_from
     return {
         name: pc.if_else(
-            from_numpy(is_empty | removes_lost if name.startswith("removed") else is_empty),
+            from_numpy(is_empty | (removes_lost if name.startswith("removed") else adds_others)),
             pa.scalar(None, pa.int64()),
             values,
         )

@@ -106,7 +106,9 @@ class Archive:
         with self._lock:
             keys = list(zip(listing.names, listing.sizes, strict=True))
             new = [key for key in keys if key not in self._files and key[0] not in listing.unread]
-            read = read_apart(lambda indices: self._read([new[index] for index in indices]), range(len(new)))
+            read = read_apart(
+                lambda indices: self._read([new[index] for index in indices]), range(len(new)), self._storage
+            )
             unread = dict(listing.unread) | {new[index][0]: error for index, error in read.unread.items()}
             names = [path.rpartition("/")[2] for path in unread]
             # Files of layout 1 are in order; the names of those of layout 2 contain their first and last instants.

@@ -106,11 +106,19 @@ class FileStates:
     versions: Sequence[int]
     unread: UnreadCommits
     """The commits that cannot be read, or are missing."""
+    known_from: int = 0
+    """Before this version, file groups may be unknown: commits before the first one are, and a later one is too."""
 
     @property
     def unknown_from(self) -> int:
         """The first version that depends on a commit that cannot be read or is missing; NEVER if there is none."""
-        return min((*self.unread.errors, *self.unread.missing), default=NEVER)
+        return 0 if self.known_from else min((*self.unread.errors, *self.unread.missing), default=NEVER)
+
+    @cached_property
+    def after_missing(self) -> tuple[int, ...]:
+        """The versions right after commits that are missing: what those changed is in their files."""
+        indices = {bisect_left(self.versions, instant) for instant in self.unread.missing}
+        return tuple(self.versions[index] for index in sorted(indices) if index < len(self.versions))
 
     @cached_property
     def _lacks_files(self) -> Sequence[bool]:
@@ -170,7 +178,7 @@ class FileStates:
 
     def check(self, version: int, root: str) -> None:
         """Raise if not all files of a version are known."""
-        is_unknown = version >= self.unread.blocked_from or version in self.unread.errors
+        is_unknown = version >= self.unread.blocked_from or version in self.unread.errors or version < self.known_from
         if version >= self.unread.listed_from and not is_unknown:
             index = bisect_left(self.versions, version)
             is_unknown = self._lacks_files[index]
@@ -190,6 +198,8 @@ class FileStates:
         if self.unknown_from == NEVER:
             return
         for version in versions:
+            if version in self.after_missing:
+                raise copy(self.unread.error_of(version))
             index = bisect_left(self.versions, version)
             for number in self.versions[max(0, index - 1) : index + 1]:
                 if number >= self.unknown_from:
@@ -446,9 +456,7 @@ class HudiSource:
     @property
     def after_gaps(self) -> tuple[int, ...]:
         """The versions right after commits that are known to be missing, as far as was looked."""
-        missing = () if self._state is None else self._state.unread.missing
-        indices = {bisect_left(self.versions, instant) for instant in missing}
-        return tuple(self.versions[index] for index in sorted(indices) if 0 < index < len(self.versions))
+        return () if self._state is None else self._state.after_missing
 
     @property
     def earliest(self) -> int | None:
@@ -460,7 +468,7 @@ class HudiSource:
         _, pending, read = self.storage.together(
             lambda: self._list_early() if self._is_archive_absent else None,
             lambda: self.pending,
-            partial(read_apart, self.commits, self.versions),
+            partial(read_apart, self.commits, self.versions, self.storage),
         )
         commits = {version: commit for _, part in read.parts for version, commit in part.items()}
         files = written(commits)
@@ -496,6 +504,9 @@ class HudiSource:
                 versions=self.versions,
             )
         )
+        # An unknown commit may be the only one that follows a slice which the cleaner removed.
+        is_begin_unknown = is_cut and bool(listed or lost or self._removals)
+        known_from = max((*errors, *unread.missing), default=0) if is_begin_unknown else 0
         is_cut = bool(listed or lost)
         lost += lost_slices(unread, files)
         return FileStates(
@@ -505,6 +516,7 @@ class HudiSource:
             is_cut=is_cut,
             versions=self.versions,
             unread=unread,
+            known_from=known_from,
         )
 
     def _emptied(self, commits: Mapping[int, CommitMetadata], files: pa.Table) -> dict[int, SnapshotExplorerError]:

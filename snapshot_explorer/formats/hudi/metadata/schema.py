@@ -54,7 +54,7 @@ def _recorded(source: HudiSource, version: int | None) -> tuple[str | None, bool
     size = 1  # nearly all commits record the schema
     while end > 0:
         newest = source.versions[max(0, end - size) : end]
-        read = read_apart(source.commits, newest)
+        read = read_apart(source.commits, newest, source.storage)
         commits = {number: commit for _, part in read.parts for number, commit in part.items()}
         for number in reversed(newest):
             if number in read.unread:

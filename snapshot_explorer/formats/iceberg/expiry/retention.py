@@ -200,7 +200,9 @@ class _ReachableFiles:
     def __init__(self, source: Source) -> None:
         self.snapshots = list(source.metadata.snapshots.values())
         every = range(len(self.snapshots))
-        of_lists = read_apart(lambda rows: manifests_of(source, [self.snapshots[row] for row in rows]), every)
+        of_lists = read_apart(
+            lambda rows: manifests_of(source, [self.snapshots[row] for row in rows]), every, source.storage
+        )
         lists = pa.concat_tables([part for _, part in of_lists.parts] or [manifests_of(source, [])])
         keys = lists.column("location").combine_chunks().dictionary_encode()
         codes = keys.indices.to_numpy().astype(np.int64)

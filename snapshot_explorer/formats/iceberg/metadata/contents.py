@@ -90,7 +90,11 @@ def readable_entries(
         field = rows.schema.field(index)
         return rows.set_column(index, field, pc.add(rows.column(index), pa.scalar(group[0], field.type)))
 
-    read = read_apart(entries, range(len(manifests))) if len(manifests) else PartlyRead(parts=(), unread={})
+    read = (
+        read_apart(entries, range(len(manifests)), source.storage)
+        if len(manifests)
+        else PartlyRead(parts=(), unread={})
+    )
     return pa.concat_tables([ENTRIES.empty_table(), *(part for _, part in read.parts)]), read.unread
 
 

@@ -36,7 +36,7 @@ def presence(
         partial(_MetadataFiles, storage, layout),
         partial(checked_files, storage, paths, single_chunk(lifetimes.column("size_bytes"))),
     )
-    without: dict[int, str] = {}
+    without = _without_schema(storage, schemas, snapshots)
     for begin in range(0, len(snapshots), _AT_ONCE):
         without |= metadata.missing_for(snapshots[begin : begin + _AT_ONCE])
     metadata.check_gone()
@@ -53,6 +53,14 @@ def presence(
         lacking=lacking,
         unchecked=unchecked,
     )
+
+
+def _without_schema(storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> dict[int, str]:
+    """Return the versions whose schema cannot be read, and why. Reads the schemas that were not read before."""
+    read = read_apart(schemas.by_id, sorted({snapshot.schema_id for snapshot in snapshots}), storage)
+    return {
+        snapshot.id: str(read.unread[snapshot.schema_id]) for snapshot in snapshots if snapshot.schema_id in read.unread
+    }
 
 
 class _MetadataFiles:
@@ -102,7 +110,7 @@ class _MetadataFiles:
             rows, counts = read_lists(list(zip(paths, contents, strict=True)), limits=self._storage.limits)
             return rows, np.repeat([lists[index][0] for index in indices], counts).tolist()
 
-        read = read_apart(names_in, range(len(lists)))
+        read = read_apart(names_in, range(len(lists)), self._storage)
         problems = {lists[index][0]: str(error) for index, error in read.unread.items()}
         for _, (rows, owners) in read.parts:
             names, sizes = single_chunk(rows.column("name")), single_chunk(rows.column("size_bytes"))
@@ -159,6 +167,7 @@ def _read_indexes(storage: Storage, names: Mapping[str, str]) -> tuple[dict[str,
     read = read_apart(
         lambda indices: read_index_manifests(storage, {every[index]: names[every[index]] for index in indices}),
         range(len(every)),
+        storage,
     )
     tables = {name: rows for _, part in read.parts for name, rows in part.items()}
     problems = {every[index]: str(error) for index, error in read.unread.items()}

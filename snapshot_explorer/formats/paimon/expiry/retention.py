@@ -36,7 +36,7 @@ from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_pa
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.settings import SettingsReader, flag
-from snapshot_explorer.formats.unread_versions import Reasons, read_apart
+from snapshot_explorer.formats.unread_versions import PartlyRead, Reasons, read_apart
 from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.model import Listing, runs_of, runs_text
 from snapshot_explorer.storage import Storage
@@ -110,7 +110,7 @@ def read_retention_state(
         history.stored,
     )
     versions = [version for version in stored.snapshots if newest is None or version <= newest]
-    found = read_apart(history.snapshots, [*versions, *stored.changelogs])
+    found = read_apart(history.snapshots, [*versions, *stored.changelogs], storage)
     read = {item.id: item for _, part in found.parts for item in part}
     hint = parse_hint(hints[0])
     return RetentionState(
@@ -130,7 +130,7 @@ def expiry(
     lifetimes: pa.Table,
     state: RetentionState,
     *,
-    changelogs: Callable[[Sequence[PaimonSnapshot]], pa.Table],
+    changelogs: Callable[[Sequence[int]], PartlyRead[pa.Table]],
     branches: Mapping[str, frozenset[str] | str],
     name: str,
     unread: Collection[int] = (),
@@ -140,7 +140,7 @@ def expiry(
     Args:
         rule: The rule. Its missing parts come from the table's settings or Paimon's defaults.
         lifetimes: LIFETIMES of the table.
-        changelogs: Returns the CHANGES of the changelogs of some snapshots.
+        changelogs: Returns the CHANGES of the changelogs of some snapshots, as far as they can be read.
         branches: The paths that every other branch uses, or the reason why they are unknown.
         name: The table's name in SQL.
         unread: Versions whose files are not in the LIFETIMES, because they cannot be read.
@@ -161,8 +161,8 @@ def expiry(
     mask = _freed(lifetimes, begin, end, state.tags, unread)
     expired = [item.id for item in state.snapshots.values() if begin <= item.id < end]
     with_changelog = [item for item in expired if state.snapshots[item].changelog_manifest_list is not None]
-    read = read_apart(lambda ids: _of_changelogs(changelogs([state.snapshots[item] for item in ids])), with_changelog)
-    freed = pa.concat_tables([freed_frame(lifetimes, mask), *(part for _, part in read.parts)])
+    read = changelogs(with_changelog)
+    freed = pa.concat_tables([freed_frame(lifetimes, mask), *(_of_changelogs(part) for _, part in read.parts)])
     unknown = sorted({*read.unread, *(item for item in unread if begin < item <= end)})
     more = f"More files may be deleted: what {runs_text(runs_of(unknown))} removed is unknown." if unknown else None
     own_maximum = _settings(options).required_count(_MAX, _DEFAULTS[_MAX])

@@ -88,6 +88,7 @@ class PaimonHistory:
         self._layout = layout
         self._lock = threading.Lock()
         self._known: OrderedDict[int, PaimonSnapshot] = OrderedDict()
+        self._damaged: dict[str, bytes] = {}
         self._reads = SingleFlight()
         self._reads.keep_nothing()
         self._newest: PaimonSnapshot | None = None
@@ -283,7 +284,9 @@ class PaimonHistory:
     def _read_allowed(self, paths: Sequence[str]) -> dict[str, bytes | None]:
         """Return the contents of files, None for missing ones, without those to which access is denied."""
         read = read_apart(
-            lambda indices: self._storage.read_present([paths[index] for index in indices]), range(len(paths))
+            lambda indices: self._storage.read_present([paths[index] for index in indices]),
+            range(len(paths)),
+            self._storage,
         )
         return {
             paths[index]: content
@@ -408,7 +411,7 @@ class PaimonHistory:
             with self._lock:
                 snapshot = self._known.get(version)
             if snapshot is None:
-                snapshot = read_snapshots(self._storage, [self._path(version)])[0]
+                snapshot = read_snapshots(self._storage, [self._path(version)], damaged=self._damaged)[0]
                 self._cache([] if snapshot is None else [snapshot], rewrites)
             return snapshot
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
@@ -20,6 +20,8 @@ NO_WATERMARK = -(2**63)
 """The value that writers store without a watermark."""
 _TRIES = 3
 _PAUSE_SECONDS = 0.1
+_MAX_DAMAGED_BYTES = 1 << 16
+"""The largest damaged file whose content is remembered."""
 
 V = TypeVar("V")
 FileKind = Literal["snapshot", "tag", "changelog"]
@@ -199,19 +201,30 @@ def _named(content: bytes, path: str, file_kind: FileKind, limits: Limits) -> Pa
 
 
 def read_snapshots(
-    storage: Storage, paths: Sequence[str], file_kind: FileKind = "snapshot"
+    storage: Storage,
+    paths: Sequence[str],
+    file_kind: FileKind = "snapshot",
+    damaged: MutableMapping[str, bytes] | None = None,
 ) -> list[PaimonSnapshot | None]:
     """Return the records in these files, None for a missing file. One concurrent request each.
 
     A file that does not parse is read again a few times: some object stores expose partly written files.
+
+    Args:
+        damaged: The contents of files that were read again in vain, by path: they are not read again here.
     """
-    return reparse(storage, paths, storage.read_present(paths), file_kind)
+    return reparse(storage, paths, storage.read_present(paths), file_kind, damaged)
 
 
 def reparse(
-    storage: Storage, paths: Sequence[str], contents: Sequence[bytes | None], file_kind: FileKind = "snapshot"
+    storage: Storage,
+    paths: Sequence[str],
+    contents: Sequence[bytes | None],
+    file_kind: FileKind = "snapshot",
+    damaged: MutableMapping[str, bytes] | None = None,
 ) -> list[PaimonSnapshot | None]:
     """Return the records of files from their content. Reads files that do not parse again; see `read_snapshots`."""
+    damaged = {} if damaged is None else damaged
     result: list[PaimonSnapshot | None] = [None] * len(paths)
     pending = list(zip(range(len(paths)), contents, strict=True))
     for attempt in range(1, _TRIES + 1):
@@ -220,7 +233,9 @@ def reparse(
             try:
                 result[index] = None if content is None else _named(content, paths[index], file_kind, storage.limits)
             except CorruptTableError:
-                if attempt == _TRIES:
+                if attempt == _TRIES or (content is not None and damaged.get(paths[index]) == content):
+                    if content is not None and len(content) <= _MAX_DAMAGED_BYTES:
+                        damaged[paths[index]] = content
                     raise
                 failed.append(index)
         if not failed:
