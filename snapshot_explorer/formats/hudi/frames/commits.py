@@ -11,7 +11,8 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details, written
-from snapshot_explorer.formats.hudi.metadata.history import FileStates, HudiSource, committed_at, sums
+from snapshot_explorer.formats.hudi.metadata.file_states import FileStates, sums
+from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
 from snapshot_explorer.model import Kind
 
 _KINDS: Mapping[str, Kind] = {

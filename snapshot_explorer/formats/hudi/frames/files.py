@@ -13,7 +13,8 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.formats.hudi.metadata.commits import change_data
-from snapshot_explorer.formats.hudi.metadata.history import FileStates, HudiSource
+from snapshot_explorer.formats.hudi.metadata.file_states import FileStates
+from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 
