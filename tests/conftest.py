@@ -259,7 +259,7 @@ SAMPLED = {
     "tests/robustness/test_nesting.py::test_types_of_60": 3,
     "tests/robustness/test_nesting.py::test_types_of_more": 4,
     "tests/robustness/test_replaced_files.py::test_a_file_of_another_size": 3,
-    "tests/rows/test_bisect.py::test_a_condition_that_changes": 7,
+    "tests/rows/test_bisect.py::test_a_condition_that_changes": 21,
     "tests/rows/test_bisect.py::test_a_condition_that_does_not_fit": 4,
     "tests/rows/test_bisect.py::test_a_good_version": 4,
     "tests/rows/test_bisect.py::test_a_single_pass_is_refused": 4,

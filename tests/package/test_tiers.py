@@ -91,6 +91,7 @@ def test_with_workers_what_is_left_out_is_counted_once(project):
 @pytest.mark.parametrize("limit", ["TEST_SECONDS", "FILE_SECONDS"])
 def test_a_quick_test_or_file_over_the_limit_fails_the_run_where_that_is_requested(project, monkeypatch, limit):
     monkeypatch.setattr(tiers, limit, -1)
+    monkeypatch.delenv(tiers.LIMITS, raising=False)
     assert project.runpytest("-m", tiers.QUICK).ret == 0
 
     monkeypatch.setenv(tiers.LIMITS, "1")
