@@ -165,6 +165,7 @@ PLACES = {
     "tests/package/test_main.py::test_commands_in_a_terminal": "slow",
     "tests/package/test_main.py::test_text_is_as_wide": "slow",
     "tests/package/test_main.py::test_the_tables_below": "slow",
+    "tests/package/test_tiers.py::test_with_workers": "slow",
     "tests/package/test_wheel.py": "slow",
     "tests/queries/test_random_queries.py": "slow",
     "tests/reports/test_reports.py::test_hostile_text": "slow",
