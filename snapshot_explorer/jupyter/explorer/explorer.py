@@ -596,7 +596,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         state = self.state
         shown = self._shown = state.shown
         clock_note = self.table.bound.clock_note
-        notes = (*missing_notes(log.gaps(shown)), *([clock_note] if clock_note else []))
+        notes = (*missing_notes(log.gaps(shown)), *log.notes, *([clock_note] if clock_note else []))
         facts = replace(self._facts.facts(log), notes=notes)
         title = f"{len(shown):,} of {len(state.versions):,} versions"
         known = with_totals(shown, facts.totals)

@@ -33,6 +33,8 @@ class Log:
     """All versions that are listed."""
     commits: pa.Table
     """COMMITS of the newest of them, newest first."""
+    notes: tuple[str, ...] = ()
+    """Which of these commits cannot be read, and why; a sentence each."""
     branches: Mapping[str, int | None] = field(default_factory=dict)
     """The branches other than the main one, sorted, with the version that each begins with; None if none is proven."""
     is_partial: bool = False
@@ -100,15 +102,18 @@ def read_log(
         most: The maximum number of commits to read, the newest ones, where everything is read.
     """
     listing = listing or table.listing()
-    commits = None if before is None else _grown(table, before, listing)
+    read = None if before is None else _grown(table, before, listing)
     is_partial = before is not None and before.is_partial
-    if commits is None:
-        commits = table.commits(listing.versions[: -most - 1 : -1]).to_arrow()
+    if read is None:
+        newest = table.commits(listing.versions[: -most - 1 : -1])
+        read = newest.to_arrow(), newest.notes
         is_partial = most < min(len(listing.versions), MOST_COMMITS)
+    commits, notes = read
     known = pc.is_in(commits["version"], pa.array(listing.versions, pa.int64()))
     log = Log(
         listing=listing,
         commits=commits.filter(known),
+        notes=notes,
         branches={row["branch"]: row["forked_version"] for row in table.branches().to_dict()},
         is_partial=is_partial,
     )
@@ -120,15 +125,16 @@ def with_known_readability(table: Table, log: Log) -> Log:
     return replace(log, commits=with_readability(log.commits, table.cached.readability))
 
 
-def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
-    """Return the known commits and the new ones; None if the newest known one has changed."""
+def _grown(table: Table, before: Log, listing: Listing) -> tuple[pa.Table, tuple[str, ...]] | None:
+    """Return the known commits and the new ones, with their notes; None if the newest known one has changed."""
     if not len(before.commits):
         return None
     newest = before.commits.slice(0, 1)
     version = newest["version"][0].as_py()
     if version not in listing.versions[-MOST_COMMITS:]:
         return None
-    fresh = table.commits([item for item in listing.versions[: -MOST_COMMITS - 1 : -1] if item >= version]).to_arrow()
+    added = table.commits([item for item in listing.versions[: -MOST_COMMITS - 1 : -1] if item >= version])
+    fresh = added.to_arrow()
     if not fresh.slice(len(fresh) - 1).select(_SAME).equals(newest.select(_SAME)):
         return None
     old = before.commits.slice(1)
@@ -138,7 +144,8 @@ def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
     )
     at = frames.COMMITS.get_field_index("readable")
     old = old.set_column(at, frames.COMMITS.field(at), pc.if_else(gone, "metadata", old["readable"]))
-    return pa.concat_tables([fresh, old]).slice(0, MOST_COMMITS)
+    notes = tuple(dict.fromkeys((*added.notes, *before.notes)))
+    return pa.concat_tables([fresh, old]).slice(0, MOST_COMMITS), notes
 
 
 def read_table_size(table: Table) -> TableSize:

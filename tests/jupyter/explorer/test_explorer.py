@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import re
+import shutil
 import sys
 import threading
 import time
@@ -685,3 +686,15 @@ def test_a_ref_of_the_version_that_is_shown_becomes_its_number(explorer):
     explorer.wait()
 
     assert (explorer.page["markers"][1], explorer.state.b, explorer.state.note) == ("17", 17, "")
+
+
+def test_commits_that_cannot_be_read_are_named_above_the_others(tmp_path):
+    path = tmp_path / "orders"
+    shutil.copytree(samples.path("orders"), path)
+    (path / "snapshot" / "snapshot-16").write_bytes(b"damaged")
+    explorer = snapshot_explorer.explore(open_table(path)).wait(30)
+
+    said = "The commit of version 16 cannot be read: snapshot/snapshot-16 is not a readable Paimon snapshot"
+    assert said in " ".join(explorer._repr_mimebundle_()["text/plain"].split())
+    assert said in explorer._repr_mimebundle_()["text/html"]
+    assert any(said in note for note in explorer.commits["notes"])
