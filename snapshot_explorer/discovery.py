@@ -18,6 +18,7 @@ from snapshot_explorer.folder_hints import nearest_folder
 from snapshot_explorer.formats import detect, formats_by_name, metadata_folders
 from snapshot_explorer.progress import step
 from snapshot_explorer.render.cells import counted
+from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_url
@@ -66,6 +67,7 @@ class Search:
     """How many folders were listed, and how many were not, in words."""
 
 
+@reports_lacking_resources
 def find_tables(
     path: str | PathLike[str],
     *,

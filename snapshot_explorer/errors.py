@@ -10,6 +10,7 @@ SnapshotExplorerError
 ├── UnsupportedFeatureError (NotImplementedError)  the table uses a feature that is not read; it is named
 ├── CorruptTableError       (ValueError)           a file of the table contradicts the format; it is named
 ├── LimitError              (MemoryError)          a file needs more memory or time than `Limits` allows
+├── ResourceError           (MemoryError)          the machine lacks memory, disk space, threads or open files
 ├── StorageError            (OSError)              the storage did not answer, or refused
 │   ├── MissingFileError    (FileNotFoundError)    one file does not exist
 │   └── AccessDeniedError   (PermissionError)      the storage refused access to a file or folder
@@ -80,6 +81,10 @@ class CorruptTableError(SnapshotExplorerError, ValueError):
 
 class LimitError(SnapshotExplorerError, MemoryError):
     """A metadata file needs more memory or time than `Limits` allows. The message names file, limit and value."""
+
+
+class ResourceError(SnapshotExplorerError, MemoryError):
+    """The machine lacks memory, disk space, threads or open files for a call. It says nothing about the table."""
 
 
 class StorageError(SnapshotExplorerError, OSError):

@@ -12,6 +12,7 @@ from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNo
 from snapshot_explorer.folder_hints import nearest_folder, other_path
 from snapshot_explorer.formats import bind, first_files, formats_by_name, split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
+from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 from snapshot_explorer.table import Table
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.storage import ExternalFiles
 
 
+@reports_lacking_resources
 def open_table(  # noqa: PLR0913 - options, which are combined freely
     path: str | PathLike[str],
     *,

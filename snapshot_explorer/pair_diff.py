@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, overload
 
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.rows import PairRequest, RowDiff, RowDiffPlan, plan_pair, row_diff_by
 from snapshot_explorer.snapshot import Snapshot
 
@@ -50,6 +51,7 @@ def diff(
     preview: Literal[True],
     memory_limit: int | None = None,
 ) -> RowDiffPlan: ...
+@reports_lacking_resources
 def diff(  # noqa: PLR0913 - what is compared, and how
     a: Snapshot,
     b: Snapshot,

@@ -22,6 +22,7 @@ from snapshot_explorer.refs import OfBranch, Ref, Version
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
+from snapshot_explorer.resources import reporting_lacking_resources
 from snapshot_explorer.results import Frame, check_types, non_empty_columns, rows_as_pandas
 from snapshot_explorer.retention import KnownReadability
 from snapshot_explorer.rows import PairSide, naming_renamed_columns, renamed_column
@@ -46,6 +47,7 @@ _INTERNAL = frozenset(
 """What only this package uses: completion does not offer it."""
 
 
+@reporting_lacking_resources
 class Snapshot(Drawable):
     """A table at one version. Contains no rows; caches metadata until a newer snapshot replaces it.
 

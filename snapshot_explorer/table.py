@@ -52,6 +52,7 @@ from snapshot_explorer.render.slice_tracks import slice_tracks
 from snapshot_explorer.render.tracks import tracks_figure
 from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.reports import Section, read_section, report_target, write_report
+from snapshot_explorer.resources import reporting_lacking_resources
 from snapshot_explorer.results import Frame
 from snapshot_explorer.retention import (
     KnownReadability,
@@ -162,6 +163,7 @@ def _reads_metadata_once(call: Call) -> Call:
     return cast("Call", reading)
 
 
+@reporting_lacking_resources
 class Table(Drawable):
     """A table and its versions, bound to one branch. Created by `open_table`.
 

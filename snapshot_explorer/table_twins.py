@@ -18,6 +18,7 @@ from snapshot_explorer.opening import open_table
 from snapshot_explorer.pair_diff import diff
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
+from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import hidden_options, hidden_url
 from snapshot_explorer.table import Table
@@ -319,6 +320,7 @@ def _by_print(prints: Mapping[int, int]) -> dict[int, list[int]]:
     return versions
 
 
+@reports_lacking_resources
 def twins(
     path: str | PathLike[str] | Table,
     other: str | PathLike[str] | Table | None = None,

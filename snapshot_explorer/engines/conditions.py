@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.engines import data_skipping
@@ -109,6 +110,7 @@ class Condition:
             try:
                 passes = _evaluate(cursor, self.text, rows.select(needed))
             except duckdb.Error as error:
+                resources.check(error, "The condition could not be evaluated")
                 raise InvalidArgumentError(
                     f"The condition {self.text!r} cannot be evaluated: {_sentence(error)}. "
                     "TRY_CAST returns null where CAST fails."
@@ -372,6 +374,7 @@ def _bind(cursor: duckdb.DuckDBPyConnection, text: str, schema: pa.Schema, colum
         cursor.execute(f"SELECT 1{source} WHERE CAST((\n{text}\n) AS BOOLEAN)").fetchall()
         _evaluate(cursor, text, empty)
     except duckdb.Error as error:
+        resources.check(error, "The condition could not be checked")
         raise InvalidArgumentError(f"The condition {text!r} does not fit the table: {_sentence(error)}.") from error
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import has_distances, is_number
 from snapshot_explorer.engines.duckdb_ast import children, find, to_sql
@@ -210,8 +211,9 @@ def _constants(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]
         return None
     try:
         types = cursor.execute(f"SELECT {', '.join(f'typeof({text})' for text in texts)}").fetchall()[0]
-    except duckdb.Error:  # a constant that cannot be cast: evaluating the condition raises
-        return None
+    except duckdb.Error as error:
+        resources.check(error, "The condition could not be evaluated")
+        return None  # a constant that cannot be cast: evaluating the condition raises
     return [
         Constant(
             text=f"({text})",
@@ -427,7 +429,8 @@ def ruled_out(
     cursor.register(_ROWS, rows)
     try:
         part = cursor.execute(query).fetchnumpy()["part"]
-    except duckdb.Error:
+    except duckdb.Error as error:
+        resources.check(error, "The condition could not be evaluated")
         # For example, a bound overflows in a cast. Evaluating the condition raises if a value does.
         return pa.nulls(rows.num_rows, pa.string())
     names = pa.array([", ".join(sorted(columns)) for _, columns in parts])
@@ -486,5 +489,6 @@ def _cast(cursor: duckdb.DuckDBPyConnection, values: Sequence[Constant], column:
         if not pc.all(result.column(1)).as_py():
             return None
         return result.column(0).combine_chunks().cast(column.type)
-    except (duckdb.Error, pa.ArrowInvalid):
+    except (duckdb.Error, pa.ArrowInvalid) as error:
+        resources.check(error, "The condition could not be evaluated")
         return None

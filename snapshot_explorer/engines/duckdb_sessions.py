@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.old_libraries import DUCKDB_LOCAL_ERRORS_AS_JSON, DUCKDB_NANOSECONDS
 
@@ -125,8 +126,9 @@ def _closing(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyC
     with connection as cursor:
         try:
             yield cursor
-        except duckdb.InterruptException as error:
-            raise KeyboardInterrupt from error
+        except duckdb.Error as error:
+            resources.check(error, "The query did not finish")
+            raise
         except RuntimeError as error:
             if str(error) == _INTERRUPTED:
                 raise KeyboardInterrupt from error

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow.variant_texts import has_variant, text_schema, with_texts
 from snapshot_explorer.engines import duckdb_files, pushdown
 from snapshot_explorer.engines.collations import check_query
@@ -166,10 +167,12 @@ def _result_from_files(
         with query_cursor(paths) as connection:
             for view, rows, view_files in zip(views, required, files, strict=True):
                 view.fill(connection, rows, view_files)
-            return _result(connection, query)
+            result = _result(connection, query)
     except duckdb.Error as error:
         log.debug("DuckDB does not read the files of a query itself: %s", str(error).splitlines()[0])
         return None
+    # Otherwise rows of two contents may be mixed.
+    return result if all(map(duckdb_files.are_unchanged, filter(None, files))) else None
 
 
 @contextmanager
@@ -180,6 +183,7 @@ def _translated(query: str, failure: Failure) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        resources.check(error, "The query did not finish")
         raise InvalidArgumentError(_message(error, query, failure)) from error
 
 
@@ -338,14 +342,9 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
 
 def _message(error: Exception, query: str, failure: Failure) -> str:
-    import duckdb
-
     text = str(error).strip().split("Error: ", 1)[-1]
     fields = _json(text)
     sentence = str(fields.get("exception_message") or text).split("\n\tCandidate functions", 1)[0]
-    if isinstance(error, duckdb.OutOfMemoryException):
-        # DuckDB's advice is to change settings, which are locked.
-        sentence = f"{sentence.splitlines()[0]}. Select fewer columns or rows, or use engine='spark'"
     sentence = " ".join(sentence.split()).rstrip(".!")
     position = str(fields.get("position", ""))
     at = None

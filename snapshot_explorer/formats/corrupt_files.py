@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, LimitError, MissingFileError, SnapshotExplorerError
 from snapshot_explorer.formats.features import (
@@ -44,6 +45,7 @@ def named_in_errors(path: str, file_format: str, missing: Callable[[], Exception
 
 def _unreadable(path: str, file_format: str, error: Exception) -> Exception:
     """Return our error for a reader's error about a data file."""
+    resources.check(error, f"The data file {path} could not be read")
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if "crypt" in text.lower():
         return refusal(ENCRYPTED_FILES, path=path)
@@ -106,6 +108,7 @@ def absent_file_error(name: str, error: Exception | None = None) -> CorruptTable
 
 def unreadable_error(name: str, error: Exception) -> CorruptTableError:
     """Return the error for a file, or a part of one, that cannot be decoded."""
+    resources.check(error, f"{name} could not be read")
     return CorruptTableError(
         f"{name} cannot be read: {error}. It may have been cut short or overwritten; compare it with a copy of the "
         "table."

@@ -30,6 +30,7 @@ from snapshot_explorer.refs import AsOf, Latest, NothingBeforeError, Ref, Versio
 from snapshot_explorer.refs.records import brief_repr, format_time
 from snapshot_explorer.render import Drawing, mimebundle, text
 from snapshot_explorer.render.cells import counted
+from snapshot_explorer.resources import reporting_lacking_resources
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.storage.hidden import hidden_options
@@ -112,6 +113,7 @@ def _tie_note(table: Table, version: int, committed_at: datetime) -> str | None:
     return None
 
 
+@reporting_lacking_resources
 @dataclass(frozen=True, kw_only=True)
 class LakeSnapshot:
     """The version of every table of a lake at one instant. A record: later commits do not change it."""

@@ -35,6 +35,7 @@ from snapshot_explorer.refs.grammar import parse_time_bound
 from snapshot_explorer.refs.records import brief_repr
 from snapshot_explorer.render import mimebundle, text
 from snapshot_explorer.reports import report
+from snapshot_explorer.resources import reporting_lacking_resources, reports_lacking_resources
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 
@@ -56,6 +57,7 @@ A = TypeVar("A")
 SHOW_SECONDS = 0.5
 
 
+@reporting_lacking_resources
 class Lake:
     """Tables of any formats, read together. Created by `open_lake`. Safe to use from several threads.
 
@@ -327,6 +329,7 @@ class Lake:
         return f"Lake({self.name!r}, tables={len(self.tables)})"
 
 
+@reports_lacking_resources
 def open_lake(  # noqa: PLR0913 - options, which are combined freely
     path: str | PathLike[str],
     at: str | datetime | None = None,

@@ -34,6 +34,7 @@ from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import Dialect, RewrittenQuery, name, restore_column, restore_names, rewrite
 from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.refs import Latest, OfBranch, Ref, Tag, Version
+from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.results import as_pandas
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ Before: TypeAlias = "Callable[[Sequence[QueryReading]], object]"
 """Called with what a query will read, before it does. It may raise."""
 
 
+@reports_lacking_resources
 def sql(
     query: str,
     tables: Mapping[str, VersionedTable],

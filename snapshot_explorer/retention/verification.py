@@ -12,12 +12,13 @@ from typing import Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
+from snapshot_explorer import frames, resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import (
     UNREADABLE,
     InvalidArgumentError,
     MissingFileError,
+    ResourceError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     StorageError,
@@ -299,7 +300,10 @@ def _error_of(deletes: _SplitWithDeletes) -> str | None:
         else:
             for _ in version.read(split, version.arrow_schema.names[:1]):
                 pass
+    except ResourceError:
+        raise  # it says nothing about the file
     except (SnapshotExplorerError, pa.ArrowException) as error:
+        resources.check(error, "The deletes of a file could not be read")
         return str(error).splitlines()[0]
     return None
 
@@ -342,6 +346,8 @@ def file_state(check: FileCheck, file: RecordedFile, *, is_whole: bool) -> _Stat
         found = check(file, is_whole)
     except MissingFileError:
         return "missing", "it was removed while files were verified"
+    except ResourceError:
+        raise  # as above
     except (UnsupportedFeatureError, StorageError) as error:
         return None, str(error).splitlines()[0]
     except SnapshotExplorerError as error:

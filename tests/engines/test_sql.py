@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from snapshot_explorer.engines import duckdb_sessions, pushdown, sql
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.engines.sql import Relation, run
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, ResourceError, UnsupportedFeatureError
 from snapshot_explorer.old_libraries import DUCKDB_ALLOWED_PATHS, DUCKDB_NANOSECONDS, DUCKDB_PIVOT
 from tests.support.old_libraries import refused_if, since_duckdb
 
@@ -357,11 +357,11 @@ def test_too_little_memory_is_reported_without_advice_that_cannot_be_followed(mo
     monkeypatch.setattr(duckdb_sessions, "memory_limit_of", lambda connection, share: "50MB")
     monkeypatch.setattr(duckdb_sessions, "os", SimpleNamespace(getpid=lambda: -1))  # has no open instance
 
-    with pytest.raises(InvalidArgumentError) as raised:
+    with pytest.raises(ResourceError) as raised:
         run("select list(range) from range(30000000)", {}, failure)
 
-    assert str(raised.value).startswith("None: failed to allocate data of size")
-    assert str(raised.value).endswith("used). Select fewer columns or rows, or use engine='spark'")
+    assert str(raised.value).startswith("The query did not finish: there is not enough memory. Read fewer columns or ")
+    assert str(raised.value).endswith("or use engine='spark'.")
 
 
 @pytest.mark.parametrize(

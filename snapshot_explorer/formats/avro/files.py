@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.avro.arrow_values import pair_type
@@ -69,6 +70,7 @@ def _decoded(files: Sequence[Container], target: pa.StructType, broken: Broken) 
     try:
         return decode_rows(blocks, files[0].shape, target)
     except (TruncatedError, pa.ArrowException, OverflowError) as error:
+        resources.check(error, f"{files[0].path} could not be read")
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.
             return pa.concat_arrays([_decoded([file], target, broken) for file in files])

@@ -7,6 +7,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import (
@@ -185,6 +186,7 @@ def _column(values: pa.Array, field: DeltaField, opened_file: DeltaOpenFile) -> 
             "Leave the column out with columns=[...], or read it with Delta's own engines."
         ) from error
     except (pa.ArrowException, KeyError, ValueError) as error:
+        resources.check(error, f"The data file {path} could not be read")
         raise CorruptTableError(
             f"The column {field.name!r} of the data file {path} cannot be read as {type_text(field.type)}: {error}."
         ) from error

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.arrays import array, to_numpy
@@ -317,6 +318,7 @@ def _damage_of(path: str) -> Iterator[None]:
     except SnapshotExplorerError:
         raise
     except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, TypeError, OverflowError) as error:
+        resources.check(error, f"The checkpoint file {path} could not be read")
         reported = " ".join(str(error).split())[:300]
         raise CorruptTableError(
             f"The checkpoint file {path} is damaged: {reported}. An earlier checkpoint may still be whole."

@@ -8,6 +8,7 @@ Source: hudi "Schema Evolution"; hudi AvroSchemaCompatibility, HoodieArrayWritab
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, vectors
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
@@ -31,6 +32,7 @@ def column(values: pa.Array | None, field: HudiField, rows: int, path: str) -> p
             "the column out with columns=[...], or read it with Hudi's own engines."
         ) from error
     except (pa.ArrowException, ValueError, KeyError) as error:
+        resources.check(error, f"The file {path} could not be read")
         raise CorruptTableError(
             f"The column {field.name!r} of the file {path} cannot be read as {type_text(field.type)}: {error}. Compare "
             "the file with a copy of the table."

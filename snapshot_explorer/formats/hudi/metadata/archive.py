@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UNREADABLE, CorruptTableError, LimitError, SnapshotExplorerError
@@ -212,6 +213,7 @@ class Archive:
         except (pa.ArrowException, CorruptBytesError, OSError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, LimitError | CorruptTableError):
                 raise
+            resources.check(error, f"{path} could not be read")
             raise _damaged(path, error) from error
 
     def _read_log(self, content: bytes, path: str) -> Iterator[ArchivedInstant]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from snapshot_explorer import resources
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.avro.container import MAGIC, Container, Shape, read_container
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, records
@@ -34,6 +35,7 @@ def read_records(container: Container) -> list[Mapping[str, Any]]:
     try:
         return list(records(container))
     except FOREIGN_ERRORS as error:
+        resources.check(error, f"{container.path} could not be read")
         raise CorruptTableError(
             f"{container.path} cannot be read as an Avro file: {type(error).__name__}: {error}. It is cut short or "
             "damaged; compare it with a copy of the table."

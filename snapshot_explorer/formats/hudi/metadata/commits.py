@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.errors import CorruptTableError, LimitError
@@ -237,6 +238,7 @@ def _read_commit(
             try:
                 read = read_avro_commit(container, _STATS)
             except (*FOREIGN_ERRORS, TruncatedError) as error:
+                resources.check(error, f"{path} could not be read")
                 raise _damaged(path, f"{type(error).__name__}: {error}") from error
             if read is not None:
                 return *read, False

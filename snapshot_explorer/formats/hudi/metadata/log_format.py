@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from snapshot_explorer import resources
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
 from snapshot_explorer.formats.avro.container import Container, Shape, parse_shape, parsed_schema
 from snapshot_explorer.formats.features import refusal
@@ -181,6 +182,7 @@ def _bounds(content: bytes, count: int) -> tuple[npt.NDArray[np.int64], npt.NDAr
 
 def damaged_block(path: str, block: LogBlock, error: Exception) -> CorruptTableError:
     """Return the error for a block whose content cannot be decoded."""
+    resources.check(error, f"The log file {path} could not be read")
     return CorruptTableError(
         f"The block at byte {block.at} of the log file {path} cannot be read: {type(error).__name__}: {error}. The "
         "file is damaged; compare it with a copy of the table."

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import parquet_footers
 from snapshot_explorer.errors import CorruptTableError
@@ -91,6 +92,7 @@ def _of_file(source: HudiSource, version: int) -> str | None:
                 with source.storage.open(path) as opened:
                     metadata = parquet_footers.opened(opened).schema_arrow.metadata or {}
             except (pa.ArrowException, OSError) as error:
+                resources.check(error, f"{path} could not be read")
                 raise CorruptTableError(
                     f"No commit of the table records a schema, and the base file {path} cannot be read: {error}."
                 ) from error

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
@@ -111,6 +112,7 @@ def projected(batch: pa.RecordBatch, projection: Projection, rows: int) -> list[
                 "read it with Iceberg's own readers."
             ) from error
         except (pa.ArrowException, KeyError, ValueError) as error:
+            resources.check(error, f"The data file {projection.path} could not be read")
             if "out of range" in str(error) and pa.types.is_timestamp(arrow_type(field.type)):
                 raise
             raise CorruptTableError(

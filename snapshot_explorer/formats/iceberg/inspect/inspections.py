@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
+from snapshot_explorer import frames, resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
@@ -150,6 +150,7 @@ def inspect_table(source: Source, history: IcebergHistory, name: str) -> pa.Tabl
     try:
         return pa.Table.from_pylist(rows(source), schema)
     except (pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        resources.check(error, f"{source.metadata.path} could not be read")
         raise CorruptTableError(
             f"{source.metadata.path} is damaged: {name} cannot be shown ({error}). Compare it with a copy of the table."
         ) from error

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import decimals
 from snapshot_explorer.errors import CorruptTableError
@@ -180,6 +181,7 @@ def stored_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
             return values.cast(width).view(target)
         return values.cast(target)
     except (pa.ArrowException, ValueError) as error:
+        resources.check(error, "The partition values of a manifest could not be read")
         raise CorruptTableError(
             f"A manifest has partition values of {values.type} where the schema has {type_text(data_type)}: {error}. "
             "It may be damaged; compare it with a copy of the table."

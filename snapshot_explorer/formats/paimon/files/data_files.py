@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_footers, variants, vectors
 from snapshot_explorer.arrow.chunks import under
@@ -297,6 +298,7 @@ def _conformed(batch: pa.RecordBatch, file: PaimonDataFile, fields: Sequence[Pai
         try:
             columns.append(conform(batch.column(field.name), field.type, is_orc=file.format == "orc"))
         except (pa.ArrowException, KeyError) as error:
+            resources.check(error, f"The data file {file.path} could not be read")
             if "out of range" in str(error):
                 raise
             raise CorruptTableError(

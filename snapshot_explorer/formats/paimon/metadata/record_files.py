@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import orc_tail, parquet_pages
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
@@ -84,6 +85,7 @@ def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> p
         # Detects text that is not UTF-8.
         conformed.validate(full=True)
     except (pa.ArrowException, OSError, TruncatedError, CorruptBytesError, UnicodeDecodeError) as error:
+        resources.check(error, f"{path} could not be read")
         raise _broken(path, str(error)) from error
     return conformed
 
