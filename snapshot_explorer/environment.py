@@ -20,7 +20,7 @@ DEPENDENCIES = (
 """What the package requires."""
 OPTIONAL = (
     "adlfs", "botocore", "datasketches", "gcsfs", "ipykernel", "ipython", "jupyterlab", "notebook",
-    "obstore", "pyiceberg", "pypaimon-rust", "pyspark", "s3fs", "traitlets",
+    "pyiceberg", "pypaimon-rust", "pyspark", "s3fs", "traitlets",
 )  # fmt: skip
 """Optional packages, which it uses directly or through its dependencies."""
 _JAVA_SECONDS = 10

@@ -13,6 +13,10 @@ from dataclasses import dataclass, fields
 
 from snapshot_explorer.errors import InvalidArgumentError, LimitError
 
+_MOST_TIMES = 16
+"""Times a limit that a file may reach by its own size, which its writer chose: holes and archives cost nothing."""
+_STORED_TIMES = 4
+"""Times `metadata_bytes` that a metadata file may have as it is stored."""
 _BYTES_PER_ROW = 8
 """A row of metadata contains a file name, whose random part alone takes 16 bytes, even compressed."""
 _MiB = 1 << 20
@@ -35,10 +39,11 @@ class Limits:
     metadata_bytes: int = 256 * _MiB
     """Decoded bytes that a metadata file may have, however small it is stored."""
     metadata_ratio: int = 100
-    """A larger metadata file may decode to this many times its stored size. Real checkpoints and manifests decode to 5
-    to 30 times."""
+    """A larger metadata file may decode to this many times its stored size, but to 16 times `metadata_bytes` at most.
+    Real checkpoints and manifests decode to 5 to 30 times."""
     metadata_rows: int = 4_000_000
-    """Rows that a metadata file may have, however small it is stored. A larger file may have one row per 8 bytes."""
+    """Rows that a metadata file may have, however small it is stored. A larger file may have one row per 8 bytes, but
+    16 times this number at most."""
     value_bytes: int = 64 * _MiB
     """Bytes of one line of JSON, one JSON document or answer of a catalog, or one decompressed Avro block. A schema of
     100,000 columns takes 15 MB; Avro writers use blocks of 64 kB."""
@@ -51,11 +56,20 @@ class Limits:
 
     def most_bytes(self, size_bytes: int) -> int:
         """Return the most decoded bytes of a metadata file of this stored size."""
-        return max(self.metadata_bytes, self.metadata_ratio * size_bytes)
+        return max(self.metadata_bytes, min(self.metadata_ratio * size_bytes, _MOST_TIMES * self.metadata_bytes))
 
     def most_rows(self, size_bytes: int) -> int:
         """Return the most rows of a metadata file of this stored size."""
-        return max(self.metadata_rows, size_bytes // _BYTES_PER_ROW)
+        return max(self.metadata_rows, min(size_bytes // _BYTES_PER_ROW, _MOST_TIMES * self.metadata_rows))
+
+    def most_whole_bytes(self, stored_bytes: int | None = None) -> int:
+        """Return the most bytes of a file that is read whole.
+
+        Args:
+            stored_bytes: The space that it takes, where that may be less than its size: in an archive, or with holes.
+        """
+        most = _STORED_TIMES * self.metadata_bytes
+        return most if stored_bytes is None else min(most, self.most_bytes(stored_bytes))
 
     def check_bytes(self, path: str, size_bytes: int, decoded: int) -> None:
         """Check the decoded size of a file."""
@@ -98,6 +112,15 @@ def parse_limits(text: str) -> Limits:
             )
         limits[name] = int(number)
     return Limits(**limits)
+
+
+def too_large(path: str, size_bytes: int, limit: int) -> LimitError:
+    """Return the error for a file that is not read, because of its size as it is stored."""
+    return LimitError(
+        f"{path} has {size_bytes} bytes or more, which are not read whole; the limit is {limit}. It may be damaged, or "
+        "crafted to exhaust memory. If the file is valid, open the table with "
+        f"limits=Limits(metadata_bytes={-(-size_bytes // _STORED_TIMES)})."
+    )
 
 
 def exceeded(path: str, size_bytes: int, claim: str, name: str, needed: int, limits: Limits) -> LimitError:

@@ -26,7 +26,7 @@ from snapshot_explorer.old_libraries import DUCKDB_ROW_ORDER
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import duckdb
 
@@ -73,6 +73,8 @@ class QueryFile:
 
     path: str
     """Its absolute path."""
+    stored: Identity
+    """What it was when its footer was read."""
     names: tuple[tuple[str, str], ...]
     """The stored name of each column that is in the file."""
     guarded: frozenset[str]
@@ -177,6 +179,10 @@ def _proven_file(
     file: NativeFile, partition: pa.Table | None, schema: pa.Schema, predicate: Condition | None
 ) -> QueryFile | None:
     """Return a file if its footer has each column in the type of the table."""
+    try:
+        before = identity(file.address or "")
+    except OSError:
+        return None
     stored_footer = footer(file)
     if stored_footer is None or file.rows not in (None, stored_footer.rows):
         return None
@@ -205,6 +211,7 @@ def _proven_file(
     read = [name for name in constants if name in schema.names]
     doubted = _FLOATS if row_groups.WRITERS.match(stored_footer.writer) else (*_FLOATS, *_TEXTS)
     return QueryFile(
+        stored=before,
         path=path,
         names=tuple(names.items()),
         guarded=frozenset(name for name in names if schema.field(name).type in doubted),
@@ -232,6 +239,14 @@ def _checksums(
             for _, field in fields
             if parquet_pages.has_checksums(source, metadata.row_group(group).column(leaves[field.name]))
         )
+
+
+def are_unchanged(files: Iterable[QueryFile]) -> bool:
+    """Return whether no file was written to or replaced since its footer was read."""
+    try:
+        return all(identity(file.path) == file.stored for file in files)
+    except OSError:
+        return False
 
 
 def _is_intact(file: QueryFile) -> bool:
@@ -284,6 +299,8 @@ def _fetch(run: Sequence[QueryFile], columns: pa.Schema | None, scan: Scan, limi
         except duckdb.Error as error:
             log.debug("DuckDB does not read %s and %s more: %s", run[0].path, len(run) - 1, str(error).splitlines()[0])
             return None
+    if not are_unchanged(run):
+        return None  # rows of two contents may be mixed: the format's own reader reads one, or says so
     if columns is None:
         return rows
     return _typed(rows, columns) if outputs else _without_columns(rows.num_rows)

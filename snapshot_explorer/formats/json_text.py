@@ -19,15 +19,13 @@ MAX_NESTED_TYPES = 100
 
 _SMALL = 4 << 20
 """A file below this size may consist of blank lines, which need forty times as much memory as objects."""
-_SHORTEST = 8
-"""The minimum of the mean number of bytes per line. No action is shorter than `{"txn":{}}`."""
 
 
 def check(content: bytes, path: str, limits: Limits) -> None:
     """Check the limits of a log file."""
     if len(content) > _SMALL:
         many = content.count(b"\n")
-        if many > max(limits.metadata_rows, len(content) // _SHORTEST):
+        if many > limits.most_rows(len(content)):
             raise exceeded(path, len(content), f"has {many} lines, nearly all blank", "metadata_rows", many, limits)
     if len(content) > limits.value_bytes:
         limits.check_value(path, len(content), _longest(content), "a line")

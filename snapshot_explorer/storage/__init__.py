@@ -1,7 +1,7 @@
-"""Read-only files below one root, over fsspec and obstore: concurrent reads of many small files, and translated errors.
+"""Read-only files below one root, on disks and stores: concurrent reads of many small files, and translated errors.
 
 `location` parses and checks paths, `files` reads from the local disk and from fsspec, `object_stores` from S3, Azure
-and Google through obstore, `listings` reads what folders contain, `failures` translates errors.
+and Google by requests of our own, `listings` reads what folders contain, `failures` translates errors.
 """
 
 import builtins  # `list` is a method here
@@ -24,13 +24,16 @@ from typing import Any, TypeVar, overload
 import pyarrow as pa
 
 from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
-from snapshot_explorer.limits import DEFAULT, Limits, check_limits
+from snapshot_explorer.limits import DEFAULT, Limits, check_limits, too_large
+from snapshot_explorer.resources import resource_error
 from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import azure, gcs
 from snapshot_explorer.storage.clients import open_files, read_if_present
 from snapshot_explorer.storage.concurrency import concurrently
 from snapshot_explorer.storage.escaped_names import EscapedNames
 from snapshot_explorer.storage.failures import (
+    OversizedAnswerError,
+    ReplacedFileError,
     detach,
     ensure_backend,
     is_missing_bucket,
@@ -40,9 +43,10 @@ from snapshot_explorer.storage.failures import (
     masked_cause,
     might_be_missing,
     missing_backend,
+    own_error,
     storage_error,
 )
-from snapshot_explorer.storage.files import FileNames, Files, local_size
+from snapshot_explorer.storage.files import FileNames, Files, LocalFile, local_size
 from snapshot_explorer.storage.hidden import HiddenOptions, bare_errors, hidden_options, hidden_url
 from snapshot_explorer.storage.immutable_files import ImmutableFiles
 from snapshot_explorer.storage.listings import Entry, EntryFields
@@ -129,9 +133,11 @@ class Storage:
     (500, 502, 504), a timeout, a broken connection, or an HTML page in place of a file. There are five attempts,
     with waits of 0.1, 0.2, 0.4 and 0.8 seconds, each 50 % longer or shorter at random. No attempt starts more than 30
     seconds after the first. Each attempt on S3 is up to five requests, unless `config_kwargs` in the options sets
-    another number: botocore waits up to 1, 2, 4 and 8 seconds between them, obstore up to 0.2, 0.4, 0.8 and 1.6.
-    Refused connections and unknown hosts fail within 5 seconds; the clients of Azure and Google retry nothing.
-    Denied access and missing credentials are never retried.
+    another number; botocore waits up to 1, 2, 4 and 8 seconds between them. Refused connections and unknown hosts fail
+    within 5 seconds. Denied access, missing credentials and redirects are never retried.
+
+    A server decides neither how much memory a file takes nor how long an answer does: see `bounded_answers` and
+    `Limits`. Parts of one file are of one content: if a writer replaces it meanwhile, StorageError is raised.
     """
 
     root: str
@@ -284,12 +290,15 @@ class Storage:
                 note,
             )
 
-    def read(self, path: str, *, immutable: bool = False) -> bytes:
+    def read(self, path: str, *, immutable: bool = False, size_bytes: int | None = None) -> bytes:
         """Return a file's bytes, in one request.
 
         Args:
             path: The file.
             immutable: Whether no writer replaces it; see `keeping_immutable`.
+            size_bytes: The recorded size of a file of data, which the limits of metadata do not limit.
+
+        Raises LimitError, before it is read, for a larger file than the limits allow.
         """
         if immutable and (kept := self._immutable) is not None:
             return kept.read(path, partial(self.read, path))
@@ -298,7 +307,7 @@ class Storage:
                 raise self._missing_file(path)
             return known
         files, address = self._resolve(path)
-        content = self._call(files.read, address, path)
+        content = self._call(partial(_read, files, self.limits, size_bytes), address, path)
         log.debug("read %s (%d bytes)", path, len(content))
         return content
 
@@ -417,7 +426,7 @@ class Storage:
 
     def _read_present_now(self, path: str) -> bytes | None:
         try:
-            content = self._request(read_if_present, path)
+            content = self._request(partial(read_if_present, self.limits), path)
         except MissingFileError:
             return None
         if content is not None:
@@ -603,15 +612,17 @@ class Storage:
         opened = self._request(lambda files, address: files.open(address, size_bytes, end), path)
         log.debug("opened %s", path)
         connection = self._connection()
+        if isinstance(opened, LocalFile):
+            opened.failure = partial(self._storage_error, ReplacedFileError(), path, is_folder=False)
         if isinstance(opened, pa.NativeFile) or connection.pool is None:
             return opened
-        fetch = partial(self._read_range, path)
-        return RemoteFile.of(opened.size, opened.content, fetch, connection.pool, connection.ahead)
+        fetch = partial(self._read_range, path, opened.etag)
+        return RemoteFile.of(opened.size, bytes(opened.content), fetch, connection.pool, connection.ahead)
 
-    def _read_range(self, path: str, part: Range) -> bytes:
-        content = self._request(lambda files, address: files.read_range(address, *part), path)
+    def _read_range(self, path: str, etag: str | None, part: Range) -> bytes:
+        content = self._request(lambda files, address: files.read_range(address, *part, etag), path).content
         log.debug("read %d bytes of %s at %d", len(content), path, part[0])
-        return content
+        return bytes(content)
 
     def local_address(self, path: str) -> str | None:
         """Return the absolute path of a local file, for other readers; None for a remote one."""
@@ -666,10 +677,11 @@ class Storage:
                 base = hidden_url(files.base(location))
             pool = ThreadPoolExecutor(files.workers, "snapshot-explorer") if files.workers > 1 else None
             return _Connection(files, base, pool, ByteBudget(AHEAD_BYTES))
-        except (SnapshotExplorerError, MemoryError):
+        except SnapshotExplorerError:
             raise
         except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote the options
-            failure = storage_error(error, f"Could not connect to {self.root}", self._mask, local=False)
+            problem = f"Could not connect to {self.root}"
+            failure = resource_error(error, problem) or storage_error(error, problem, self._mask, local=False)
             if lacks_hadoop(location.protocol, error):
                 failure = missing_backend(location.protocol, error)
             failure.__cause__ = masked_cause(error, self._mask)
@@ -703,30 +715,33 @@ class Storage:
     def _attempt(self, operation: Callable[[B], A], argument: B, path: str, *, is_folder: bool) -> A:
         """Return the result of an operation; transient errors are retried, others are translated."""
         ambient = sys.exception()
-        attempts = None
+        attempts = Attempts()
         while True:
             try:
                 return operation(argument)
-            except (SnapshotExplorerError, MemoryError):
+            except SnapshotExplorerError:
                 raise
             except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote the options
                 caught = error
             # Outside the handler: otherwise the foreign error, secrets and all, would remain as the context of ours.
             try:
                 detach(caught, ambient)
-                attempts = attempts or Attempts()
                 if self.is_local or not attempts.wait(caught):
                     raise self._storage_error(caught, path, is_folder=is_folder)
                 log.debug("%s failed, retrying: %s", path, type(caught).__name__)
             finally:
                 del caught  # in its traceback is this frame: together they would keep the table until a collection
 
-    def _storage_error(self, error: BaseException, path: str, *, is_folder: bool) -> StorageError:
+    def _storage_error(self, error: BaseException, path: str, *, is_folder: bool) -> SnapshotExplorerError:
         failure = self._failure(error, path, is_folder=is_folder)
         failure.__cause__ = masked_cause(error, self._mask)
         return failure
 
-    def _failure(self, error: BaseException, path: str, *, is_folder: bool) -> StorageError:
+    def _failure(self, error: BaseException, path: str, *, is_folder: bool) -> SnapshotExplorerError:
+        if (lacking := resource_error(error, f"Could not read {shortened(path)} in {self.root}")) is not None:
+            return lacking
+        if isinstance(own := own_error(error), OversizedAnswerError):
+            return too_large(shortened(path), own.size_bytes, own.limit)
         # A folder that could not be listed is not looked for as a file, because there is none of its name.
         is_missing = (
             is_missing_folder(error) and not is_transient(error) if is_folder else self._is_missing(error, path)
@@ -803,6 +818,10 @@ def _without_options(root: str, protocol: str, external_files: ExternalFiles, li
 def _listing_keys(folder: str) -> tuple[str, str]:
     """Return the keys under which the entries of a folder are kept, and their names without sizes and times."""
     return f"{folder}/", f"{folder}//"
+
+
+def _read(files: Files, limits: Limits, size_bytes: int | None, address: str) -> bytes:
+    return files.read(address, limits, size_bytes)
 
 
 def _refuse_file(files: Files, address: str) -> None:

@@ -1,8 +1,9 @@
-"""Which client reads a storage: the local disk, obstore, or a file system of fsspec."""
+"""Which client reads a storage: the local disk, requests of our own, or a file system of fsspec."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage.failures import is_missing_bucket
 from snapshot_explorer.storage.files import Files, LocalFiles, RemoteFiles
 from snapshot_explorer.storage.location import LOCAL, Location
@@ -18,10 +19,10 @@ def open_files(location: Location, options: Mapping[str, Any]) -> Files:
     return RemoteFiles(location, options) if connection is None else ObjectStoreFiles(connection)
 
 
-def read_if_present(files: Files, address: str) -> bytes | None:
+def read_if_present(limits: Limits, files: Files, address: str) -> bytes | None:
     """Return a file's bytes; None for one that certainly does not exist. An error of fsspec may mean no bucket."""
     try:
-        return files.read(address)
+        return files.read(address, limits)
     except FileNotFoundError as error:
         if isinstance(files, LocalFiles | ObjectStoreFiles) and not is_missing_bucket(error):
             return None  # translating the error costs more than the call

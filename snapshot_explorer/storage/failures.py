@@ -2,8 +2,10 @@
 
 import difflib
 import errno
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType, ModuleType
+from urllib.parse import urlsplit
 
 from snapshot_explorer.errors import AccessDeniedError, MissingDependencyError, StorageError
 from snapshot_explorer.storage.location import LOCAL, shortened
@@ -43,6 +45,8 @@ _DENIED_STATUSES = frozenset({_UNAUTHORIZED, 403})
 _MISSING_STATUSES = frozenset({404, 410})
 _MAX_PARTS = 2_000
 """The most parts of an error and its chain that are searched for secrets; a larger one counts as unsafe."""
+_REDIRECTS = range(300, 400)
+_REGION = re.compile(r"[a-z0-9-]{1,40}")
 _MEMBERS = ("args", "filename", "filename2", "strerror", "object", "exceptions", "__cause__", "__context__")
 """Members of an error in addition to its attributes."""
 
@@ -59,6 +63,64 @@ class EndlessListingError(UnexpectedResponseError):
     """The pages of a listing have no end. Another attempt would take as long."""
 
 
+class SlowAnswerError(TimeoutError):
+    """An answer came below the minimum speed."""
+
+    def __init__(self, received: int) -> None:
+        """Store a message with the number of bytes that came."""
+        super().__init__(f"the storage stalled, or sends too slowly: {received:,} bytes came until the time was up")
+
+
+class OversizedAnswerError(OSError):
+    """A file, or an answer, has more bytes than are allowed. They were not read."""
+
+    def __init__(self, size_bytes: int, limit: int) -> None:
+        """Keep the size, or the bytes that were counted until the limit was exceeded."""
+        super().__init__(f"it has {size_bytes:,} bytes or more, and {limit:,} are read at most")
+        self.size_bytes = size_bytes
+        self.limit = limit
+
+
+class ReplacedFileError(OSError):
+    """A file was replaced between two reads of it."""
+
+    def __init__(self) -> None:
+        """Store a message."""
+        super().__init__("it was replaced while it was read, so its parts do not belong together")
+
+
+class RedirectedError(OSError):
+    """The storage answered with a redirect, which is not followed."""
+
+    def __init__(self, target: object = None, region: object = None) -> None:
+        """Store a message.
+
+        Args:
+            target: The URL of the redirect, if it is another server's. Only its host is shown: a query may be a
+                signature.
+            region: The region of S3 that the storage names.
+        """
+        is_region = isinstance(region, str) and _REGION.fullmatch(region) is not None
+        self.region = region if is_region else None
+        where = f" to {host}" if (host := _shown_host(target)) else ""
+        reason = f"; the bucket is in the region {region}" if is_region else ""
+        super().__init__(f"the storage answers with a redirect{where}, which is not followed{reason}")
+
+
+def _shown_host(url: object) -> str:
+    """Return scheme, host and port of a URL; empty if it has none."""
+    try:
+        parts = urlsplit(str(url or ""))
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.hostname}{port}" if parts.scheme and parts.hostname else ""
+
+
+_OWN = (UnexpectedResponseError, SlowAnswerError, OversizedAnswerError, ReplacedFileError, RedirectedError)
+"""Errors whose text says all, without the name of their class."""
+
+
 def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool) -> StorageError:
     """Return our error for a foreign one: the failed operation, the storage's error and advice.
 
@@ -69,6 +131,7 @@ def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool
     """
     if not local and (advice := missing_credentials(error)):
         return StorageError(f"{problem}. {advice} in storage_options.")
+    error = own_error(error) or error
     if isinstance(error, FileNotFoundError):
         error = next((link for link, _ in _answers(error)), error)  # see is_missing_file
     kind = AccessDeniedError if _is_denied(error) else StorageError
@@ -80,7 +143,7 @@ def error_text(error: BaseException, mask: Mask) -> str:
     if is_redirect_loop(error):
         return "the storage answers with a loop of redirects"
     text = shortened(mask(_text(error))).rstrip(". ")
-    if isinstance(error, UnexpectedResponseError):
+    if isinstance(error, _OWN):
         return text
     members = [
         error_text(item, mask) for item in getattr(error, "exceptions", ())[:3] if isinstance(item, BaseException)
@@ -220,14 +283,10 @@ def missing_credentials(error: BaseException) -> str | None:
 
 
 def _advice(error: BaseException, *, local: bool) -> str:
-    if isinstance(error, NotADirectoryError):
-        return "Give the table's own folder."
-    if isinstance(error, IsADirectoryError):
-        return "Give a file's path."
+    if advice := _own_advice(error):
+        return advice
     if local:
         return "Check its permissions." if isinstance(error, PermissionError) else "Check the path."
-    if isinstance(error, UnexpectedResponseError):
-        return "Check the endpoint in storage_options, and the network for a proxy or a login page."
     if _is_denied(error):
         return "Check the keys in storage_options, or the credentials in the environment."
     if isinstance(error, ConnectionError | TimeoutError) or _name_contains(error, _UNREACHABLE):
@@ -238,6 +297,48 @@ def _advice(error: BaseException, *, local: bool) -> str:
 def _is_denied(error: BaseException) -> bool:
     has_status = any(status in _DENIED_STATUSES for _, status in _answers(error))
     return has_status or isinstance(error, PermissionError) or _name_contains(error, DENIED)
+
+
+def _own_advice(error: BaseException) -> str | None:
+    """Return the advice for an error that says exactly what happened."""
+    match error:
+        case NotADirectoryError():
+            return "Give the table's own folder."
+        case IsADirectoryError():
+            return "Give a file's path."
+        case ReplacedFileError():
+            return "Repeat the call, and open the table again if it fails again: no writer should replace such a file."
+        case RedirectedError(region=str(region)):
+            return f"Set the region in storage_options: client_kwargs={{'region_name': '{region}'}}, or aws_region."
+        case RedirectedError():
+            return (
+                "Check the endpoint in storage_options: credentials would be sent to the other address. If you trust "
+                "it, give it as the endpoint, or open the table there."
+            )
+        case UnexpectedResponseError():
+            return "Check the endpoint in storage_options, and the network for a proxy or a login page."
+    return None
+
+
+def own_error(error: BaseException) -> BaseException | None:
+    """Return the error of ours in the chain of a library's error, or that of a redirect; None if there is none."""
+    links = list(error_chain(error))
+    own = next((link for link in links if isinstance(link, _OWN)), None)
+    return own or next(filter(None, map(_redirect, links)), None)
+
+
+def _redirect(link: BaseException) -> RedirectedError | None:
+    """Return the error for a library's error that is about a redirect."""
+    response = getattr(link, "response", None)
+    if isinstance(response, Mapping):  # botocore's
+        metadata, named = response.get("ResponseMetadata") or {}, (response.get("Error") or {}).get("Region")
+        headers = metadata.get("HTTPHeaders") or {}
+        is_redirect = named or metadata.get("HTTPStatusCode") in _REDIRECTS
+        region = named or headers.get("x-amz-bucket-region")
+        return RedirectedError(headers.get("location"), region) if is_redirect else None
+    if getattr(link, "status_code", None) in _REDIRECTS:  # Azure's
+        return RedirectedError((getattr(response, "headers", None) or {}).get("Location"))
+    return None
 
 
 def _name_contains(error: BaseException, words: Iterable[str]) -> bool:
@@ -257,7 +358,12 @@ def is_missing_folder(error: BaseException) -> bool:
     """
     if getattr(error, "errno", None) == errno.ENAMETOOLONG:
         return True
-    return isinstance(error, FileNotFoundError) and not is_missing_bucket(error) and not _is_in_doubt(error)
+    return (
+        isinstance(error, FileNotFoundError)
+        and own_error(error) is None
+        and not is_missing_bucket(error)
+        and not _is_in_doubt(error)
+    )
 
 
 def _is_in_doubt(error: BaseException) -> bool:
@@ -288,8 +394,8 @@ def might_be_missing(error: BaseException) -> bool:
     Not after denied access or a lost connection: the check would fail the same way, or wait as long. Nor after another
     answer of a server than that something is missing.
     """
-    is_known = isinstance(
-        error, PermissionError | ConnectionError | TimeoutError | IsADirectoryError | UnexpectedResponseError
+    is_known = own_error(error) is not None or isinstance(
+        error, PermissionError | ConnectionError | TimeoutError | IsADirectoryError
     )
     answers = [status for link in error_chain(error) for status in _statuses(link)]
     is_other_answer = any(status not in _MISSING_STATUSES for status in answers)

@@ -1,5 +1,6 @@
 """Bytes and listings from the local disk and from fsspec's file systems. Read-only."""
 
+import asyncio
 import builtins  # `list` is a method here
 import codecs
 import errno
@@ -8,9 +9,10 @@ import logging
 import os
 import re
 import stat
+import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from types import MappingProxyType
@@ -19,12 +21,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.storage import azure, gcs, s3
-from snapshot_explorer.storage.failures import UnexpectedResponseError
+from snapshot_explorer.limits import DEFAULT, Limits
+from snapshot_explorer.storage import azure, gcs, s3, web
+from snapshot_explorer.storage.bounded_answers import MOST_UNKNOWN_BYTES, Part, call, check_unchanged, part_of
+from snapshot_explorer.storage.failures import OversizedAnswerError, ReplacedFileError, UnexpectedResponseError
 from snapshot_explorer.storage.listings import Entry, EntryFields, Page, Pages, entries, has_object, tree
 from snapshot_explorer.storage.location import QUOTED, Location, shortened
-from snapshot_explorer.storage.ranges import TAIL_BYTES, SmallRemoteFile
-from snapshot_explorer.storage.web import entries_of_page
+from snapshot_explorer.storage.ranges import TAIL_BYTES, Range, SmallRemoteFile
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -46,6 +49,21 @@ _LISTINGS: Mapping[str, Callable[[Any, str], Pages]] = MappingProxyType(
     }
 )
 """The listings of stores without folders, by protocol."""
+_READERS: Mapping[str, Callable[..., Awaitable[Part]]] = MappingProxyType(
+    {
+        "s3": s3.read_part,
+        **dict.fromkeys(azure.PROTOCOLS, azure.read_part),
+        **dict.fromkeys(gcs.PROTOCOLS, gcs.read_part),
+        **dict.fromkeys(QUOTED, web.read_part),
+    }
+)
+"""What reads files within limits of size and time, by protocol."""
+_SESSIONS = MappingProxyType(
+    {**dict.fromkeys(gcs.PROTOCOLS, "session_kwargs"), **dict.fromkeys(QUOTED, "client_kwargs")}
+)
+"""The options with the arguments of aiohttp's session, by protocol."""
+_WITHOUT_REQUESTS = frozenset({"zip", "tar", "libarchive", "memory"})
+"""Protocols for which the size of a file costs no request."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 """Names of the last-modified time in file systems. A creation time is not used."""
 _LOGGERS = ("adlfs", "azure", "gcsfs", "google")
@@ -54,6 +72,10 @@ _SECRET_OF_URL = re.compile(r"(?<=://)[^/\s]*(?=@)|(?<=\?)\S+")
 """User and password, and the query, which may be a signature."""
 _HTML_STARTS = frozenset({b"<", b" ", b"\n", b"\r", b"\t", codecs.BOM_UTF8[:1]})
 _HTML_PREFIX = 256
+_BLOCK_BYTES = 512
+"""The unit in which systems count the space that a file takes."""
+_TRIES_WHILE_WRITTEN = 3
+"""How often a local file is read that changes while it is read."""
 _SETTLED_NANOS = 10**9
 """The age of a folder's last change after which a later change certainly has another time."""
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -68,8 +90,10 @@ class Tail(NamedTuple):
 
     size: int
     """The file's size."""
-    content: bytes
+    content: bytes | bytearray
     """Its last bytes."""
+    etag: str | None
+    """What identifies the content that it has; None if unknown."""
 
 
 class Files(Protocol):
@@ -94,8 +118,14 @@ class Files(Protocol):
         """Return the address of a location on this storage."""
         ...
 
-    def read(self, address: str) -> bytes:
-        """Return a file's bytes."""
+    def read(self, address: str, limits: Limits, recorded_bytes: int | None = None) -> bytes:
+        """Return a file's bytes.
+
+        Args:
+            recorded_bytes: The size of a file of data, which the limits of metadata do not limit; None if unknown.
+
+        Raises: OversizedAnswerError, before it is read, for a larger file than allowed.
+        """
         ...
 
     def list(self, address: str) -> list[Entry]:
@@ -118,8 +148,11 @@ class Files(Protocol):
         """Return a file opened for random access, or the end of a large one."""
         ...
 
-    def read_range(self, address: str, start: int, end: int) -> bytes:
-        """Return a part of a file, after `open` has returned a `Tail`."""
+    def read_range(self, address: str, start: int, end: int, etag: str | None = None) -> Part:
+        """Return a part of a file, after `open` has returned a `Tail`.
+
+        Raises ReplacedFileError if it is no longer the file with the ETag.
+        """
         ...
 
 
@@ -135,12 +168,12 @@ class LocalFiles:
         """Return the absolute path."""
         return location.address
 
-    def read(self, address: str) -> bytes:
+    def read(self, address: str, limits: Limits, recorded_bytes: int | None = None) -> bytes:
         """Return a file's bytes. Refuses pipes and devices, which could be endless."""
         # Opened without blocking, so that a pipe in the metadata cannot hang before its type is checked.
         handle = os.open(address, _READ_ONLY)
         try:
-            return _content(handle, _regular(os.fstat(handle), address).st_size)
+            return _whole_content(handle, address, limits, recorded_bytes)
         finally:
             os.close(handle)
 
@@ -174,21 +207,41 @@ class LocalFiles:
         """Return a file opened for random access; a small one is read whole, in one system call instead of many."""
         handle = os.open(address, _READ_ONLY)
         try:
-            size = _regular(os.fstat(handle), address).st_size
-            if size <= _SMALL_FILE_BYTES:
-                return pa.BufferReader(_content(handle, size))
+            if _regular(os.fstat(handle), address).st_size <= _SMALL_FILE_BYTES:
+                return pa.BufferReader(_whole_content(handle, address))
         finally:
             os.close(handle)
-        # No memory map: if a writer truncates a mapped file, the process is killed.
-        return pa.OSFile(os.fsencode(address), mode="r")  # a name need not be UTF-8
+        return LocalFile.of(address)
 
     def tree(self, address: str) -> None:  # noqa: ARG002 - it is that of remote storage
         """Return None: the disk lists each folder."""
         return
 
-    def read_range(self, address: str, start: int, end: int) -> bytes:
+    def read_range(self, address: str, start: int, end: int, etag: str | None = None) -> Part:
         """Return a part of a file."""
         raise NotImplementedError  # `open` returns no Tail
+
+
+class LocalFile(pa.OSFile):  # type: ignore[misc]  # pyarrow has no types
+    """A large local file, open for random access. No memory map: if a writer truncates one, the process is killed."""
+
+    @classmethod
+    def of(cls, address: str) -> "LocalFile":
+        """Return a file. Closing it raises an error if it was written to since."""
+        opened = cls(os.fsencode(address), mode="r")  # a name need not be UTF-8
+        opened._before = _identity(os.fstat(opened.fileno()))
+        opened.failure = ReplacedFileError
+        return opened
+
+    def close(self) -> None:
+        """Close the file.
+
+        Raises: what `failure` returns, if a writer has changed the file since it was opened.
+        """
+        is_changed = not self.closed and _identity(os.fstat(self.fileno())) != self._before
+        super().close()
+        if is_changed:
+            raise self.failure()
 
 
 class FileNames:
@@ -210,6 +263,33 @@ class FileNames:
         if is_whole and now - changed > _SETTLED_NANOS:
             self._last = address, changed, names
         return names
+
+
+def _whole_content(handle: int, address: str, limits: Limits = DEFAULT, recorded_bytes: int | None = None) -> bytes:
+    """Return the bytes of an open file, which is read again if a writer changes it meanwhile."""
+    for _ in range(_TRIES_WHILE_WRITTEN):
+        before = _regular(os.fstat(handle), address)
+        if before.st_size > _SMALL_FILE_BYTES:
+            # The holes of a sparse file take no space, but memory when they are read.
+            blocks = getattr(before, "st_blocks", None)
+            stored = None if blocks is None else blocks * _BLOCK_BYTES
+            _check_size(before.st_size, limits, recorded_bytes, stored)
+        content = _content(handle, before.st_size)
+        if _identity(os.fstat(handle)) == _identity(before):
+            return content
+        os.lseek(handle, 0, os.SEEK_SET)
+    raise ReplacedFileError
+
+
+def _check_size(size_bytes: int, limits: Limits, recorded_bytes: int | None, stored_bytes: int | None) -> None:
+    limit = max(limits.most_whole_bytes(stored_bytes), recorded_bytes or 0)
+    if size_bytes > limit:
+        raise OversizedAnswerError(size_bytes, limit)
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    """Return what changes when a file is written to, or replaced by another."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _content(handle: int, size: int) -> bytes:
@@ -266,16 +346,21 @@ class RangedFiles(ABC):
     requests = 0
 
     @abstractmethod
-    def read(self, address: str, end: int | None = None) -> bytes:
-        """Return a file's bytes, or those before an end, in one request."""
+    def fetched(self, address: str, most_bytes: int) -> pa.Buffer:
+        """Return a file's bytes, in one request. Raises OversizedAnswerError for a file that has more."""
 
-    def fetched(self, address: str, end: int | None = None) -> pa.Buffer:
-        """Return what `read` returns, not copied where the library has it in a buffer."""
-        return pa.py_buffer(self.read(address, end))
+    def read(self, address: str, limits: Limits, recorded_bytes: int | None = None) -> bytes:
+        """Return a file's bytes, in one request."""
+        content: bytes = self.fetched(address, max(limits.most_whole_bytes(), recorded_bytes or 0)).to_pybytes()
+        return content
 
     @abstractmethod
-    def read_range(self, address: str, start: int, end: int) -> bytes:
-        """Return a part of a file, in one request."""
+    def read_range(self, address: str, start: int, end: int, etag: str | None = None) -> Part:
+        """Return a part of a file, in one request; the bytes that there are, if it starts at the beginning.
+
+        Args:
+            etag: What identified the file's content when another part was read. Raises ReplacedFileError if it changed.
+        """
 
     @abstractmethod
     def size(self, address: str) -> int | None:
@@ -287,13 +372,18 @@ class RangedFiles(ABC):
         Without a size and an end a request for the size comes first.
         """
         if size_bytes is None and end is not None and 0 < end <= _WHOLE_FILE_BYTES:
-            content = self.fetched(address, end)
-            if content.size < end:
-                self._check_complete(address, content.size)
-            return SmallRemoteFile(content)
+            part = self.read_range(address, 0, end).content
+            if len(part) < end:
+                self._check_complete(address, len(part))
+            return SmallRemoteFile(pa.py_buffer(part))
         size = self.size(address) if size_bytes is None else size_bytes
         if size is None or size <= _WHOLE_FILE_BYTES:
-            content = self.fetched(address)
+            try:
+                content = self.fetched(address, MOST_UNKNOWN_BYTES if size is None else _WHOLE_FILE_BYTES)
+            except OversizedAnswerError:
+                if size is None or (actual := self.size(address)) is None:
+                    raise
+                return self._tail(address, actual, is_certain=True)  # the metadata records another size
             if size is not None and content.size != size:
                 self._check_complete(address, content.size)
             return SmallRemoteFile(content)
@@ -303,7 +393,7 @@ class RangedFiles(ABC):
         """Return the end of a file. A size in the metadata may be wrong: it is checked if the end is not there."""
         start = max(size - TAIL_BYTES, 0)
         try:
-            return Tail(size, self.read_range(address, start, size))
+            return Tail(size, *self.read_range(address, start, size))
         except Exception:  # a library may raise anything for a range that the file does not have
             actual = size if is_certain else self.size(address)
             if actual is None or actual == size:
@@ -339,6 +429,8 @@ class RemoteFiles(RangedFiles):
         named = {} if root.protocol == "s3" else file_system._get_kwargs_from_urls(root.address)  # noqa: SLF001 - see above
         # A separate instance: fsspec would share one, with its listings cache, across the process.
         settings = {**named, **_settings(root.protocol, options), "skip_instance_cache": True}
+        if name := _SESSIONS.get(root.protocol):
+            settings = web.within_origin(settings, name)
         self._fs = gcs.connect(file_system, settings) if root.protocol in gcs.PROTOCOLS else file_system(**settings)
         # New commits must be visible. Not every protocol accepts `use_listings_cache`; all have `dircache`.
         self._fs.dircache = DirCache(use_listings_cache=False)
@@ -366,15 +458,34 @@ class RemoteFiles(RangedFiles):
         """Return the address as the file system writes it."""
         return str(self._fs._strip_protocol(location.address))  # noqa: SLF001 - there is no public way
 
-    def read(self, address: str, end: int | None = None) -> bytes:
-        """Return a file's bytes, or those before an end, in one request."""
-        how = self._at_once if end is None else {"start": 0, "end": end}
+    def read(self, address: str, limits: Limits, recorded_bytes: int | None = None) -> bytes:
+        """Return a file's bytes, in one request."""
+        if self._protocol in _WITHOUT_REQUESTS:
+            # A file in an archive may be stored in a thousandth of its size.
+            info = self._info(address)
+            _check_size(info.get("size") or 0, limits, recorded_bytes, info.get("compress_size"))
+        return super().read(address, limits, recorded_bytes)
+
+    def fetched(self, address: str, most_bytes: int) -> pa.Buffer:
+        """Return a file's bytes, in one request."""
         if self._protocol == "hdfs":
             self._fs.info(address)  # libhdfs prints a stack trace when a file that it opens does not exist
-        content = bytes(self._fs.cat_file(self._literal(address), **how))
-        if content[:1] in _HTML_STARTS and self._protocol != "memory":
+        content = self._part(self._literal(address), None, None, most_bytes).content
+        if bytes(content[:1]) in _HTML_STARTS and self._protocol != "memory":
             _check_not_html(content)
-        return content
+        return pa.py_buffer(content)
+
+    def _part(self, address: str, part: Range | None, etag: str | None, most_bytes: int) -> Part:
+        """Return a part of a file, or all of it: for a client without another way what fsspec returns."""
+        read = _READERS.get(self._protocol)
+        if read is not None and self._is_async:
+            found: Part = call(self._fs, read, self._fs, address, part, etag, most_bytes, is_limited=True)
+            return found
+        how = self._at_once if part is None else {"start": part[0], "end": part[1]}
+        content = bytes(self._fs.cat_file(address, **how))
+        if len(content) > most_bytes and part is None:
+            raise OversizedAnswerError(len(content), most_bytes)
+        return Part(content, None)
 
     def list(self, address: str) -> list[Entry]:
         """Return the entries of a folder."""
@@ -382,8 +493,8 @@ class RemoteFiles(RangedFiles):
             return self._listed(address, entries)
         if self._protocol in QUOTED:
             folder = self._literal(f"{address}/")
-            # A redirect may lead to a page on which people sign in.
-            return entries_of_page(self._fs.cat_file(folder, allow_redirects=False), folder)
+            page = self._part(folder, None, None, web.MOST_PAGE_BYTES).content
+            return web.entries_of_page(bytes(page), folder)
         self._literal(address)
         self._fs.invalidate_cache(address)
         items = self._fs.ls(address, detail=True)
@@ -407,7 +518,7 @@ class RemoteFiles(RangedFiles):
         """Return whether the file exists."""
         if self._protocol in _LISTINGS and not s3.is_directory_bucket(address.partition("/")[0]):
             return self._listed(address, has_object)
-        return bool(self._fs.info(self._literal(address))["type"] == "file")
+        return bool(self._info(self._literal(address))["type"] == "file")
 
     def _listed(self, address: str, read: Callable[[Pages, str], A]) -> A:
         bucket, _, key = address.partition("/")
@@ -422,22 +533,31 @@ class RemoteFiles(RangedFiles):
     def open(self, address: str, size_bytes: int | None, end: int | None) -> "pa.NativeFile | Tail":
         """Return a file opened for random access, or the end of a large one. A file in memory is read whole."""
         if self._protocol == "memory":
-            return SmallRemoteFile(self.read(address))
+            return SmallRemoteFile(self.fetched(address, sys.maxsize))
         return super().open(address, size_bytes, end)
 
-    def read_range(self, address: str, start: int, end: int) -> bytes:
+    def read_range(self, address: str, start: int, end: int, etag: str | None = None) -> Part:
         """Return a part of a file, in one request."""
-        content = bytes(self._fs.cat_file(self._literal(address), start=start, end=end))
-        if len(content) > end - start and len(content) >= end:
-            return content[start:end]  # a web server without ranges: it answers with the whole file
-        if len(content) != end - start:
-            raise UnexpectedResponseError(f"the storage answered with {len(content):,} of {end - start:,} bytes")
-        return content
+        found = self._part(self._literal(address), (start, end), etag, max(end, MOST_UNKNOWN_BYTES))
+        check_unchanged(found.etag, etag)
+        content = found.content
+        return Part(content if not start and len(content) < end else part_of(content, start, end), found.etag)
 
     def size(self, address: str) -> int | None:
         """Return the size of a file; None if the storage does not report it."""
-        size = self._fs.info(self._literal(address)).get("size")
+        size = self._info(self._literal(address)).get("size")
         return size if isinstance(size, int) else None
+
+    def _info(self, address: str) -> Mapping[str, Any]:
+        info = getattr(self._fs, "_info", None)
+        found: Mapping[str, Any]
+        found = self._fs.info(address) if info is None or not self._is_async else call(self._fs, info, address)
+        return found
+
+    @property
+    def _is_async(self) -> bool:
+        """Whether the client is one of asyncio, and not a wrapper that only looks like one."""
+        return isinstance(getattr(self._fs, "loop", None), asyncio.AbstractEventLoop)
 
     def _literal(self, address: str) -> str:
         """Count a request; return its address if the file system reads every character of it literally."""
@@ -479,7 +599,7 @@ def _mask_urls(record: logging.LogRecord) -> bool:
     return True
 
 
-def _check_not_html(content: bytes) -> None:
+def _check_not_html(content: bytes | bytearray) -> None:
     """Raise UnexpectedResponseError for an HTML page: no file of a table starts like one."""
     if content[:_HTML_PREFIX].removeprefix(codecs.BOM_UTF8).lstrip().lower().startswith((b"<!doctype html", b"<html")):
         raise UnexpectedResponseError("the storage answered with an HTML page instead of the file")

@@ -1,16 +1,20 @@
 """Google Cloud Storage on top of fsspec: `Storage` alone repeats requests, and no second service is asked."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MethodType
 from typing import Any
 
-from snapshot_explorer.storage.failures import MissingBucketError, UnexpectedResponseError
+from snapshot_explorer.storage.bounded_answers import ERROR_BYTES, Part, call, collected, until_first_byte
+from snapshot_explorer.storage.failures import MissingBucketError, ReplacedFileError, UnexpectedResponseError
 from snapshot_explorer.storage.listings import NOT_A_LISTING, Page, Pages, stored_object
+from snapshot_explorer.storage.ranges import Range
 
 PROTOCOLS = frozenset({"gs", "gcs"})
 _LOGINS = frozenset({"anon", "browser", "cache", "cloud", "google_default", "token"})
 """What gcsfs accepts as `token` beside a file, the contents of one, and a token."""
+_SUCCESS, _CHANGED = range(200, 300), 412
 _LISTING = "b/{}/o"
 """The path of a listing, in gcsfs. It is missing only where the bucket is: an empty listing is not an error."""
 
@@ -62,6 +66,31 @@ def prepare(filesystem: Any) -> None:
     filesystem._request = MethodType(checked_request, filesystem)  # noqa: SLF001 - as above
 
 
+async def read_part(filesystem: Any, address: str, part: Range | None, etag: str | None, most_bytes: int) -> Part:
+    """Return a part of an object, or all of it, in one request.
+
+    Source: Cloud Storage JSON API, "Objects: get".
+    """
+    from gcsfs.retry import validate_response  # noqa: PLC0415 - it is optional
+
+    own = filesystem
+    await own._set_session()  # noqa: SLF001 - there is no public way to read in pieces
+    url = own.url(address) + (f"&ifGenerationMatch={etag}" if etag else "")
+    headers = own._get_headers({} if part is None else {"Range": f"bytes={part[0]}-{part[1] - 1}"})  # noqa: SLF001 - as above
+    async with (
+        until_first_byte() as limit,
+        own.session.get(url, params=own._get_params({}), headers=headers) as response,  # noqa: SLF001 - as above
+    ):
+        limit.reschedule(None)
+        if response.status == _CHANGED and etag:
+            raise ReplacedFileError
+        if response.status not in _SUCCESS:
+            error = bytes(await response.content.read(ERROR_BYTES))
+            validate_response(response.status, error, url, ())
+        content = await collected(response.content.read, response.content_length, most_bytes)
+        return Part(content, response.headers.get("x-goog-generation"))
+
+
 def listings(filesystem: Any, bucket: str) -> Pages:
     """Return the listings of a bucket with its keys unchanged, which gcsfs takes for paths.
 
@@ -71,7 +100,8 @@ def listings(filesystem: Any, bucket: str) -> Pages:
     def page(prefix: str, *, delimiter: str, token: str | None) -> Page:
         query = {"prefix": prefix or None, "delimiter": delimiter or None, "pageToken": token}
         try:
-            answer = filesystem.call("GET", _LISTING, bucket, json_out=True, **query)
+            request = partial(filesystem._call, json_out=True, **query)  # noqa: SLF001 - it has no limit of time
+            answer = call(filesystem, request, "GET", _LISTING, bucket)
         except ValueError as error:
             raise UnexpectedResponseError(NOT_A_LISTING) from error
         if not isinstance(answer, dict) or answer.get("kind") != "storage#objects":

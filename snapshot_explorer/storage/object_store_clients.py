@@ -1,4 +1,4 @@
-"""How obstore connects to S3, Azure and Google, where it is certain to do what fsspec's packages would do.
+"""How S3, Azure and Google are reached by requests of our own, where these are certain to do what fsspec's packages do.
 
 Credentials and endpoint are in the options, for S3 also in the environment, and no option is set that only fsspec's
 package has. Profiles, roles and logins remain with fsspec.
@@ -8,25 +8,18 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, cast
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
-from snapshot_explorer.storage import azure, gcs, s3
+from snapshot_explorer.storage import azure, bounded_answers, gcs, s3
+from snapshot_explorer.storage.buckets import Bucket
 from snapshot_explorer.storage.listings import Pages
 from snapshot_explorer.storage.location import Location
-from snapshot_explorer.storage.origins import Origin
-from snapshot_explorer.storage.store_listings import (
-    azure_listings,
-    azure_signature,
-    google_signature,
-    s3_listings,
-    s3_signature,
-    unsigned,
-)
+from snapshot_explorer.storage.origins import Origin, is_reachable
+from snapshot_explorer.storage.signatures import azure_signature, google_signature, s3_signature, unsigned
+from snapshot_explorer.storage.store_listings import azure_listings, s3_listings
 
 _OPTIONS = frozenset(
     {"key", "secret", "token", "anon", "endpoint_url", "requester_pays", "client_kwargs", "config_kwargs"}
@@ -45,7 +38,7 @@ _LEFT_TO_S3FS = frozenset(
         "AWS_USE_DUALSTACK_ENDPOINT",
     }
 )
-"""Environment variables that obstore does not follow."""
+"""Environment variables that only botocore follows."""
 _CERTIFICATES = frozenset({"AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"})
 """Likewise, for https."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.\-]*")
@@ -68,39 +61,30 @@ _LEFT_TO_GCSFS = frozenset(
         "STORAGE_EMULATOR_HOST",
     }
 )
-"""Environment variables that only one of obstore and gcsfs follows."""
+"""Environment variables that only gcsfs follows."""
 _ACCOUNT_KEY = frozenset({"type", "client_email", "private_key", "private_key_id"})
 """The parts of a service account's key without which it is not one."""
 _GOOGLE = "https://storage.googleapis.com"
 _UNIVERSE = "googleapis.com"
 _NOT_IN_KEYS = frozenset({"gcs_base_url", "disable_oauth"})
-"""Parts of a key that obstore follows and gcsfs does not."""
-_SECONDS = 60
-PROCESSES: set[int] = set()
-"""The processes that have used obstore. Its threads do not survive a fork."""
+"""Parts of a key with which it is not for Google's own service, or not for its usual login."""
 
 
 class Settings(NamedTuple):
-    """How obstore connects."""
+    """How a store is reached."""
 
-    create: Callable[[str], Any]
-    """Returns obstore's store of a bucket or container, which reads objects."""
-    listings: Callable[[str], Pages]
+    bucket: Callable[[str], Bucket]
+    """Returns a bucket or container by its name."""
+    listings: Callable[[Bucket], Pages]
     """Returns the listings of a bucket or container."""
     endpoint: str
     """The endpoint for messages; empty where the location contains it."""
 
 
 def settings(root: Location, options: Mapping[str, Any]) -> Settings | None:
-    """Return how obstore connects to a location; None if that is left to fsspec. Opens nothing."""
+    """Return how the store of a location is reached; None if that is left to fsspec. Opens nothing."""
     connect = _CONNECT.get(root.protocol)
-    if (
-        connect is None
-        or root.hidden
-        or bucket_and_key(root).partition("/")[2].startswith("/")
-        or find_spec("obstore") is None
-        or (PROCESSES and os.getpid() not in PROCESSES)
-    ):
+    if connect is None or root.hidden:
         return None
     return connect(root, {name: value for name, value in options.items() if name not in _WITHOUT_EFFECT})
 
@@ -140,23 +124,19 @@ def _s3(root: Location, options: Mapping[str, Any]) -> Settings | None:
     ):
         return None
     host = str(endpoint).rstrip("/") if endpoint else f"https://s3.{region}.amazonaws.com"
+    if not is_reachable(host):
+        return None
     region = region or "us-east-1"
-    fixed = {
-        "region": region,
-        "request_payer": bool(options.get("requester_pays")),
-        "skip_signature": credentials is None,
-    }
     tries = int({**s3.RETRIES, **retries}["total_max_attempts"])
-    seconds = {name: config.get(name) or _SECONDS for name in ("read_timeout", "connect_timeout")}
-    common = {**_limits(tries, seconds), **_provider(credentials)}
-    headers = {"x-amz-request-payer": "requester"} if fixed["request_payer"] else {}
-    sign = partial(unsigned, headers) if credentials is None else s3_signature(credentials, region, headers)
+    seconds = _timeouts(config)
+    common = {"x-amz-request-payer": "requester"} if options.get("requester_pays") else {}
+    sign = unsigned if credentials is None else s3_signature(credentials, region)
 
-    def listings(bucket: str) -> Pages:
-        address, is_virtual = _s3_address(host, addressing, bucket)
-        return s3_listings(_origin(address, seconds), "" if is_virtual else f"/{bucket}", sign, tries=tries)
+    def bucket_of(name: str) -> Bucket:
+        address, is_virtual = _s3_address(host, addressing, name)
+        return Bucket(_origin(address, seconds), "" if is_virtual else f"/{name}", sign, tries=tries, headers=common)
 
-    return Settings(partial(_s3_store, host, addressing, fixed, common), listings, s3.shown_endpoint(host, region))
+    return Settings(bucket_of, s3_listings, s3.shown_endpoint(host, region))
 
 
 def _s3_address(endpoint: str, addressing: str, bucket: str) -> tuple[str, bool]:
@@ -165,50 +145,12 @@ def _s3_address(endpoint: str, addressing: str, bucket: str) -> tuple[str, bool]
     return endpoint.replace("://", f"://{bucket}.", 1) if is_virtual else endpoint, is_virtual
 
 
-def _s3_store(endpoint: str, addressing: str, config: Mapping[str, Any], common: Mapping[str, Any], bucket: str) -> Any:
-    from obstore.store import S3Store  # noqa: PLC0415 - it is optional
-
-    host, is_virtual = _s3_address(endpoint, addressing, bucket)
-    return S3Store(
-        bucket,
-        config=cast("Any", {**config, "endpoint": host, "virtual_hosted_style_request": is_virtual}),
-        **common,
-    )
-
-
-def _limits(tries: int, seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Return the limits of a client.
-
-    Args:
-        tries: The requests that it makes before `Storage` starts an attempt of its own.
-        seconds: Its timeouts.
-    """
-    return {
-        "client_options": {
-            "allow_http": True,
-            "timeout": timedelta(seconds=10 * max(seconds.values())),
-            **{name: timedelta(seconds=value) for name, value in seconds.items()},
-        },
-        "retry_config": {
-            "max_retries": tries - 1,
-            "retry_timeout": timedelta(seconds=30),
-            "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=8), "base": 2},
-        },
-    }
-
-
-_TIMEOUTS = {"read_timeout": _SECONDS, "connect_timeout": _SECONDS}
-_ONE_TRY = _limits(1, _TIMEOUTS)
-"""For Azure and Google, where `Storage` alone repeats requests."""
+def _timeouts(config: Mapping[str, Any]) -> dict[str, float]:
+    return {name: config.get(name) or bounded_answers.READ_SECONDS for name in ("read_timeout", "connect_timeout")}
 
 
 def _origin(address: str, seconds: Mapping[str, float]) -> Origin:
     return Origin(address, connect_seconds=seconds["connect_timeout"], read_seconds=seconds["read_timeout"])
-
-
-def _provider(credentials: Mapping[str, Any] | None) -> dict[str, Any]:
-    # Otherwise credentials in the environment would be added to those in the options.
-    return {} if credentials is None else {"credential_provider": lambda: credentials}
 
 
 def _has_only(options: Any, names: frozenset[str]) -> bool:
@@ -230,7 +172,6 @@ def _credentials(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         "access_key_id": str(key),
         "secret_access_key": str(secret),
         "token": str(token) if token else None,
-        "expires_at": None,
     }
 
 
@@ -254,25 +195,17 @@ def _azure(root: Location, options: Mapping[str, Any]) -> Settings | None:
     key, token = keys.get("account_key"), str(keys.get("sas_token") or "").removeprefix("?")
     if not account or (at and account != host.partition(".")[0]) or bool(key or token) == (keys.get("anon") is True):
         return None
-    credentials = {"access_key": str(key)} if key else {"sas_token": token} if token else None
     endpoint = str(keys.get("endpoint") or f"https://{account}.blob.core.windows.net").rstrip("/")
-    if urlsplit(endpoint).query or "@" in endpoint:
+    if urlsplit(endpoint).query or "@" in endpoint or not is_reachable(endpoint):
         return None
-    fixed = {"account_name": str(account), "endpoint": endpoint, "use_emulator": False}
-    fixed["skip_signature"] = credentials is None
-    common = {**_ONE_TRY, **_provider(credentials and {**credentials, "expires_at": None})}
     sign = azure_signature(str(account), str(key) if key else None)
+    parts_of_token = (part.partition("=") for part in token.split("&") if part)
+    query = {unquote(name): unquote(value) for name, _, value in parts_of_token}
 
-    def listings(container: str) -> Pages:
-        return azure_listings(_origin(endpoint, _TIMEOUTS), f"/{container}", sign, sas_token=token, tries=1)
+    def container_of(name: str) -> Bucket:
+        return Bucket(_origin(endpoint, _timeouts({})), f"/{name}", sign, tries=1, query=query)
 
-    return Settings(partial(_azure_store, fixed, common), listings, "")
-
-
-def _azure_store(config: Mapping[str, Any], common: Mapping[str, Any], container: str) -> Any:
-    from obstore.store import AzureStore  # noqa: PLC0415 - it is optional
-
-    return AzureStore(container, config=cast("Any", config), **common)
+    return Settings(container_of, azure_listings, "")
 
 
 def _connection_parts(text: object) -> dict[str, Any] | None:
@@ -300,6 +233,7 @@ def _gcs(root: Location, options: Mapping[str, Any]) -> Settings | None:
         or not _LEFT_TO_GCSFS.isdisjoint(os.environ)
         or not _BUCKET.fullmatch(bucket)
         or "@" in endpoint
+        or not is_reachable(endpoint or _GOOGLE)
     ):
         return None
     key = None if token == "anon" else _service_account_key(token)  # noqa: S105 - a word of gcsfs
@@ -307,21 +241,12 @@ def _gcs(root: Location, options: Mapping[str, Any]) -> Settings | None:
         return None
     if key is not None and not _has_google_auth():
         return None
-    config: dict[str, Any] = {"skip_signature": True} if key is None else {"service_account_key": key}
-    if endpoint:
-        config["base_url"] = endpoint
-    sign = partial(unsigned, {}) if key is None else google_signature(json.loads(key))
+    sign = unsigned if key is None else google_signature(json.loads(key))
 
-    def listings(bucket: str) -> Pages:
-        return s3_listings(_origin(endpoint or _GOOGLE, _TIMEOUTS), f"/{bucket}", sign, tries=1)
+    def bucket_of(name: str) -> Bucket:
+        return Bucket(_origin(endpoint or _GOOGLE, _timeouts({})), f"/{name}", sign, tries=1)
 
-    return Settings(partial(_gcs_store, config), listings, "")
-
-
-def _gcs_store(config: Mapping[str, Any], bucket: str) -> Any:
-    from obstore.store import GCSStore  # noqa: PLC0415 - it is optional
-
-    return GCSStore(bucket, config=cast("Any", config), **_ONE_TRY)
+    return Settings(bucket_of, s3_listings, "")
 
 
 def _has_google_auth() -> bool:

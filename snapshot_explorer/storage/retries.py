@@ -40,12 +40,22 @@ _NAMES = (
 )
 """Parts of the names of transient errors, and of S3 error codes."""
 _TRIED_BY_CLIENT = frozenset({"ConnectTimeoutError", "ProxyConnectionError", "SSLError", "UnreachableStoreError"})
-"""Errors while connecting, which botocore or obstore has already retried."""
-_FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureError", "EndlessListingError"})
+"""Errors while connecting, which botocore or `buckets` has already retried."""
+_FINAL = frozenset(
+    {
+        "EndlessListingError",
+        "OversizedAnswerError",
+        "RecursionError",
+        "RedirectedError",
+        "ReplacedFileError",
+        "TooManyRedirects",
+        "UnsupportedFeatureError",
+    }
+)
 
 
 class Attempts:
-    """Counts the attempts of one request. Created when the first one has failed."""
+    """Counts the attempts of one request. Created before the first one."""
 
     def __init__(self, tries: int = TRIES) -> None:
         self._tries = tries

@@ -1,11 +1,15 @@
 """Errors of S3, Azure and Google, by the status and the code of an answer."""
 
 import re
+from urllib.parse import urlsplit
 
-from snapshot_explorer.storage.failures import MissingBucketError
+from snapshot_explorer.storage.failures import MissingBucketError, RedirectedError
+from snapshot_explorer.storage.origins import Response
 
 _CODE = re.compile(r"<Code>([A-Za-z0-9]+)</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
+_EXPECTED_REGION = re.compile(r"<Region>([a-z0-9-]+)</Region>")
+_WRONG_REGION = "AuthorizationHeaderMalformed"
 _DENIED = (401, 403)
 _MISSING = 404
 _REDIRECTS = range(300, 400)
@@ -26,6 +30,22 @@ class UnreachableStoreError(ConnectionError):
     """The endpoint does not answer, after several attempts."""
 
 
+def answer_error(response: Response, host: str) -> Exception:
+    """Return the error for an answer that is not a success. That to a request for headers has its code in one.
+
+    Args:
+        host: Host and port of the server.
+    """
+    text = response.content.decode(errors="replace")
+    code = response.headers.get("x-ms-error-code", "")
+    region = _EXPECTED_REGION.search(text) if _WRONG_REGION in text else None
+    if response.status in _REDIRECTS or region:
+        named = region[1] if region else response.headers.get("x-amz-bucket-region")
+        target = response.headers.get("location", "")
+        return RedirectedError("" if urlsplit(target).netloc == host else target, named)
+    return status_error(response.status, text or f"<Code>{code}</Code>")
+
+
 def status_error(status: int, text: str) -> Exception:
     """Return the error for an answer that is not a success.
 
@@ -42,7 +62,4 @@ def status_error(status: int, text: str) -> Exception:
         return FileNotFoundError(problem)
     if status in _DENIED:
         return PermissionError(problem)
-    if status in _REDIRECTS:
-        reason = "the storage answers with a redirect, which is not followed"
-        return ObjectStoreError(f"{problem}; {reason}", status, code or "Redirect")
     return ObjectStoreError(problem, status, code)

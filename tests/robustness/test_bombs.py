@@ -1,15 +1,21 @@
 """Small files that ask for much memory or time: refused by name, and read where whoever knows the table allows it."""
 
+import contextlib
 import io
 import pickle
+import shutil
+import tracemalloc
+import zipfile
+from pathlib import Path
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshot_explorer import Limits, open_table
+from snapshot_explorer import Limits, open_table, samples
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, LimitError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, LimitError, StorageError
 from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.paimon.files import avro_rows
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
@@ -211,3 +217,100 @@ def test_text_that_is_not_a_limit_is_refused(text):
 def test_what_is_not_a_limit_is_refused(value):
     with pytest.raises(InvalidArgumentError, match="limits: value_bytes must be a whole number of 1 or more, got"):
         Limits(value_bytes=value)
+
+
+@pytest.fixture
+def traced():
+    """A function that returns the most memory of Python since it was called last, in MiB."""
+    tracemalloc.start()
+
+    def peak():
+        found = tracemalloc.get_traced_memory()[1] / MiB
+        tracemalloc.reset_peak()
+        return found
+
+    yield peak
+    tracemalloc.stop()
+
+
+def zipped(path, name, parts, compression=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", compression) as archive, archive.open(name, "w") as member:
+        for part in parts:
+            member.write(part)
+    return {"fo": str(path)}
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_file_in_an_archive_may_not_grow_to_more_than_its_stored_size_allows(tmp_path, traced, compression):
+    start = orjson.dumps({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}) + b"\n"
+    parts = [start, *[b" " * MiB] * 60]
+    options = zipped(tmp_path / "a.zip", "t/_delta_log/00000000000000000000.json", parts, compression)
+    traced()
+
+    with pytest.raises(LimitError, match=r"0.json has 6291\d+ bytes or more, which are not read whole; the limit is"):
+        open_table("zip://t", storage_options=options, limits=Limits(metadata_bytes=16 * MiB))
+    assert traced() < 8
+
+
+def test_an_archive_whose_files_are_stored_well_is_read(table, tmp_path):
+    folder = Path(table.root)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                archive.write(path, f"t/{path.relative_to(folder)}")
+
+    opened = open_table("zip://t", storage_options={"fo": str(tmp_path / "a.zip")}, limits=Limits(metadata_bytes=9999))
+
+    assert opened.current.to_arrow().equals(open_table(table.root).current.to_arrow())
+
+
+SPARSE = {
+    "a commit": ("payments", "_delta_log/00000000000000000021.json"),
+    "a hint": ("payments", "_delta_log/_last_checkpoint"),
+    "a checksum": ("payments", "_delta_log/00000000000000000021.crc"),
+    "a snapshot": ("orders", "snapshot/snapshot-{}"),
+    "a hint of Paimon": ("orders", "snapshot/LATEST"),
+    "a schema": ("orders", "schema/schema-0"),
+    "a manifest": ("orders", "manifest/*"),
+    "metadata": ("shipments", "metadata/*.metadata.json"),
+    "a hint of Iceberg": ("shipments", "metadata/version-hint.text"),
+    "a manifest list": ("shipments", "metadata/*.avro"),
+    "properties": ("rides", ".hoodie/hoodie.properties"),
+    "a commit of Hudi": ("rides", ".hoodie/**/*.commit"),
+    "a deltacommit": ("rides", ".hoodie/**/*.deltacommit"),
+}
+
+
+@pytest.mark.parametrize("kind", SPARSE)
+def test_a_file_of_holes_is_refused_before_it_is_read(kind, tmp_path, traced):
+    name, pattern = SPARSE[kind]
+    shutil.copytree(samples.path(name), tmp_path / "t")
+    paths = sorted((tmp_path / "t").glob(pattern.replace("{}", "*"))) or [tmp_path / "t" / pattern]
+    if not paths[-1].parent.is_dir():
+        pytest.skip("the sample has no such file")
+    for path in paths:
+        with path.open("ab") as file:
+            file.truncate(3 << 30)
+    traced()
+
+    with contextlib.suppress(LimitError, CorruptTableError, StorageError):  # what is only a hint may be ignored
+        opened = open_table(tmp_path / "t")
+        opened.history()
+        opened.current.files()
+    assert traced() < 64
+
+
+def test_a_large_file_that_is_no_bomb_is_read_where_the_limits_are_raised(tmp_path):
+    (tmp_path / "f").write_bytes(bytes(range(256)) * (MiB // 256) * 5)
+
+    with pytest.raises(LimitError, match=r"f has 5242880 bytes or more.*the limit is 4194304.*metadata_bytes=1310720"):
+        Storage(tmp_path, limits=Limits(metadata_bytes=MiB)).read("f")
+    assert len(Storage(tmp_path, limits=Limits(metadata_bytes=1310720)).read("f")) == 5 * MiB
+
+
+def test_what_a_file_may_decode_to_does_not_grow_with_its_size_without_bounds():
+    limits = Limits()
+
+    assert limits.most_bytes(10 * MiB) == 1000 * MiB
+    assert limits.most_bytes(1 << 40) == limits.most_bytes(1 << 60) == 4096 * MiB
+    assert limits.most_rows(1 << 60) == 64_000_000

@@ -11,14 +11,14 @@ import pytest
 
 from snapshot_explorer import find_tables, open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, MissingFileError, StorageError, TableNotFoundError
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage, load_of
 from tests.support import object_stores
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.outputs import shown_by
 
 STORES = ("azure", "azure with adlfs", "google", "google with gcsfs", "web")
 LEFT_TO_FSSPEC = {"azure with adlfs": {"location_mode": "primary"}, "google with gcsfs": {"consistency": "none"}}
-"""Options that only fsspec's packages have, with their defaults: obstore is not used."""
+"""Options that only fsspec's packages have, with their defaults: with one, the package reads."""
 TABLES = {"orders": "paimon", "payments": "delta", "shipments": "iceberg"}
 
 
@@ -51,6 +51,22 @@ def test_a_table_opens_logs_loads_and_compares_as_on_the_local_disk(store, name)
     assert changed.files.to_arrow().equals(expected.files.to_arrow())
 
 
+@pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")  # whoever writes it does
+def test_a_large_file_is_read_in_parts(store, tmp_path):
+    content = bytes(range(256)) * (3 << 12)
+    (tmp_path / "large").write_bytes(content)
+    store.put(tmp_path, "parts")
+    storage = Storage(f"{store.root}/parts", store.options)
+
+    with storage.open("large", size_bytes=len(content)) as opened:
+        opened.seek(1000)
+        assert opened.read(100) == content[1000:1100]
+        load_of(opened)([(0, 500_000), (1_000_000, 1_500_000)])
+        opened.seek(0)
+        assert opened.read() == content
+    assert storage.read("large") == content
+
+
 def test_tables_are_found_below_a_folder(store):
     found = find_tables(f"{store.root}/shop.db", storage_options=store.options).to_arrow()
 
@@ -71,7 +87,7 @@ def test_what_does_not_exist_is_missing(store):
 
 @pytest.mark.parametrize(
     ("kind", "word"),
-    # Google's own server says which bucket is missing also to obstore, fake-gcs-server only to gcsfs.
+    # Google's own server says in XML, too, which bucket is missing, fake-gcs-server only to gcsfs.
     [("azure", "container"), ("azure with adlfs", "container"), ("google with gcsfs", "bucket")],
 )
 def test_a_missing_bucket_is_not_a_missing_folder(kind, word):

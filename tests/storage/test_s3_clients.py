@@ -1,12 +1,11 @@
-"""Which package reads S3: obstore where it does what s3fs would do, otherwise s3fs."""
+"""What reads S3: requests of our own where they do what s3fs would do, otherwise s3fs."""
 
 import os
 import sys
-from types import SimpleNamespace
 
 import pytest
 
-from snapshot_explorer.errors import MissingFileError, StorageError, UnsupportedFeatureError
+from snapshot_explorer.errors import MissingFileError, StorageError
 from snapshot_explorer.storage import Storage, object_store_clients
 from snapshot_explorer.storage.files import RemoteFiles
 from snapshot_explorer.storage.location import parse_location
@@ -21,7 +20,6 @@ HERE = {"endpoint_url": "http://127.0.0.1:9"}
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch, tmp_path):
-    pytest.importorskip("obstore")
     for name in [name for name in os.environ if name.startswith("AWS_") or name == "REQUESTS_CA_BUNDLE"]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -43,7 +41,7 @@ def client(options, path="s3://lake/t"):
         {**KEYS, **HERE, "skip_instance_cache": True},
     ],
 )
-def test_obstore_reads_what_options_describe_in_full(options):
+def test_no_package_reads_what_options_describe_in_full(options):
     assert client(options) is ObjectStoreFiles
 
 
@@ -81,25 +79,31 @@ def test_buckets_with_rules_of_their_own_are_left_to_s3fs(bucket):
     assert client({**KEYS, **HERE}, f"s3://{bucket}/t") is RemoteFiles
 
 
-def test_s3fs_is_not_imported_where_obstore_reads(monkeypatch):
+def test_s3fs_is_not_imported_where_nothing_needs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
 
     with pytest.raises(StorageError, match="UnreachableStoreError: Could not connect to the endpoint: it refuses"):
         Storage("s3://lake/t", {**KEYS, **HERE, "config_kwargs": {"retries": {"total_max_attempts": 1}}}).list("")
 
 
+@pytest.mark.s3
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows does not fork")
-def test_a_fork_reads_with_s3fs_because_obstore_does_not_survive_it(monkeypatch):
-    assert client({**KEYS, **HERE}) is ObjectStoreFiles
+def test_a_fork_reads_over_connections_of_its_own(proxied):
+    storage, write, _ = proxied
+    write("a", b"1")
+    assert storage.read("a") == b"1"
 
-    monkeypatch.setattr(object_store_clients, "os", SimpleNamespace(getpid=lambda: -1, environ=os.environ))
+    child = os.fork()
+    if not child:
+        os._exit(0 if storage.read_many(["a"] * 9) == [b"1"] * 9 else 1)
 
-    assert client({**KEYS, **HERE}) is RemoteFiles
+    assert storage.read_many(["a"] * 9) == [b"1"] * 9
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.fixture
 def proxied(s3):
-    """A Storage of obstore in a fresh bucket, a function that writes, and the proxy before it."""
+    """A Storage in a fresh bucket, a function that writes, and the proxy before it."""
     client, bucket, options = s3
     proxy = FaultyProxy(options["endpoint_url"])
 
@@ -143,12 +147,13 @@ def test_a_folder_that_only_its_own_object_represents_is_empty(proxied):
     assert storage.list("marker") == []
 
 
-def test_a_name_that_obstore_does_not_accept_is_refused(proxied):
+@pytest.mark.parametrize("name", ["a b", "a+b", "a%20b", "ä", "a#b?c=d&e", "a=1/b", "~(a)*'!", "a:b@c,d;e", "a\tb"])
+def test_every_character_of_a_name_is_literal(proxied, name):
     storage, write, _ = proxied
-    write("a//b")
+    write(name, b"1")
 
-    with pytest.raises(UnsupportedFeatureError, match="cannot read the name"):
-        storage.read("a//b")
+    assert storage.read(name) == b"1"
+    assert storage.sizes([name]) == {name: 1}
 
 
 def test_a_session_token_of_the_environment_is_not_added_to_keys_of_the_options(proxied, monkeypatch):

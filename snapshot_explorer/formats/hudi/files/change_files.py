@@ -96,7 +96,7 @@ def read_change_file(
         fields: The columns of the rows.
     """
     with translated(file.path, "change data of Hudi"):
-        content = storage.read(file.path)
+        content = storage.read(file.path, size_bytes=file.size_bytes)
     check_size(f"The change data {file.path}", len(content), file.size_bytes, by="its commit")
     row = HudiType(root="record", fields=tuple(fields))
     columns = [HudiField(name=name, type=_TEXT, nullable=True) for name in ("op", "record_key")]

@@ -29,6 +29,8 @@ from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 
+_EARLY_BYTES = 2**28
+"""Files of up to this size are requested at the same time, before the first one is decoded."""
 _ROLLBACK = "0"
 
 
@@ -76,10 +78,11 @@ def read_logs(storage: Storage, files: Sequence[HudiLogFile], fields: Sequence[H
     """
     items: list[tuple[str, LogItem]] = []
     shapes: dict[bytes, Shape] = {}
-    early = [None] * len(files) if storage.is_local else storage.read_present([file.path for file in files])
-    for file, content_if_present in zip(files, early, strict=True):
+    small = [] if storage.is_local else [file.path for file in files if (file.size_bytes or 0) <= _EARLY_BYTES]
+    early = dict(zip(small, storage.read_present(small), strict=True))
+    for file in files:
         with translated(file.path, "a log file of Hudi"):
-            content = content_if_present or storage.read(file.path)
+            content = early.pop(file.path, None) or storage.read(file.path, size_bytes=file.size_bytes)
         recorded = file.size_bytes
         if file.may_have_grown and recorded is not None:
             recorded = max(recorded, len(content))
