@@ -739,7 +739,7 @@ class Storage:
 
     def _failure(self, error: BaseException, path: str, *, is_folder: bool) -> SnapshotExplorerError:
         if (lacking := resource_error(error, f"Could not read {shortened(path)} in {self.root}")) is not None:
-            return lacking
+            return StorageError(str(lacking)) if isinstance(error, OSError) else lacking
         if isinstance(own := own_error(error), OversizedAnswerError):
             return too_large(shortened(path), own.size_bytes, own.limit)
         # A folder that could not be listed is not looked for as a file, because there is none of its name.

@@ -1,6 +1,5 @@
 """Azure on top of fsspec: `Storage` alone repeats requests, and the credentials that are missing are named."""
 
-import asyncio
 import errno
 from typing import Any
 
@@ -8,7 +7,6 @@ from snapshot_explorer.storage.bounded_answers import Part, call, seconds_for, u
 from snapshot_explorer.storage.failures import OversizedAnswerError, ReplacedFileError, UnexpectedResponseError
 from snapshot_explorer.storage.listings import NOT_A_LISTING, Page, Pages
 from snapshot_explorer.storage.ranges import Range
-from snapshot_explorer.storage.store_listings import azure_page, parse_xml
 
 _OK, _CHANGED = 200, 412
 PROTOCOLS = frozenset({"abfs", "abfss", "az"})
@@ -42,7 +40,7 @@ async def read_part(filesystem: Any, address: str, part: Range | None, etag: str
     ):
 
         def allow(size_bytes: int) -> None:
-            limit.reschedule(asyncio.get_running_loop().time() + seconds_for(size_bytes))
+            limit.reschedule(filesystem.loop.time() + seconds_for(size_bytes))
 
         def check(response: Any) -> None:
             length = str(response.http_response.headers.get("Content-Length") or 0)
@@ -67,6 +65,7 @@ def listings(filesystem: Any, container: str) -> Pages:
 
     The answers are parsed here, because Azure's client returns an empty listing for any other document.
     """
+    from snapshot_explorer.storage.store_listings import azure_page, parse_xml  # noqa: PLC0415 - local tables do without it
 
     async def page_of(prefix: str, delimiter: str, token: str | None) -> Page:
         pages: list[Page] = []

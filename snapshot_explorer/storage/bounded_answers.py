@@ -1,9 +1,8 @@
 """Answers of servers within limits of size and time: no server decides how much memory or patience a request costs."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from snapshot_explorer.storage.failures import (
     OversizedAnswerError,
@@ -11,6 +10,9 @@ from snapshot_explorer.storage.failures import (
     SlowAnswerError,
     UnexpectedResponseError,
 )
+
+if TYPE_CHECKING:
+    import asyncio
 
 READ_SECONDS = 60.0
 """Seconds in which an answer must begin."""
@@ -85,8 +87,10 @@ def seconds_for(size_bytes: int) -> float:
     return GRACE_SECONDS + size_bytes / MIN_BYTES_PER_SECOND
 
 
-def until_first_byte() -> asyncio.Timeout:
+def until_first_byte() -> "asyncio.Timeout":
     """Return the limit of time in which an answer must begin, for `async with`."""
+    import asyncio  # noqa: PLC0415 - local tables do without it
+
     return asyncio.timeout(READ_SECONDS)
 
 
@@ -102,6 +106,8 @@ async def collected(read: Callable[[int], Awaitable[bytes]], length: int | None,
         OversizedAnswerError: It has more.
         SlowAnswerError: It comes below the minimum speed.
     """
+    import asyncio  # noqa: PLC0415 - as above
+
     if length is not None and length > most_bytes:
         raise OversizedAnswerError(length, most_bytes)
     pace = Pace()

@@ -1,6 +1,5 @@
 """Bytes and listings from the local disk and from fsspec's file systems. Read-only."""
 
-import asyncio
 import builtins  # `list` is a method here
 import codecs
 import errno
@@ -557,6 +556,8 @@ class RemoteFiles(RangedFiles):
     @property
     def _is_async(self) -> bool:
         """Whether the client is one of asyncio, and not a wrapper that only looks like one."""
+        import asyncio  # noqa: PLC0415 - local tables do without it
+
         return isinstance(getattr(self._fs, "loop", None), asyncio.AbstractEventLoop)
 
     def _literal(self, address: str) -> str:

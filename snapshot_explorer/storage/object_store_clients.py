@@ -10,16 +10,16 @@ import re
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from snapshot_explorer.storage import azure, bounded_answers, gcs, s3
-from snapshot_explorer.storage.buckets import Bucket
-from snapshot_explorer.storage.listings import Pages
 from snapshot_explorer.storage.location import Location
-from snapshot_explorer.storage.origins import Origin, is_reachable
-from snapshot_explorer.storage.signatures import azure_signature, google_signature, s3_signature, unsigned
-from snapshot_explorer.storage.store_listings import azure_listings, s3_listings
+
+if TYPE_CHECKING:
+    from snapshot_explorer.storage.buckets import Bucket
+    from snapshot_explorer.storage.listings import Pages
+    from snapshot_explorer.storage.origins import Origin
 
 _OPTIONS = frozenset(
     {"key", "secret", "token", "anon", "endpoint_url", "requester_pays", "client_kwargs", "config_kwargs"}
@@ -73,9 +73,9 @@ _NOT_IN_KEYS = frozenset({"gcs_base_url", "disable_oauth"})
 class Settings(NamedTuple):
     """How a store is reached."""
 
-    bucket: Callable[[str], Bucket]
+    bucket: "Callable[[str], Bucket]"
     """Returns a bucket or container by its name."""
-    listings: Callable[[Bucket], Pages]
+    listings: "Callable[[Bucket], Pages]"
     """Returns the listings of a bucket or container."""
     endpoint: str
     """The endpoint for messages; empty where the location contains it."""
@@ -98,6 +98,11 @@ def bucket_and_key(location: Location) -> str:
 
 
 def _s3(root: Location, options: Mapping[str, Any]) -> Settings | None:
+    from snapshot_explorer.storage.buckets import Bucket  # noqa: PLC0415 - local tables do without it
+    from snapshot_explorer.storage.origins import is_reachable  # noqa: PLC0415 - as above
+    from snapshot_explorer.storage.signatures import s3_signature, unsigned  # noqa: PLC0415 - as above
+    from snapshot_explorer.storage.store_listings import s3_listings  # noqa: PLC0415 - as above
+
     bucket = bucket_and_key(root).partition("/")[0]
     if (
         not options.keys() <= _OPTIONS
@@ -132,7 +137,7 @@ def _s3(root: Location, options: Mapping[str, Any]) -> Settings | None:
     common = {"x-amz-request-payer": "requester"} if options.get("requester_pays") else {}
     sign = unsigned if credentials is None else s3_signature(credentials, region)
 
-    def bucket_of(name: str) -> Bucket:
+    def bucket_of(name: str) -> "Bucket":
         address, is_virtual = _s3_address(host, addressing, name)
         return Bucket(_origin(address, seconds), "" if is_virtual else f"/{name}", sign, tries=tries, headers=common)
 
@@ -149,7 +154,9 @@ def _timeouts(config: Mapping[str, Any]) -> dict[str, float]:
     return {name: config.get(name) or bounded_answers.READ_SECONDS for name in ("read_timeout", "connect_timeout")}
 
 
-def _origin(address: str, seconds: Mapping[str, float]) -> Origin:
+def _origin(address: str, seconds: Mapping[str, float]) -> "Origin":
+    from snapshot_explorer.storage.origins import Origin  # noqa: PLC0415 - local tables do without it
+
     return Origin(address, connect_seconds=seconds["connect_timeout"], read_seconds=seconds["read_timeout"])
 
 
@@ -176,6 +183,11 @@ def _credentials(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _azure(root: Location, options: Mapping[str, Any]) -> Settings | None:
+    from snapshot_explorer.storage.buckets import Bucket  # noqa: PLC0415 - local tables do without it
+    from snapshot_explorer.storage.origins import is_reachable  # noqa: PLC0415 - as above
+    from snapshot_explorer.storage.signatures import azure_signature  # noqa: PLC0415 - as above
+    from snapshot_explorer.storage.store_listings import azure_listings  # noqa: PLC0415 - as above
+
     container, at, host = root.address.partition("://")[2].partition("/")[0].partition("@")
     account, dot, domain = host.partition(".")
     if (
@@ -202,7 +214,7 @@ def _azure(root: Location, options: Mapping[str, Any]) -> Settings | None:
     parts_of_token = (part.partition("=") for part in token.split("&") if part)
     query = {unquote(name): unquote(value) for name, _, value in parts_of_token}
 
-    def container_of(name: str) -> Bucket:
+    def container_of(name: str) -> "Bucket":
         return Bucket(_origin(endpoint, _timeouts({})), f"/{name}", sign, tries=1, query=query)
 
     return Settings(container_of, azure_listings, "")
@@ -226,6 +238,11 @@ def _connection_parts(text: object) -> dict[str, Any] | None:
 
 
 def _gcs(root: Location, options: Mapping[str, Any]) -> Settings | None:
+    from snapshot_explorer.storage.buckets import Bucket  # noqa: PLC0415 - local tables do without it
+    from snapshot_explorer.storage.origins import is_reachable  # noqa: PLC0415 - as above
+    from snapshot_explorer.storage.signatures import google_signature, unsigned  # noqa: PLC0415 - as above
+    from snapshot_explorer.storage.store_listings import s3_listings  # noqa: PLC0415 - as above
+
     bucket, token = bucket_and_key(root).partition("/")[0], options.get("token")
     endpoint = str(options.get("endpoint_url") or "").rstrip("/")
     if (
@@ -243,7 +260,7 @@ def _gcs(root: Location, options: Mapping[str, Any]) -> Settings | None:
         return None
     sign = unsigned if key is None else google_signature(json.loads(key))
 
-    def bucket_of(name: str) -> Bucket:
+    def bucket_of(name: str) -> "Bucket":
         return Bucket(_origin(endpoint or _GOOGLE, _timeouts({})), f"/{name}", sign, tries=1)
 
     return Settings(bucket_of, s3_listings, "")

@@ -5,16 +5,18 @@
 
 import builtins  # `list` is a method here
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from snapshot_explorer.storage.bounded_answers import Part
-from snapshot_explorer.storage.buckets import Bucket
 from snapshot_explorer.storage.files import RangedFiles
 from snapshot_explorer.storage.listings import Entry, Page, Pages, entries, has_object, tree
 from snapshot_explorer.storage.location import Location
 from snapshot_explorer.storage.object_store_clients import Settings, bucket_and_key
+
+if TYPE_CHECKING:
+    from snapshot_explorer.storage.buckets import Bucket
 
 A = TypeVar("A")
 
@@ -76,7 +78,7 @@ class ObjectStoreFiles(RangedFiles):
 
         return read(counted, _key(address))
 
-    def _bucket(self, address: str) -> tuple[Bucket, Pages]:
+    def _bucket(self, address: str) -> "tuple[Bucket, Pages]":
         """Count a request; return the bucket of an address, and its listings."""
         self.requests += 1
         name = address.partition("/")[0]

@@ -6,6 +6,7 @@ A client of another library would follow redirects with the credentials, or take
 import base64
 import os
 import re
+import select
 import socket
 import ssl
 import struct
@@ -116,7 +117,8 @@ class Origin:
                 since, connection = self._idle.pop()
             except IndexError:  # taken by another thread
                 return None
-            if time.monotonic() - since < _IDLE_SECONDS:
+            # What came without a request would be taken for the answer to the next one.
+            if time.monotonic() - since < _IDLE_SECONDS and not _has_something(connection):
                 return connection
             connection.close()
         return None
@@ -261,6 +263,15 @@ class _Incoming:
             raise _ClosedError("the storage closed the connection before the end of its answer")
         self._pace.count(size)
         return size
+
+
+def _has_something(connection: socket.socket) -> bool:
+    """Return whether a connection has bytes to read, or was closed."""
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([connection], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _receive(connection: socket.socket, view: memoryview, seconds: float) -> int:

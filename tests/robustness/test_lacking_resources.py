@@ -13,7 +13,7 @@ import pytest
 
 from snapshot_explorer import diff, find_tables, open_lake, open_table, samples, sql, twins
 from snapshot_explorer.engines import duckdb_sessions
-from snapshot_explorer.errors import CorruptTableError, ResourceError
+from snapshot_explorer.errors import CorruptTableError, ResourceError, StorageError
 from snapshot_explorer.storage import Storage
 from tests.support import filesystems
 from tests.support.delta.table_builder import DeltaTable
@@ -73,7 +73,7 @@ def lacking(register, memory_root):
 def test_what_a_reader_lacks_is_no_damage_of_the_file(lacking, lack):
     error, message = LACKS[lack]
 
-    with pytest.raises(ResourceError) as caught:
+    with pytest.raises(StorageError if isinstance(error, OSError) else ResourceError) as caught:
         lacking(error).current.to_arrow()
 
     assert "could not be read" in str(caught.value) or "Could not read" in str(caught.value)
@@ -168,7 +168,7 @@ def test_a_table_that_is_read_with_too_many_open_files_is_not_called_missing(tmp
     table = open_table(tmp_path / "t")
     table.at(3).to_arrow()  # everything that it needs is loaded
 
-    with pytest.raises(ResourceError, match="too many files are open"), limited(resource.RLIMIT_NOFILE, 3):
+    with pytest.raises(StorageError, match="too many files are open"), limited(resource.RLIMIT_NOFILE, 3):
         table.at("latest").to_arrow()
 
 

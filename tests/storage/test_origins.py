@@ -1,252 +1,316 @@
-"""The requests with which listings are made where obstore reads the objects: signatures, connections, proxies."""
+"""Requests to one HTTP server: connections that are kept, encrypted or behind a proxy, and answers in every form."""
 
 import base64
+import contextlib
+import datetime as dt
+import http.server
+import select
 import socket
+import socketserver
+import ssl
 import threading
 import time
-import urllib.parse
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 
 import pytest
 
 from snapshot_explorer.errors import StorageError
-from snapshot_explorer.storage import Storage, origins, retries, store_listings
-from snapshot_explorer.storage.failures import UnexpectedResponseError
+from snapshot_explorer.storage import Storage, origins
+from snapshot_explorer.storage.files import RemoteFiles
+from snapshot_explorer.storage.object_stores import ObjectStoreFiles
 from snapshot_explorer.storage.origins import Origin
-from tests.support.key_server import KeyServer, stores
 
-KEY, SECRET, TOKEN = "AKIATESTKEY", "not-a-real/secret+key", "a/session+token=="
-
-
-@pytest.fixture
-def server():
-    running = KeyServer({"t/a b/1": b"1", "t/2": b"2"})
-    yield running
-    running.close()
+BODY = bytes(range(256)) * 400
+OPTIONS = {"key": "AKIAKEY", "secret": "secret"}
 
 
-@pytest.mark.parametrize("token", [None, TOKEN])
-@pytest.mark.parametrize("prefix", ["", "t/", "t/a b+c/é漢/%2F*?#&=~", "t/\t"])
-def test_requests_to_s3_are_signed_as_botocore_signs_them(token, prefix, monkeypatch):
-    auth, awsrequest, credentials = (
-        pytest.importorskip(f"botocore.{name}") for name in ("auth", "awsrequest", "credentials")
-    )
-    now = datetime(2026, 11, 28, 12, 30, 15, tzinfo=UTC)
-    monkeypatch.setattr(store_listings, "datetime", type("Clock", (), {"now": staticmethod(lambda zone: now)}))
-    monkeypatch.setattr(auth, "get_current_datetime", lambda: now.replace(tzinfo=None))
-    query = {"list-type": "2", "prefix": prefix, "delimiter": "/", "continuation-token": "1/x+y=="}
-    payer = {"x-amz-request-payer": "requester"}
-    keys = {"access_key_id": KEY, "secret_access_key": SECRET, "token": token}
-
-    headers = store_listings.s3_signature(keys, "eu-west-1", payer)("host.example:9000", "/lake", query)
-
-    url = f"http://host.example:9000/lake?{urllib.parse.urlencode(query, quote_via=urllib.parse.quote)}"
-    own = {"x-amz-content-sha256": headers["x-amz-content-sha256"], **payer}
-    request = awsrequest.AWSRequest("GET", url, headers=own)
-    auth.S3SigV4Auth(credentials.Credentials(KEY, SECRET, token), "s3", "eu-west-1").add_auth(request)
-    assert headers["Authorization"] == request.headers["Authorization"]
-    assert headers.get("x-amz-security-token") == token
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch):
+    for name in (
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "no_proxy",
+        "SSL_CERT_FILE",
+        "AWS_CA_BUNDLE",
+        "REQUESTS_CA_BUNDLE",
+    ):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
 
 
-def test_an_anonymous_request_to_s3_has_no_signature(server):
-    url, options, _ = stores(server)["s3 by obstore"]
-    pytest.importorskip("obstore")
-    headers = recorded_headers(server)
+class Scripted:
+    """A server that answers each connection as a script says: a list of answers, each bytes or a function."""
 
-    Storage(f"{url}/t", {"anon": True, "endpoint_url": options["endpoint_url"]}).list("")
+    def __init__(self, *connections, tls=None):
+        self.requests, self.connections = [], 0
+        script = list(connections)
+        outer = self
 
-    assert [name for name in headers[0] if name.lower().startswith(("x-amz", "authorization"))] == []
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self):
+                outer.connections += 1
+                answers = script.pop(0) if script else []
+                for answer in answers:
+                    request = b""
+                    while b"\r\n\r\n" not in request:
+                        part = self.request.recv(65536)
+                        if not part:
+                            return
+                        request += part
+                    outer.requests.append(request.decode())
+                    if answer is None:
+                        return
+                    self.request.sendall(answer)
 
+        class Server(socketserver.ThreadingTCPServer):
+            allow_reuse_address, daemon_threads = True, True
 
-def recorded_headers(server):
-    """Return the headers of requests to a server, as they come."""
-    headers, serve = [], server.serve
+            def get_request(self):
+                connection, address = super().get_request()
+                return (tls.wrap_socket(connection, server_side=True) if tls else connection), address
 
-    def noted(request):
-        headers.append(request.headers)
-        serve(request)
+            def handle_error(self, *_):
+                pass
 
-    server.serve = noted
-    return headers
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.port = self._server.server_address[1]
+        self.url = f"{'https' if tls else 'http'}://localhost:{self.port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
+    def __enter__(self):
+        return self
 
-def test_requests_to_google_have_a_token_that_the_service_account_signed(server):
-    rsa = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.rsa")
-    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
-    jwt = pytest.importorskip("google.auth.jwt")
-    pytest.importorskip("obstore")
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    encoding, text = serialization.Encoding.PEM, serialization.NoEncryption()
-    private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, text).decode()
-    public = key.public_key().public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
-    account = {
-        "type": "service_account",
-        "client_email": "reader@lake.example",
-        "private_key_id": "1",
-        "private_key": private,
-        "token_uri": "http://127.0.0.1:9/token",
-    }
-    headers = recorded_headers(server)
-
-    listed = Storage("gs://lake/t", {"token": account, "endpoint_url": server.url}).list("")
-
-    assert [entry.name for entry in listed] == ["2", "a b"]
-    claims = jwt.decode(headers[0]["Authorization"].removeprefix("Bearer "), certs=public)
-    assert claims["iss"] == claims["sub"] == "reader@lake.example"
-    assert claims["scope"].endswith("devstorage.read_only")
-    assert claims["exp"] - claims["iat"] == 3600
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._server.server_close()
 
 
-def test_requests_to_azure_have_the_shared_access_signature(server):
-    pytest.importorskip("obstore")
-    options = {
-        **stores(server)["azure by obstore"][1],
-        "azure_storage_sas_token": "?sv=2023&sig=a%2Bb%3D&se=2027-01-01",
-    }
-    del options["azure_storage_account_key"]
-
-    listed = Storage("abfs://lake/t", options).list("a b")
-
-    assert [entry.name for entry in listed] == ["1"]
-    query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(server.requests[0][1]).query))
-    assert (query["sig"], query["sv"], query["prefix"]) == ("a+b=", "2023", "t/a b/")
+def answered(body=BODY, head=""):
+    return f"HTTP/1.1 200 OK\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def test_a_connection_is_kept_open_and_replaced_when_the_server_has_closed_it():
-    connections, ended = [], threading.Event()
-
-    def answer(connection, count):
-        connections.append(connection)
-        for _ in range(count):
-            if not connection.recv(65536):
-                return
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        connection.close()
-        ended.set()
-
-    with listening(lambda connection: answer(connection, 3)) as url:
-        origin = Origin(url, connect_seconds=5, read_seconds=5)
-        first = [origin.get("/a", {}).content for _ in range(3)]
-        ended.wait(10)
-        again = origin.get("/a", {}).content
-
-    assert [*first, again] == [b"ok"] * 4
-    assert len(connections) == 2
+def origin_of(server):
+    return Origin(server.url, connect_seconds=5, read_seconds=5)
 
 
-@contextmanager
-def listening(answer):
-    """Answer each connection to a socket in a thread; yields the address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def answered(connection):
-            with connection, suppress(OSError):  # whoever asked has gone
-                answer(connection)
-
-        def accept():
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                threading.Thread(target=answered, args=(connection,), daemon=True).start()
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-
-ANSWERS = {
-    "no HTTP": (b"SSH-2.0-OpenSSH\r\n\r\n", UnexpectedResponseError, "did not answer with HTTP"),
-    "endless headers": (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 500 + b"\r\n", UnexpectedResponseError, "with HTTP"),
-    "an endless line": (b"HTTP/1.1 200 " + b"x" * 100_000, UnexpectedResponseError, "with HTTP"),
-    "a part": (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", ConnectionResetError, "before the end of its answer"),
-    "a part of a chunk": (
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nok",
-        ConnectionResetError,
-        "before the end of its answer",
-    ),
-    "nothing": (b"", ConnectionError, "closed connection without response"),
-    "too much": (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 5000, UnexpectedResponseError, "longer than any listing"),
-    "a length that is false": (
-        b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000000\r\n\r\n" + b"x" * 5000,
-        UnexpectedResponseError,
-        "longer than any listing",
-    ),
+FORMS = {
+    "a length": answered(),
+    "nothing": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    + b"".join(b"%x;name=value\r\n%b\r\n" % (len(part), part) for part in (BODY[:5], BODY[5:70_000], BODY[70_000:]))
+    + b"0\r\nTrailer: x\r\n\r\n",
+    "no length": b"HTTP/1.0 200 OK\r\n\r\n" + BODY,
+    "continue first": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + answered(),
+    "two equal lengths": answered(head=f"content-length: {len(BODY)}\r\n"),
+    "no reason": answered().replace(b"200 OK", b"200"),
+    "one part at a time": answered(head="X: " + "y" * 60_000 + "\r\n"),
 }
 
 
-@pytest.mark.parametrize("kind", ANSWERS)
-def test_an_answer_that_is_not_one_is_an_error(kind, monkeypatch):
-    content, error, message = ANSWERS[kind]
-    monkeypatch.setattr(origins, "_MOST_BYTES", 4000)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_an_answer_is_read(form):
+    with Scripted([FORMS[form]]) as server:
+        response = origin_of(server).get("/a?b=c", {"X-One": "1"})
 
-    def answer(connection):
-        connection.recv(65536)
-        connection.sendall(content)
+        assert response.status == 200
+        assert bytes(response.content) == (b"" if form == "nothing" else BODY)
+        assert server.requests[0].startswith("GET /a?b=c HTTP/1.1\r\n")
+        assert f"Host: localhost:{server.port}\r\n" in server.requests[0]
+        assert "X-One: 1\r\n" in server.requests[0]
 
-    with listening(answer) as url, pytest.raises(error, match=message):
-        Origin(url, connect_seconds=5, read_seconds=5).get("/a", {})
+
+def test_the_answer_to_a_request_for_headers_has_no_content():
+    with Scripted([b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n", answered()]) as server:
+        origin = origin_of(server)
+
+        assert origin.get("/", {}, method="HEAD").headers["content-length"] == "5000"
+        assert bytes(origin.get("/", {}).content) == BODY
+    assert server.connections == 1
 
 
-def test_an_answer_that_comes_too_slowly_is_given_up():
-    def answer(connection):
-        connection.recv(65536)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-        while True:
-            connection.sendall(b"xy")
+def test_a_connection_is_kept_until_the_server_closes_it():
+    closing = answered(head="Connection: close\r\n")
+    with Scripted([answered(), answered(), closing], [answered()]) as server:
+        origin = origin_of(server)
+        for _ in range(4):
+            assert bytes(origin.get("/", {}).content) == BODY
+
+    assert server.connections == 2
+
+
+def test_a_connection_that_was_closed_meanwhile_is_replaced():
+    with Scripted([answered()], [answered(), None], [answered()]) as server:
+        origin = origin_of(server)
+        for _ in range(3):
+            assert bytes(origin.get("/", {}).content) == BODY
             time.sleep(0.05)
 
-    with listening(answer) as url, pytest.raises(TimeoutError, match="less than 1 KiB a second"):
-        Origin(url, connect_seconds=5, read_seconds=0.3).get("/a", {})
+    assert server.connections == 3
 
 
-def test_a_proxy_of_the_environment_is_used_with_its_password(monkeypatch):
-    seen = []
+def test_a_connection_that_was_idle_for_long_is_not_used_again(monkeypatch):
+    with Scripted([answered()], [answered()]) as server:
+        origin = origin_of(server)
+        origin.get("/", {})
+        monkeypatch.setattr(origins, "_IDLE_SECONDS", 0)
+        origin.get("/", {})
 
-    def answer(connection):
-        seen.append(connection.recv(65536).decode())
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-
-    for name in ("NO_PROXY", "no_proxy", "HTTP_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    with listening(answer) as url:
-        monkeypatch.setenv("http_proxy", url.replace("://", "://user:pass%40word@"))
-        assert Origin("http://s3.example", connect_seconds=5, read_seconds=5).get("/lake?x", {"a": "b"}).status == 200
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        assert Origin(url, connect_seconds=5, read_seconds=5).get("/direct", {}).status == 200
-
-    assert seen[0].startswith("GET http://s3.example/lake?x HTTP/1.1\r\n")
-    assert base64.b64encode(b"user:pass@word").decode() in seen[0]
-    assert seen[1].startswith("GET /direct HTTP/1.1\r\n")
+    assert server.connections == 2
 
 
-def test_https_goes_through_a_tunnel_of_the_proxy(monkeypatch):
-    seen = []
+def test_a_connection_with_more_than_the_answer_is_not_used_again():
+    with Scripted([answered() + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"], [answered()]) as server:
+        origin = origin_of(server)
 
-    def answer(connection):
-        seen.append(connection.recv(65536).decode())
-        connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+        assert bytes(origin.get("/", {}).content) == BODY
+        assert bytes(origin.get("/", {}).content) == BODY
+    assert server.connections == 2
 
-    monkeypatch.delenv("no_proxy", raising=False)
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    with listening(answer) as url:
+
+def test_an_error_is_read_as_far_as_its_code():
+    body = b"<Error><Code>SlowDown</Code></Error>" + b" " * 10**6
+    with Scripted([b"HTTP/1.1 503 Slow\r\nContent-Length: %d\r\n\r\n" % len(body) + body]) as server:
+        response = origin_of(server).get("/", {}, most_bytes=10)
+
+    assert (response.status, len(response.content)) == (503, 10)
+
+
+def test_a_line_break_in_a_header_is_refused():
+    with Scripted([answered()]) as server, pytest.raises(ValueError, match="a line break in a header"):
+        origin_of(server).get("/", {"X": "1\r\nY: 2"})
+    assert server.requests == []
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """The files of a certificate for localhost that no system knows, and its key."""
+    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(65537, 2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    folder = tmp_path_factory.mktemp("certificate")
+    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    (folder / "key.pem").write_bytes(private)
+    return folder / "cert.pem", folder / "key.pem"
+
+
+@pytest.fixture
+def tls(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    return context
+
+
+def test_an_encrypted_connection_is_read_if_its_certificate_is_known(certificate, tls, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    with Scripted([answered(), answered()], tls=tls) as server:
+        origin = origin_of(server)
+
+        assert bytes(origin.get("/", {}).content) == BODY
+        assert bytes(origin.get("/", {}).content) == BODY
+    assert server.connections == 1
+
+
+def test_a_certificate_that_is_not_known_is_an_error(tls):
+    with Scripted(tls=tls) as server, pytest.raises(StorageError, match="certificate verify failed.*Check the "):
+        Storage("s3://lake/t", {**OPTIONS, "endpoint_url": server.url}).read("a")
+
+
+class Proxy(http.server.BaseHTTPRequestHandler):
+    """A proxy that forwards, and notes what it was asked for."""
+
+    seen: list
+
+    def do_CONNECT(self):
+        self.seen.append((self.command, self.path, self.headers.get("Proxy-Authorization")))
+        host, _, port = self.path.partition(":")
+        with socket.create_connection((host, int(port))) as there:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            here = self.connection
+            while True:
+                ready, _, _ = select.select([here, there], [], [], 5)
+                for source in ready:
+                    data = source.recv(65536)
+                    if not data:
+                        return
+                    (there if source is here else here).sendall(data)
+                if not ready:
+                    return
+
+    def do_GET(self):
+        self.seen.append((self.command, self.path, self.headers.get("Proxy-Authorization")))
+        self.wfile.write(answered(head='ETag: "x"\r\n'))
+        self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def proxy():
+    class Own(Proxy):
+        seen: list = []  # noqa: RUF012 - each proxy has its own
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Own)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://me:p%40ss@127.0.0.1:{server.server_address[1]}", Own.seen
+    server.shutdown()
+    server.server_close()
+
+
+LOGIN = "Basic " + base64.b64encode(b"me:p@ss").decode()
+
+
+def test_a_proxy_of_the_environment_is_asked_for_the_whole_address(monkeypatch):
+    with proxy() as (url, seen):
+        monkeypatch.setenv("http_proxy", url)
+        storage = Storage("s3://lake/t", {**OPTIONS, "endpoint_url": "http://store.example:9000"})
+
+        assert storage.read("a") == BODY
+    assert seen == [("GET", "http://store.example:9000/lake/t/a", LOGIN)]
+
+
+def test_an_encrypted_connection_goes_through_a_tunnel_of_the_proxy(certificate, tls, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    with proxy() as (url, seen), Scripted([answered()], tls=tls) as server:
         monkeypatch.setenv("https_proxy", url)
-        with pytest.raises(OSError, match="Tunnel connection failed: 407"):
-            Origin("https://s3.example", connect_seconds=5, read_seconds=5).get("/lake", {})
 
-    assert seen[0].startswith("CONNECT s3.example:443 HTTP/1.")
+        assert bytes(origin_of(server).get("/", {}).content) == BODY
+    assert seen == [("CONNECT", f"localhost:{server.port}", LOGIN)]
+    assert "Proxy-Authorization" not in server.requests[0]
 
 
-def test_a_redirect_is_not_followed_and_no_token_leaves(server, monkeypatch):
-    pytest.importorskip("obstore")
-    monkeypatch.setattr(retries, "FIRST_WAIT", 0)
-    url, options, _ = stores(server)["s3 by obstore"]
-    headers = recorded_headers(server)
-    server.fault = lambda prefix: "redirect"
+def test_no_proxy_is_asked_for_hosts_without_one(monkeypatch):
+    with proxy() as (url, seen), Scripted([answered()]) as server:
+        monkeypatch.setenv("http_proxy", url)
+        monkeypatch.setenv("no_proxy", "localhost")
 
-    with pytest.raises(StorageError, match="the storage answers with a redirect, which is not followed"):
-        Storage(f"{url}/t", {**options, "token": TOKEN}).list("")
+        assert bytes(origin_of(server).get("/", {}).content) == BODY
+    assert seen == []
 
-    assert {urllib.parse.urlsplit(target).path for _, target in server.requests} == {"/lake"}
-    assert all(item["x-amz-security-token"] == TOKEN for item in headers)
+
+@pytest.mark.parametrize(("kind", "files"), [("socks5://127.0.0.1:1", RemoteFiles), ("127.0.0.1:1", ObjectStoreFiles)])
+def test_a_proxy_of_another_kind_is_left_to_s3fs(kind, files, monkeypatch):
+    pytest.importorskip("s3fs")
+    monkeypatch.setenv("http_proxy", kind)
+
+    storage = Storage("s3://lake/t", {**OPTIONS, "endpoint_url": "http://store.example:9000"})
+
+    assert type(storage._connection().files) is files
