@@ -40,7 +40,7 @@ def benches():
     "store", [pytest.param(store, marks=pytest.mark.stores) if store in SLOW else store for store in (*STORES, LOCAL)]
 )
 def test_a_listing_that_fails_gives_the_right_answer_or_our_error_or_marks_what_was_not_read(benches, store):
-    pytest.importorskip(PACKAGES.get(store, "snapshot_explorer"))
+    pytest.importorskip(PACKAGES.get(store) or "snapshot_explorer")
     chance = random.Random(f"{SEED} {store}")
     bench = benches("samples/payments", store)
 
@@ -59,10 +59,9 @@ IMPORTANT = {
 
 @pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in IMPORTANT.items() for call in calls])
 def test_no_call_takes_a_folder_that_cannot_be_listed_for_empty(benches, name, call):
-    pytest.importorskip("obstore")
-    bench = benches(name, "s3 by obstore")
+    bench = benches(name, "s3")
     _, folders = bench.truth(call)
-    failures = itertools.cycle(failures_of("s3 by obstore"))
+    failures = itertools.cycle(failures_of("s3"))
 
     cases = [Case(name, bench.store, call, folder, next(failures), lasts=True) for folder in folders]
     findings = [finding for case in cases if (finding := bench.find(case))]
@@ -85,10 +84,9 @@ ODD_KEYS = (
 @pytest.fixture(scope="module")
 def odd():
     """A table on S3, with a key of each odd form in its folder."""
-    pytest.importorskip("obstore")
     server = KeyServer(keys_of(tables()["samples/payments"], "shop/t"))
     server.objects |= {f"shop/t{key}": b"x" for key in ODD_KEYS}
-    yield stores(server)["s3 by obstore"]
+    yield stores(server)["s3"]
     server.close()
 
 
