@@ -4,20 +4,23 @@ A client of another library would follow redirects with the credentials, or take
 """
 
 import base64
+import http.client
+import io
 import os
 import re
 import select
 import socket
 import ssl
-import struct
 import sys
 import time
 import weakref
 from collections import deque
 from collections.abc import Mapping
+from email.errors import MissingHeaderBodySeparatorDefect
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from snapshot_explorer.storage.bounded_answers import ERROR_BYTES, Pace
@@ -25,21 +28,17 @@ from snapshot_explorer.storage.failures import OversizedAnswerError, SlowAnswerE
 
 _MOST_BYTES = 64 * 2**20
 """The largest answer where a request does not say otherwise: a page of 5,000 of the longest keys of Azure."""
-_HEAD_BYTES = 2**16
-_CHUNK_BYTES = 2**16
-_WAITS_IN_SYSTEM = sys.platform == "linux"
-"""Whether the system's time limit holds for all that one call receives: others count from each packet."""
-_WAITED_BYTES = 2**22
+_HEAD_BYTES = 2**17
+"""The most bytes of the status and the headers, and of what surrounds the content."""
+_CHUNK_BYTES = 2**18
 _IDLE_SECONDS = 30.0
 """Seconds after which a connection is not used again: a router in between may have forgotten it."""
 _MOST_IDLE = 64
 _PORTS = {"http": 80, "https": 443}
-_STATUS = re.compile(r"HTTP/1\.[01] ([1-5]\d\d)(?: [^\r\n]*)?")
 _LENGTH = re.compile(r"[0-9]{1,19}")
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?")
-_NO_CONTENT = (204, 304)
 _OK = range(200, 300)
-_CONTINUE = range(100, 200)
+_STATUSES = range(100, 600)
+_NO_HTTP = "the storage did not answer with HTTP"
 
 
 class Response(NamedTuple):
@@ -72,7 +71,7 @@ class Origin:
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         self._proxy = _proxy_of(address)
         self._tls: ssl.SSLContext | None = None
-        self._idle: deque[tuple[float, socket.socket]] = deque()
+        self._idle: deque[tuple[float, http.client.HTTPConnection]] = deque()
         weakref.finalize(self, _close_all, self._idle)
 
     def get(
@@ -81,6 +80,7 @@ class Origin:
         """Return the answer to a request for a path with its query, whatever its status.
 
         Args:
+            headers: The headers of the request. `host` is added where it is not among them, in lower case.
             most_bytes: The largest answer that is read; by default enough for any listing.
 
         Raises:
@@ -89,28 +89,18 @@ class Origin:
             SlowAnswerError: It comes below the minimum speed.
             OSError: Other errors of the connection.
         """
-        request = self._request(method, target, headers)
         most_bytes = _MOST_BYTES if most_bytes is None else most_bytes
         while (connection := self._kept()) is not None:
             try:
-                return self._answer(connection, request, method, most_bytes)
+                return self._answer(connection, method, target, headers, most_bytes)
             except _UnansweredError:
                 continue  # a server may close a connection that was kept open when the next request is sent over it
         try:
-            return self._answer(self._connected(), request, method, most_bytes)
+            return self._answer(self._connected(), method, target, headers, most_bytes)
         except _UnansweredError as error:
             raise ConnectionResetError("the storage closed the connection without an answer") from error
 
-    def _request(self, method: str, target: str, headers: Mapping[str, str]) -> bytes:
-        is_proxied = self._proxy is not None and self._address.scheme == "http"
-        address = f"http://{self.host}{target}" if is_proxied else target
-        given = {"Host": self.host, "Accept": "*/*", **headers, **(_login(self._proxy) if is_proxied else {})}
-        lines = [f"{method} {address} HTTP/1.1", *(f"{name}: {value}" for name, value in _once(given).items())]
-        if any("\r" in line or "\n" in line for line in lines):
-            raise ValueError("a line break in a header")
-        return "\r\n".join([*lines, "", ""]).encode("utf-8")
-
-    def _kept(self) -> socket.socket | None:
+    def _kept(self) -> http.client.HTTPConnection | None:
         """Return a connection that was used before and is still open, as far as is known."""
         while self._idle:
             try:
@@ -118,24 +108,23 @@ class Origin:
             except IndexError:  # taken by another thread
                 return None
             # What came without a request would be taken for the answer to the next one.
-            if time.monotonic() - since < _IDLE_SECONDS and not _has_something(connection):
+            if time.monotonic() - since < _IDLE_SECONDS and not _has_something(connection.sock):
                 return connection
             connection.close()
         return None
 
-    def _answer(self, connection: socket.socket, request: bytes, method: str, most_bytes: int) -> Response:
+    def _answer(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        most_bytes: int,
+    ) -> Response:
         is_reusable = False
         try:
-            incoming = _Incoming(connection, self._read_seconds)
-            try:
-                connection.settimeout(self._read_seconds)
-                connection.sendall(request)
-                head = incoming.head()
-            except (ConnectionError, ssl.SSLError) as error:
-                if incoming.has_begun:
-                    raise
-                raise _UnansweredError from error
-            response, is_reusable = _read_answer(head, incoming, method, most_bytes)
+            self._send(connection, method, target, headers)
+            response, is_reusable = _received(connection, most_bytes)
         finally:
             if is_reusable and len(self._idle) < _MOST_IDLE:
                 self._idle.append((time.monotonic(), connection))
@@ -143,29 +132,37 @@ class Origin:
                 connection.close()
         return response
 
-    def _connected(self) -> socket.socket:
-        near = self._proxy or self._address
-        address = (near.hostname or "", near.port or _PORTS[near.scheme])
-        connection = socket.create_connection(address, self._connect_seconds)
+    def _send(
+        self, connection: http.client.HTTPConnection, method: str, target: str, headers: Mapping[str, str]
+    ) -> None:
+        is_proxied = self._proxy is not None and self._address.scheme == "http"
+        address = f"http://{self.host}{target}" if is_proxied else target
+        own = {"host": self.host, "accept": "*/*", **headers, **(_login(self._proxy) if is_proxied else {})}
+        connection.sock.settimeout(self._read_seconds)
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._address.scheme == "https":
-                if self._proxy is not None:
-                    self._open_tunnel(connection, self._proxy)
-                return self._context().wrap_socket(connection, server_hostname=self._address.hostname)
+            connection.request(method, address, headers=own)
+        except (ConnectionError, ssl.SSLError) as error:
+            raise _UnansweredError from error
+
+    def _connected(self) -> http.client.HTTPConnection:
+        near = self._proxy or self._address
+        host, port = near.hostname or "", near.port or _PORTS[near.scheme]
+        connection: http.client.HTTPConnection
+        if self._address.scheme == "https":
+            connection = http.client.HTTPSConnection(host, port, timeout=self._connect_seconds, context=self._context())
+            if self._proxy is not None:
+                own_port = self._address.port or _PORTS["https"]
+                connection.set_tunnel(self._address.hostname or "", own_port, _login(self._proxy))
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=self._connect_seconds)
+        make_answer: Any = partial(_Answer, read_seconds=self._read_seconds)
+        connection.response_class = make_answer
+        try:
+            connection.connect()
         except BaseException:
             connection.close()
             raise
         return connection
-
-    def _open_tunnel(self, connection: socket.socket, proxy: SplitResult) -> None:
-        target = f"{self._address.hostname}:{self._address.port or _PORTS['https']}"
-        lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
-        lines += [f"{name}: {value}" for name, value in _login(proxy).items()]
-        connection.sendall("\r\n".join([*lines, "", ""]).encode())
-        status, _ = _Incoming(connection, self._connect_seconds).head()
-        if status not in _OK:
-            raise ConnectionError(f"the proxy of the network answered with status {status}")
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -181,88 +178,128 @@ class Origin:
 
 
 class _UnansweredError(Exception):
-    """The connection was closed before the first byte of an answer."""
+    """The connection was closed before the headers of an answer were there."""
 
 
-class _Incoming:
+class _Incoming(io.RawIOBase):
     """What a connection receives in answer to one request, at no less than the minimum speed."""
 
-    def __init__(self, connection: socket.socket, read_seconds: float) -> None:
-        self._connection = connection
+    def __init__(self, connection: socket.socket, source: io.RawIOBase, read_seconds: float) -> None:
+        """Begin to wait.
+
+        Args:
+            source: The file of the connection: it stays open as long as this.
+        """
+        self._connection, self._source = connection, source
         self._pace = Pace(read_seconds)
-        self._buffer = b""
+        self.most_bytes = _HEAD_BYTES
+        """The most bytes that may come in all."""
+        self.has_end = True
+        """Whether the answer says where it ends: the connection may not be closed before."""
+        self.is_over = False
+        """Whether the answer is complete: nothing is waited for."""
 
-    def head(self) -> tuple[int, dict[str, str]]:
-        """Return the status and the headers."""
-        while True:
-            while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-                if len(self._buffer) > _HEAD_BYTES:
-                    raise UnexpectedResponseError("the storage did not answer with HTTP: its headers are too long")
-                self._buffer += self._some()
-            text = self._buffer[:end].decode("latin-1")
-            self._buffer = self._buffer[end + 4 :]
-            status, headers = _parsed_head(text)
-            if status not in _CONTINUE:
-                return status, headers
+    def readable(self) -> bool:
+        return True
 
-    def exactly(self, size: int) -> bytes | bytearray:
-        """Return the next bytes."""
-        if size <= len(self._buffer):
-            content, self._buffer = self._buffer[:size], self._buffer[size:]
-            return content
-        result = bytearray(size)
-        view = memoryview(result)
-        at = len(self._buffer)
-        view[:at] = self._buffer
-        self._buffer = b""
-        while at < size:
-            at += self._into(view[at:])
-        return result
-
-    def line(self) -> bytes:
-        """Return the next line, without its end."""
-        while (end := self._buffer.find(b"\r\n")) < 0:
-            if len(self._buffer) > _HEAD_BYTES:
-                raise UnexpectedResponseError("the storage did not answer with HTTP: a line is too long")
-            self._buffer += self._some()
-        line, self._buffer = self._buffer[:end], self._buffer[end + 2 :]
-        return line
-
-    def rest(self, most: int) -> tuple[bytes, bool]:
-        """Return what comes until the connection is closed, and whether that is all; at least one byte more if not."""
-        content = bytearray(self._buffer)
-        while len(content) <= most:
-            try:
-                content += self._some()
-            except _ClosedError:
-                return bytes(content), True
-        return bytes(content), False
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether a byte of the answer has come."""
-        return self._pace.received > 0
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was received beyond the answer."""
-        return not self._buffer
-
-    def _some(self) -> bytes:
-        chunk = bytearray(_CHUNK_BYTES)
-        return bytes(memoryview(chunk)[: self._into(memoryview(chunk))])
-
-    def _into(self, view: memoryview) -> int:
+    def readinto(self, view: Any, /) -> int | None:
+        if self.is_over:
+            return None
+        if self._pace.received > self.most_bytes:
+            raise UnexpectedResponseError(f"{_NO_HTTP}: there is more around the content than belongs there")
+        self._connection.settimeout(self._pace.seconds_left())
         try:
-            size = _receive(self._connection, view, self._pace.seconds_left())
+            size = self._source.readinto(view)
         except TimeoutError as error:
-            if not self.has_begun:
+            if not self._pace.received:
                 raise
             raise SlowAnswerError(self._pace.received) from error
-        if not size:
-            raise _ClosedError("the storage closed the connection before the end of its answer")
-        self._pace.count(size)
+        if size:
+            self._pace.count(size)
+        elif self.has_end:
+            raise ConnectionResetError("the storage closed the connection before the end of its answer")
         return size
+
+    def allow(self, size_bytes: int) -> None:
+        """Allow a content of a size, and as much around it."""
+        self.most_bytes = self._pace.received + 2 * size_bytes + _HEAD_BYTES
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
+
+
+class _Buffer(io.BufferedReader):
+    """The bytes of an answer. When it is closed, it notes whether more came than belongs to the answer."""
+
+    raw: _Incoming
+    has_more = False
+
+    def close(self) -> None:
+        if not self.closed:
+            self.raw.is_over = True
+            self.has_more = bool(self.peek(1))
+        super().close()
+
+
+class _Answer(http.client.HTTPResponse):
+    """An answer that comes at no less than the minimum speed."""
+
+    def __init__(self, sock: socket.socket, *args: Any, read_seconds: float, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        source: Any = self.fp.detach()
+        self.incoming = _Incoming(sock, source, read_seconds)
+        self.fp = self.buffer = _Buffer(self.incoming)
+
+
+def _received(connection: http.client.HTTPConnection, most_bytes: int) -> tuple[Response, bool]:
+    """Return the answer to the request that was sent, and whether its connection can be used again."""
+    try:
+        try:
+            answer: Any = connection.getresponse()
+        except (ConnectionError, ssl.SSLError) as error:
+            raise _UnansweredError from error
+        with answer:
+            _check_head(answer)
+            content, is_whole = _content(answer, most_bytes)
+    except (http.client.HTTPException, ValueError) as error:
+        raise UnexpectedResponseError(_NO_HTTP) from error
+    headers = {name.lower(): value.strip() for name, value in answer.headers.items()}
+    return Response(answer.status, content, headers), is_whole and not (answer.will_close or answer.buffer.has_more)
+
+
+def _check_head(answer: _Answer) -> None:
+    """Raise UnexpectedResponseError for headers that `http.client` accepts although they contradict each other."""
+    headers = answer.headers
+    lengths = {text.strip() for text in headers.get_all("content-length", [])}
+    codings = [text.strip().lower() for text in headers.get_all("transfer-encoding", [])]
+    has_length = all(map(_LENGTH.fullmatch, lengths)) and len(lengths) <= 1
+    is_cut = any(isinstance(defect, MissingHeaderBodySeparatorDefect) for defect in headers.defects)
+    if answer.status not in _STATUSES or is_cut or not has_length or codings not in ([], ["chunked"]):
+        raise UnexpectedResponseError(f"{_NO_HTTP}: its headers contradict each other")
+
+
+def _content(answer: _Answer, most_bytes: int) -> tuple[bytes | bytearray, bool]:
+    """Return the content of an answer, and whether it is whole: of errors the start is enough."""
+    is_success = answer.status in _OK
+    most = most_bytes if is_success else min(most_bytes, ERROR_BYTES)
+    length = answer.length
+    if is_success and length is not None and length > most:
+        raise OversizedAnswerError(length, most)
+    answer.incoming.allow(most)
+    if length is not None:
+        content = bytearray(min(length, most))
+        view = memoryview(content)
+        while view:
+            view = view[answer.readinto(view) :]
+        return content, length <= most
+    answer.incoming.has_end = answer.chunked
+    content = bytearray()
+    while len(content) <= most and (part := answer.read(min(_CHUNK_BYTES, most + 1 - len(content)))):
+        content += part
+    if is_success and len(content) > most:
+        raise OversizedAnswerError(len(content), most)
+    return content, len(content) <= most
 
 
 def _has_something(connection: socket.socket) -> bool:
@@ -272,100 +309,6 @@ def _has_something(connection: socket.socket) -> bool:
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(0))
-
-
-def _receive(connection: socket.socket, view: memoryview, seconds: float) -> int:
-    """Receive into memory, and return how many bytes have come, within a time. Raises TimeoutError if none have."""
-    if not _WAITS_IN_SYSTEM or isinstance(connection, ssl.SSLSocket) or len(view) <= _CHUNK_BYTES:
-        connection.settimeout(seconds)
-        return connection.recv_into(view)
-    # One call for many packets: each one that returns to Python waits for its turn among the other threads.
-    connection.settimeout(None)
-    whole, rest = divmod(seconds, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(whole), int(rest * 1e6) + 1))
-    try:
-        return connection.recv_into(view[:_WAITED_BYTES], 0, socket.MSG_WAITALL)
-    except BlockingIOError as error:
-        raise TimeoutError("timed out") from error
-
-
-class _ClosedError(ConnectionResetError):
-    """The server closed the connection."""
-
-
-def _parsed_head(text: str) -> tuple[int, dict[str, str]]:
-    first, *lines = text.split("\r\n")
-    status = _STATUS.fullmatch(first)
-    if status is None:
-        raise UnexpectedResponseError("the storage did not answer with HTTP")
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        name = name.lower()
-        if not colon or (name == "content-length" and headers.get(name, value.strip()) != value.strip()):
-            raise UnexpectedResponseError("the storage did not answer with HTTP: its headers contradict each other")
-        headers[name] = value.strip()
-    return int(status[1]), headers
-
-
-def _read_answer(
-    head: tuple[int, dict[str, str]], incoming: _Incoming, method: str, most_bytes: int
-) -> tuple[Response, bool]:
-    """Return an answer, and whether its connection can be used again."""
-    status, headers = head
-    is_success = status in _OK
-    most = most_bytes if is_success else min(most_bytes, ERROR_BYTES)
-    is_whole = True
-    content: bytes | bytearray = b""
-    length = headers.get("content-length")
-    if method == "HEAD" or status in _NO_CONTENT:
-        is_closing = False
-    elif "transfer-encoding" in headers:
-        is_closing = False
-        if headers["transfer-encoding"].lower() != "chunked":
-            raise UnexpectedResponseError("the storage answered in a transfer encoding that is not read")
-        content, is_whole = _chunks(incoming, most)
-    elif length is not None:
-        is_closing = False
-        if not _LENGTH.fullmatch(length):
-            raise UnexpectedResponseError("the storage did not answer with HTTP: its length is not a number")
-        is_whole = int(length) <= most
-        if is_success and not is_whole:
-            raise OversizedAnswerError(int(length), most)
-        content = incoming.exactly(min(int(length), most))
-    else:
-        is_closing = True
-        content, is_whole = incoming.rest(most)
-    if is_success and not is_whole:
-        raise OversizedAnswerError(len(content), most)
-    is_kept = headers.get("connection", "").lower() != "close"
-    return Response(status, content, headers), is_whole and not is_closing and is_kept and incoming.is_empty
-
-
-def _chunks(incoming: _Incoming, most: int) -> tuple[bytes, bool]:
-    """Return a content in chunks, and whether it is whole; more than the most bytes if not."""
-    content = bytearray()
-    while True:
-        size = _CHUNK_SIZE.fullmatch(incoming.line())
-        if size is None:
-            raise UnexpectedResponseError("the storage did not answer with HTTP: a chunk has no length")
-        length = int(size[1], 16)
-        if not length:
-            break
-        content += incoming.exactly(min(length, most + 1 - len(content)))
-        if len(content) > most:
-            return bytes(content), False
-        if incoming.exactly(2) != b"\r\n":
-            raise UnexpectedResponseError("the storage did not answer with HTTP: a chunk has another length")
-    while incoming.line():
-        pass  # headers after the content
-    return bytes(content), True
-
-
-def _once(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers without those that have the same name in another case; the last one counts."""
-    names = {name.lower(): name for name in headers}
-    return {name: headers[name] for name in names.values()}
 
 
 def _proxy_of(address: SplitResult) -> SplitResult | None:
@@ -405,6 +348,6 @@ def _login(proxy: SplitResult | None) -> dict[str, str]:
     return {"Proxy-Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
 
 
-def _close_all(connections: deque[tuple[float, socket.socket]]) -> None:
+def _close_all(connections: deque[tuple[float, http.client.HTTPConnection]]) -> None:
     while connections:
         connections.pop()[1].close()

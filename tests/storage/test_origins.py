@@ -10,11 +10,14 @@ import socketserver
 import ssl
 import threading
 import time
+import traceback
+import urllib.parse
 
 import pytest
 
 from snapshot_explorer.errors import StorageError
-from snapshot_explorer.storage import Storage, origins
+from snapshot_explorer.storage import Storage, bounded_answers, origins
+from snapshot_explorer.storage.failures import OversizedAnswerError, SlowAnswerError, UnexpectedResponseError
 from snapshot_explorer.storage.files import RemoteFiles
 from snapshot_explorer.storage.object_stores import ObjectStoreFiles
 from snapshot_explorer.storage.origins import Origin
@@ -39,7 +42,7 @@ def _environment(monkeypatch):
 
 
 class Scripted:
-    """A server that answers each connection as a script says: a list of answers, each bytes or a function."""
+    """A server that answers each connection as scripted: a list of answers, each bytes or parts that come slowly."""
 
     def __init__(self, *connections, tls=None):
         self.requests, self.connections = [], 0
@@ -60,7 +63,9 @@ class Scripted:
                     outer.requests.append(request.decode())
                     if answer is None:
                         return
-                    self.request.sendall(answer)
+                    for part in (answer,) if isinstance(answer, bytes) else answer:
+                        self.request.sendall(part)
+                        time.sleep(0 if part is answer else 0.01)
 
         class Server(socketserver.ThreadingTCPServer):
             allow_reuse_address, daemon_threads = True, True
@@ -100,7 +105,7 @@ FORMS = {
     + b"".join(b"%x;name=value\r\n%b\r\n" % (len(part), part) for part in (BODY[:5], BODY[5:70_000], BODY[70_000:]))
     + b"0\r\nTrailer: x\r\n\r\n",
     "no length": b"HTTP/1.0 200 OK\r\n\r\n" + BODY,
-    "continue first": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + answered(),
+    "continue first": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\nLink: x\r\n\r\n" + answered(),
     "two equal lengths": answered(head=f"content-length: {len(BODY)}\r\n"),
     "no reason": answered().replace(b"200 OK", b"200"),
     "one part at a time": answered(head="X: " + "y" * 60_000 + "\r\n"),
@@ -115,7 +120,7 @@ def test_every_form_of_an_answer_is_read(form):
         assert response.status == 200
         assert bytes(response.content) == (b"" if form == "nothing" else BODY)
         assert server.requests[0].startswith("GET /a?b=c HTTP/1.1\r\n")
-        assert f"Host: localhost:{server.port}\r\n" in server.requests[0]
+        assert f"host: localhost:{server.port}\r\n" in server.requests[0]
         assert "X-One: 1\r\n" in server.requests[0]
 
 
@@ -176,8 +181,84 @@ def test_an_error_is_read_as_far_as_its_code():
 
 
 def test_a_line_break_in_a_header_is_refused():
-    with Scripted([answered()]) as server, pytest.raises(ValueError, match="a line break in a header"):
+    with Scripted([answered()]) as server, pytest.raises(ValueError, match="Invalid header value"):
         origin_of(server).get("/", {"X": "1\r\nY: 2"})
+    assert server.requests == []
+
+
+ENDLESS = b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+BROKEN = {
+    "no HTTP": (b"SSH-2.0-OpenSSH\r\n\r\n", UnexpectedResponseError, "did not answer with HTTP"),
+    "many headers": (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 500 + b"\r\n", UnexpectedResponseError, "with HTTP"),
+    "a long line": (b"HTTP/1.1 200 " + b"x" * 100_000, UnexpectedResponseError, "with HTTP"),
+    "continued for ever": (ENDLESS, UnexpectedResponseError, "more around the content"),
+    "long lines between chunks": (
+        CHUNKED + (b"1;" + b"x" * 60_000 + b"\r\ny\r\n") * 20,
+        UnexpectedResponseError,
+        "more around the content",
+    ),
+    "headers after the chunks for ever": (
+        CHUNKED + b"0\r\n" + b"X: y\r\n" * 100_000,
+        UnexpectedResponseError,
+        "more around the content",
+    ),
+    "a negative chunk": (CHUNKED + b"-5\r\nhello\r\n0\r\n\r\n", UnexpectedResponseError, "did not answer with HTTP"),
+    "half of the headers": (b'HTTP/1.1 200 OK\r\nETag: "x"\r\n', ConnectionResetError, "without an answer"),
+    "half of a line": (b"HTTP/1.1 200 OK\r\nContent-Le", ConnectionResetError, "without an answer"),
+    "a part": (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", ConnectionResetError, "before the end"),
+    "a part of a chunk": (CHUNKED + b"9\r\nok", ConnectionResetError, "before the end of its answer"),
+    "no last chunk": (CHUNKED + b"2\r\nok\r\n", ConnectionResetError, "before the end of its answer"),
+    "nothing": (b"", ConnectionResetError, "without an answer"),
+    "too much": (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 5000, OversizedAnswerError, "4,000 are read at most"),
+    "too much in chunks": (CHUNKED + b"1388\r\n" + b"x" * 5000, OversizedAnswerError, "4,000 are read at most"),
+    "a false length": (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\nx", OversizedAnswerError, "4,000"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_answer_is_an_error(kind):
+    content, error, message = BROKEN[kind]
+
+    with Scripted([content]) as server, pytest.raises(error, match=message):
+        origin_of(server).get("/a", {}, most_bytes=4000)
+
+
+def test_headers_that_trickle_are_given_up(monkeypatch):
+    monkeypatch.setattr(bounded_answers, "GRACE_SECONDS", 0.2)
+    trickle = (b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n"] * 1000)
+
+    with Scripted([trickle]) as server, pytest.raises(SlowAnswerError, match="sends too slowly"):
+        origin_of(server).get("/a", {})
+
+
+def test_an_anonymous_request_has_no_signature():
+    with Scripted([answered(head='ETag: "x"\r\n')]) as server:
+        Storage("s3://lake/t", {"anon": True, "endpoint_url": server.url}).read("a")
+
+    assert "x-amz" not in server.requests[0].lower()
+    assert "authorization" not in server.requests[0].lower()
+
+
+def test_requests_to_azure_have_the_shared_access_signature():
+    options = {
+        "account_name": "account",
+        "sas_token": "?sv=2023&sig=a%2Bb%3D&se=2027-01-01",
+    }
+    with Scripted([answered(head='ETag: "x"\r\n')]) as server:
+        Storage("abfs://lake/t", {**options, "azure_endpoint": f"{server.url}/account"}).read("a b")
+
+    path, _, query = server.requests[0].split(" ")[1].partition("?")
+    assert path == "/account/lake/t/a%20b"
+    assert dict(urllib.parse.parse_qsl(query)) == {"sv": "2023", "sig": "a+b=", "se": "2027-01-01"}
+
+
+def test_a_token_with_a_line_break_is_neither_sent_nor_shown():
+    token = "session-canary\r\nX-Other: canary"
+    with Scripted([answered()]) as server, pytest.raises(StorageError) as caught:
+        Storage("s3://lake/t", {**OPTIONS, "token": token, "endpoint_url": server.url}).read("a")
+
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
     assert server.requests == []
 
 
