@@ -357,8 +357,7 @@ NAMES = {"delta": "delta", "paimon": "shop.db/paimon", "iceberg": "iceberg", "hu
 OURS = """
 from snapshot_explorer import open_table
 import pandas, pyarrow, pyarrow.parquet, duckdb, s3fs
-try: import obstore.store
-except ImportError: pass
+from snapshot_explorer.storage import buckets, store_listings
 options = {"key": "k", "secret": "s", "endpoint_url": url, "client_kwargs": {"region_name": "us-east-1"}}
 path = f"s3://lake/{name}"
 if name == "iceberg" and not work.endswith("by folder"): path += "/metadata/v110.metadata.json"
