@@ -105,6 +105,8 @@ def reports_lacking_resources(call: Call) -> Call:
             if (failure := translated(error)) is None:
                 raise
             raise failure from error
+        finally:
+            del args, kwargs  # a traceback with local variables would show the options that the call hides
 
     return cast("Call", calling)
 
