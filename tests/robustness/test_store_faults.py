@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.store_fault_search import KINDS, run
 
-pytestmark = pytest.mark.stores
 CASES = int(os.environ.get("SNAPSHOT_EXPLORER_STORE_FAULTS", "6"))
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
 
@@ -35,12 +34,3 @@ def test_the_search_notices_a_client_that_follows_a_redirect(monkeypatch):
     _, findings = run(12, SEED, client="web", kind="redirect")
 
     assert any("another server was asked" in finding for finding in findings)
-
-
-def test_the_search_notices_contents_that_are_mixed(monkeypatch):
-    monkeypatch.setattr("snapshot_explorer.storage.buckets.match_header", lambda etag: {})
-    monkeypatch.setattr("snapshot_explorer.storage.buckets.check_unchanged", lambda *_: None)
-
-    findings = [finding for seed in range(4) for finding in run(20, seed, client="s3", kind="replaced")[1]]
-
-    assert findings
