@@ -175,6 +175,7 @@ PLACES = {
     "tests/robustness/test_mutations.py": "slow",
     "tests/robustness/test_replaced_files.py": "slow",
     "tests/robustness/test_replaced_files.py::test_a_file_of_another_size": None,
+    "tests/robustness/test_store_faults.py": "slow",
     "tests/rows/test_bisect.py::test_every_version_where": "slow",
     "tests/rows/test_blame.py::test_a_blame_without_lines": "slow",
     "tests/rows/test_random_histories.py": "slow",

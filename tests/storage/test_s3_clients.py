@@ -86,7 +86,6 @@ def test_s3fs_is_not_imported_where_nothing_needs_it(monkeypatch):
         Storage("s3://lake/t", {**KEYS, **HERE, "config_kwargs": {"retries": {"total_max_attempts": 1}}}).list("")
 
 
-@pytest.mark.s3
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows does not fork")
 def test_a_fork_reads_over_connections_of_its_own(proxied):
     storage, write, _ = proxied
