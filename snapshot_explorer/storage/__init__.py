@@ -28,8 +28,8 @@ from snapshot_explorer.limits import DEFAULT, Limits, check_limits, too_large
 from snapshot_explorer.resources import resource_error
 from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import azure, gcs
-from snapshot_explorer.storage.clients import open_files, read_if_present
-from snapshot_explorer.storage.concurrency import concurrently
+from snapshot_explorer.storage.clients import open_files, read_if_present, refuse_file
+from snapshot_explorer.storage.concurrency import concurrently, together
 from snapshot_explorer.storage.escaped_names import EscapedNames
 from snapshot_explorer.storage.failures import (
     OversizedAnswerError,
@@ -43,6 +43,7 @@ from snapshot_explorer.storage.failures import (
     masked_cause,
     might_be_missing,
     missing_backend,
+    missing_bucket_error,
     own_error,
     storage_error,
 )
@@ -99,8 +100,6 @@ AHEAD_BYTES = 64 * 2**20
 """Bytes of remote files that are fetched before the row groups are needed which they belong to, over all open files."""
 _MAX_REMOTE_CHECKS = 256
 """The most files that are checked one by one: on remote storage in all, on the local disk per folder."""
-_TOGETHER = 8
-"""The most functions beside the caller's that `Storage.together` runs at the same time; each makes many requests."""
 _MAX_KEPT_BYTES = 2**16
 """The size of the largest files that `Storage.reading_once` keeps."""
 _MAX_WARNINGS = 1_000
@@ -291,14 +290,12 @@ class Storage:
             )
 
     def read(self, path: str, *, immutable: bool = False, size_bytes: int | None = None) -> bytes:
-        """Return a file's bytes, in one request.
+        """Return a file's bytes, in one request. Raises LimitError, unread, for a larger file than the limits allow.
 
         Args:
             path: The file.
             immutable: Whether no writer replaces it; see `keeping_immutable`.
             size_bytes: The recorded size of a file of data, which the limits of metadata do not limit.
-
-        Raises LimitError, before it is read, for a larger file than the limits allow.
         """
         if immutable and (kept := self._immutable) is not None:
             return kept.read(path, partial(self.read, path))
@@ -307,7 +304,7 @@ class Storage:
                 raise self._missing_file(path)
             return known
         files, address = self._resolve(path)
-        content = self._call(partial(_read, files, self.limits, size_bytes), address, path)
+        content = self._call(lambda at: files.read(at, self.limits, size_bytes), address, path)
         log.debug("read %s (%d bytes)", path, len(content))
         return content
 
@@ -467,7 +464,7 @@ class Storage:
         with suppress(MissingFileError):
             entries = self._request(read, folder, is_folder=True)
         if not entries and not folder:
-            self._request(_refuse_file, folder, is_folder=True)
+            self._request(refuse_file, folder, is_folder=True)
         log.debug("listed %s (%d entries)", folder or self.root, len(entries))
         return self._escaped_names.escape(folder, entries)
 
@@ -584,19 +581,7 @@ class Storage:
 
         Raises: the first error, in the order of the functions.
         """
-        if self._pool is None or len(reads) < 2:  # noqa: PLR2004 - one needs no thread
-            return tuple(read() for read in reads)
-        *others, last = reads
-        # Not the pool of the requests: a thread that waits for requests would block one that makes them.
-        with ThreadPoolExecutor(min(len(others), _TOGETHER), "snapshot-explorer-reads") as pool:
-            futures = [pool.submit(read) for read in others]
-            try:
-                result = last()
-            except SnapshotExplorerError:
-                for future in futures:
-                    future.result()
-                raise
-            return (*(future.result() for future in futures), result)
+        return tuple(read() for read in reads) if self._pool is None else together(reads)
 
     def open(self, path: str, *, size_bytes: int | None = None, end: int | None = None) -> pa.NativeFile:
         """Return a data file opened for random access; only the requested ranges are read.
@@ -752,13 +737,7 @@ class Storage:
         connection = self._connections.get(os.getpid())
         at = "" if connection is None or not connection.files.endpoint else f" ({connection.files.endpoint})"
         if is_missing_bucket(error):
-            bucket, settings = "bucket", "the endpoint and region"
-            if self._location.protocol in azure.PROTOCOLS:
-                bucket, settings = "container", "the account"
-            return StorageError(
-                f"Could not read {target}{at}: there is no such {bucket}. Check the {bucket}'s name, and {settings} in "
-                "storage_options."
-            )
+            return missing_bucket_error(f"{target}{at}", is_azure=self._location.protocol in azure.PROTOCOLS)
         return storage_error(error, f"Could not read {target}{at}", self._mask, local=self._location.protocol == LOCAL)
 
     def _missing_file(self, path: str) -> MissingFileError:
@@ -818,13 +797,3 @@ def _without_options(root: str, protocol: str, external_files: ExternalFiles, li
 def _listing_keys(folder: str) -> tuple[str, str]:
     """Return the keys under which the entries of a folder are kept, and their names without sizes and times."""
     return f"{folder}/", f"{folder}//"
-
-
-def _read(files: Files, limits: Limits, size_bytes: int | None, address: str) -> bytes:
-    return files.read(address, limits, size_bytes)
-
-
-def _refuse_file(files: Files, address: str) -> None:
-    """Raise NotADirectoryError for a file of a store that lists nothing in it."""
-    if files.lists_files_as_folders and "/" in address and files.is_file(address):
-        raise NotADirectoryError(f"{address} is a file, not a folder")

@@ -27,3 +27,9 @@ def read_if_present(limits: Limits, files: Files, address: str) -> bytes | None:
         if isinstance(files, LocalFiles | ObjectStoreFiles) and not is_missing_bucket(error):
             return None  # translating the error costs more than the call
         raise
+
+
+def refuse_file(files: Files, address: str) -> None:
+    """Raise NotADirectoryError for a file of a store that lists nothing in it."""
+    if files.lists_files_as_folders and "/" in address and files.is_file(address):
+        raise NotADirectoryError(f"{address} is a file, not a folder")

@@ -11,6 +11,9 @@ from snapshot_explorer.errors import SnapshotExplorerError
 A = TypeVar("A")
 B = TypeVar("B")
 
+_TOGETHER = 8
+"""The most functions beside the caller's that `together` runs at the same time; each makes many requests."""
+
 
 def concurrently(pool: ThreadPoolExecutor, workers: int, operation: Callable[[B], A], items: Sequence[B]) -> list[A]:
     """Return the results of an operation, in the order of the items. Raises the first error in order."""
@@ -44,3 +47,20 @@ def concurrently(pool: ThreadPoolExecutor, workers: int, operation: Callable[[B]
     if failures:
         raise failures[min(failures)]
     return [results[position] for position in range(len(items))]
+
+
+def together(reads: Sequence[Callable[[], object]]) -> tuple[object, ...]:
+    """Return the results of functions that make requests, in order; the last one runs in the calling thread."""
+    if len(reads) < 2:  # noqa: PLR2004 - one needs no thread
+        return tuple(read() for read in reads)
+    *others, last = reads
+    # Not the pool of the requests: a thread that waits for requests would block one that makes them.
+    with ThreadPoolExecutor(min(len(others), _TOGETHER), "snapshot-explorer-reads") as pool:
+        futures = [pool.submit(read) for read in others]
+        try:
+            result = last()
+        except SnapshotExplorerError:
+            for future in futures:
+                future.result()
+            raise
+        return (*(future.result() for future in futures), result)

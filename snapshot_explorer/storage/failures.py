@@ -138,6 +138,15 @@ def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool
     return kind(f"{problem}: {error_text(error, mask)}. {_advice(error, local=local)}")
 
 
+def missing_bucket_error(target: str, *, is_azure: bool) -> StorageError:
+    """Return our error for a target whose bucket or container does not exist."""
+    bucket, settings = ("container", "the account") if is_azure else ("bucket", "the endpoint and region")
+    return StorageError(
+        f"Could not read {target}: there is no such {bucket}. Check the {bucket}'s name, and {settings} in "
+        "storage_options."
+    )
+
+
 def error_text(error: BaseException, mask: Mask) -> str:
     """Return an error's class and text as one line without secrets."""
     if is_redirect_loop(error):
