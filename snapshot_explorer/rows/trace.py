@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import ResourceError, SnapshotExplorerError
 from snapshot_explorer.lifetimes import despite_expiry, time_of
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.affected_versions import affected_versions
@@ -291,7 +292,10 @@ class _Reader:
             where = condition(self._where.text, columns.schema)
             parts = self._parts(version, predicate_of(where, columns, version, of_a=True))
             live = version.files()["path"].to_pylist()
+        except ResourceError:
+            raise  # it says nothing about the version
         except (SnapshotExplorerError, pa.ArrowException) as error:
+            resources.check(error, f"Version {number} could not be read")
             return error
         key = str(columns.schema), tuple(sorted(columns.names_a.items()))
         of_parts = [{groups.get(path) for path in part.split.files} for part in parts]

@@ -58,6 +58,7 @@ from snapshot_explorer.storage.location import (
     full_text,
     is_full_location,
     join_address,
+    listing_folder,
     may_have_links,
     normalize,
     parse_location,
@@ -510,7 +511,7 @@ class Storage:
         if self._location.protocol == LOCAL:
             checked = [(path, self._request(lambda _, address: local_size(address), path)) for path in paths]
             return {path: size for path, size in checked if size is not None}
-        folders = sorted({path.rpartition("/")[0] for path in paths})
+        folders = sorted(set(map(listing_folder, paths)))
         listed: dict[str, int | None] = {}
         if sum(not is_full_location(folder) for folder in folders) > _MAX_LISTED:
             tree = self._request(lambda files, address: files.tree(address), "", is_folder=True)
@@ -577,9 +578,8 @@ class Storage:
     def together(self, *reads: Callable[[], object]) -> tuple[object, ...]:
         """Return the results of functions that read, in order. They run concurrently where requests take long.
 
-        The last runs in the calling thread: the one that reads most, because an interrupt ends it.
-
-        Raises: the first error, in the order of the functions.
+        The last runs in the calling thread: the one that reads most, because an interrupt ends it. Raises the first
+        error, in the order of the functions.
         """
         return tuple(read() for read in reads) if self._pool is None else together(reads)
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from types import MappingProxyType
 from urllib.parse import quote, unquote
 
@@ -187,6 +188,13 @@ def normalize(path: str) -> str:
             "the metadata that names it is corrupt or was tampered with."
         )
     return plain
+
+
+def listing_folder(path: str) -> str:
+    """Return the folder whose listing contains a file: `a` for the key `a//b` of a store, of which `/b` is the name."""
+    if is_full_location(path):
+        return path.rpartition("/")[0]
+    return "/".join(takewhile(lambda name: name not in ("", ".", ".."), path.split("/")[:-1]))
 
 
 def is_plain_name(name: str) -> bool:

@@ -177,6 +177,19 @@ def test_an_object_without_bytes_that_represents_a_folder_is_not_a_file(storages
 
 
 @pytest.mark.parametrize("store", OF_KEYS)
+def test_a_key_that_no_folder_contains_is_read_and_has_a_size(storages, server, store):
+    keys = ["log//x", "log/./x", "log//a/b//c", "new//x", "log///x"]
+    server.objects |= {f"t/{key}": key.encode() for key in keys}
+    storage = storages(store)
+
+    sizes = storage.sizes(["log/1", *keys])
+    assert {key: sizes.get(key) for key in ("log/1", *keys)} == {"log/1": 1, **{key: len(key) for key in keys}}
+    readable = [key for key in keys if "/./" not in key or store != "azure by adlfs"]  # it resolves the dot itself
+    assert storage.read_many(readable) == [key.encode() for key in readable]
+    assert {key: storage.sizes([key]).get(key) for key in keys} == {key: len(key) for key in keys}
+
+
+@pytest.mark.parametrize("store", OF_KEYS)
 def test_a_file_is_not_a_folder(server, store):
     url, options, package = stores(server)[store]
     pytest.importorskip(package or "snapshot_explorer")
