@@ -403,11 +403,22 @@ class Bench:
             return "mixed" if "1" in _values(found) and "2" in _values(found) else None
         if case.call in ("readability", "verify") and says_unread(found):
             return None
+        if case.call == "history" and marks_unread(found, truth):
+            return None
         return f"wrong: {str(found)[:300]} != {str(truth)[:300]}"
 
 
 def _values(found):
     return set(json.dumps(str(found)).replace(",", " ").split())
+
+
+def marks_unread(found, truth):
+    """Return whether a history differs only in commits of which it says no more than that they are there."""
+    rows, right = found[1], truth[1]
+    return len(rows) == len(right) and all(
+        row == other or (row[0] == other[0] and row[2] == "'other'" and set(row[3:-2]) == {"None"})
+        for row, other in zip(rows, right, strict=True)
+    )
 
 
 def says_unread(found):
