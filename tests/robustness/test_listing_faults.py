@@ -9,7 +9,7 @@ import pytest
 from snapshot_explorer import find_tables, open_table
 from snapshot_explorer.storage import retries
 from tests.support.fault_search import tables
-from tests.support.key_server import PACKAGES, SLOW, STORES, KeyServer, failures_of, keys_of, stores
+from tests.support.key_server import PACKAGES, STORES, KeyServer, failures_of, keys_of, stores
 from tests.support.listing_faults import LOCAL, Bench, Case
 
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "13"))
@@ -36,9 +36,7 @@ def benches():
         made.close()
 
 
-@pytest.mark.parametrize(
-    "store", [pytest.param(store, marks=pytest.mark.stores) if store in SLOW else store for store in (*STORES, LOCAL)]
-)
+@pytest.mark.parametrize("store", (*STORES, LOCAL))
 def test_a_listing_that_fails_gives_the_right_answer_or_our_error_or_marks_what_was_not_read(benches, store):
     pytest.importorskip(PACKAGES.get(store) or "snapshot_explorer")
     chance = random.Random(f"{SEED} {store}")

@@ -11,9 +11,9 @@ from snapshot_explorer.errors import MissingFileError, StorageError, Unsupported
 from snapshot_explorer.storage import Entry, Storage, listings, retries
 from snapshot_explorer.storage import files as storage_files
 from snapshot_explorer.storage.object_stores import ObjectStoreFiles
-from tests.support.key_server import SLOW, STORES, KeyServer, failures_of, stores
+from tests.support.key_server import STORES, KeyServer, failures_of, stores
 
-ALL = [pytest.param(store, marks=pytest.mark.stores) if store in SLOW else store for store in STORES]
+ALL = STORES
 """The stores; those whose packages take long only where stores are tested."""
 OF_KEYS = [store for store in ALL if store != "web"]
 """The stores that have keys, and no folders."""

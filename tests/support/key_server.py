@@ -350,8 +350,6 @@ PACKAGES = {name: package for name, (_, _, package) in stores(SimpleNamespace(ur
 """The package that reads each store."""
 STORES = tuple(PACKAGES)
 """The names of the stores."""
-SLOW = ("s3 by s3fs", "azure by adlfs", "google by gcsfs")
-"""Those whose packages take half a second for each table."""
 
 
 def keys_of(folder, name):

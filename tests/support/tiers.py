@@ -56,12 +56,12 @@ class Tiers:
     """Derives the markers of tests, and reports what a run of the quick tier left out and what took too long in it.
 
     `started` has the markers of fixtures by their names, `places` those of tests by how their ids begin: the longest
-    beginning counts, and None stands for the quick tier. Of the tests in the places of `sampled`, which are many and
-    alike, the quick tier has one of so many.
+    beginning counts, and None stands for the quick tier. `packages` has those of tests by how a parameter of theirs
+    ends. Of the tests in the places of `sampled`, which are many and alike, the quick tier has one of so many.
     """
 
-    def __init__(self, *, started, places, sampled):
-        self._started, self._places, self._sampled = started, places, sampled
+    def __init__(self, *, started, places, packages, sampled):
+        self._started, self._places, self._packages, self._sampled = started, places, packages, sampled
         self._left_out, self._files_left_out, self._fewer_examples = Counter(), set(), 0
         self._test_seconds, self._file_seconds = {}, Counter()
 
@@ -89,6 +89,8 @@ class Tiers:
 
     def _markers(self, item, seen):
         markers = {self._started[name] for name in getattr(item, "fixturenames", ()) if name in self._started}
+        texts = [value for value in _parameters(item) if isinstance(value, str)]
+        markers |= {self._packages[name] for name in self._packages if any(text.endswith(name) for text in texts)}
         place = _longest(item.nodeid, self._places)
         if place and self._places[place]:
             markers.add(self._places[place])
@@ -101,7 +103,8 @@ class Tiers:
 
     def pytest_deselected(self, items):
         """Count the tests of the full tier that a run leaves out, by a marker that says why."""
-        reasons = sorted({*self._started.values(), *self._places.values(), "slow"} - {None})
+        derived = (*self._started.values(), *self._places.values(), *self._packages.values(), "slow")
+        reasons = sorted({*derived} - {None})
         for item in items:
             if item.get_closest_marker("full"):
                 self._left_out[next(name for name in reasons if item.get_closest_marker(name))] += 1
@@ -168,6 +171,11 @@ class Tiers:
                 f"Quick tier. The full one adds {self._left_out.total():,} tests ({reasons}){files} and more examples "
                 f"of {self._fewer_examples} property tests. To run it: {ALL}"
             )
+
+
+def _parameters(item):
+    """Return the values of a test's parameters."""
+    return item.callspec.params.values() if hasattr(item, "callspec") else ()
 
 
 def _longest(nodeid, beginnings):
