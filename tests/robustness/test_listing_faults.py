@@ -36,7 +36,7 @@ def benches():
         made.close()
 
 
-@pytest.mark.parametrize("store", (*STORES, LOCAL))
+@pytest.mark.parametrize("store", [*STORES, LOCAL])
 def test_a_listing_that_fails_gives_the_right_answer_or_our_error_or_marks_what_was_not_read(benches, store):
     pytest.importorskip(PACKAGES.get(store) or "snapshot_explorer")
     chance = random.Random(f"{SEED} {store}")
