@@ -19,6 +19,7 @@ from snapshot_explorer.formats.delta.scan import read as delta
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from snapshot_explorer.formats.paimon.scan import read as paimon
+from snapshot_explorer.formats.row_groups import runs
 from snapshot_explorer.storage import Storage
 from tests.support import vector_bytes
 from tests.support.delta.log_reader import plan_of
@@ -226,3 +227,18 @@ def test_row_groups_that_are_left_out_are_not_requested_from_an_object_store(reg
 
     assert whole[0] == one[0] == 1000
     assert one[1] < whole[1] / 4
+
+
+@pytest.mark.parametrize(
+    ("keep", "groups"),
+    [([0], [0]), ([9], [0]), ([10], [1]), ([19], [1]), ([29], [2]), ([9, 10], [0, 1]), ([0, 29], [0, 2]), ([], [])],
+)
+def test_row_groups_with_the_first_or_the_last_requested_position_are_read(keep, groups):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": range(30)}), sink, row_group_size=10)
+    metadata = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+
+    chosen = list(runs(metadata, np.array(keep, np.int64)))
+
+    assert [group for run in chosen for group in run.groups] == groups
+    assert all(run.start == 10 * run.groups[0] and run.rows == 10 * len(run.groups) for run in chosen)

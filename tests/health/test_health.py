@@ -128,6 +128,15 @@ def test_a_small_table_of_small_files_is_in_order():
     assert "which does not matter in a table of this size" in " ".join(str(health).split())
 
 
+def test_a_partition_as_large_as_the_limit_is_not_small():
+    size = DELTA.small_bytes
+    exact = [{"partition": [("day", str(day))], "size_bytes": size} for day in range(90)]
+    smaller = [{**one, "size_bytes": size - 1} for one in exact]
+
+    assert finding(health_of(exact), "small partitions")["value"] == 0
+    assert finding(health_of(smaller), "small partitions")["value"] == 90
+
+
 def test_small_files_that_are_alone_in_their_partitions_cannot_be_merged():
     health = health_of([{"partition": [("day", str(day))]} for day in range(90)])
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.frames import COMMITS, FOUND_TABLES, UTC_MILLIS
-from snapshot_explorer.render import Code, Drawing, Grid, LaneDiagram, Line, Pairs, html, mimebundle
+from snapshot_explorer.render import Code, Drawing, Grid, Item, Lane, LaneDiagram, Line, Pairs, html, mimebundle
 from snapshot_explorer.render.html import COPY_SCRIPT
 from snapshot_explorer.results import Frame
 
@@ -110,6 +110,17 @@ def test_a_script_in_names_values_titles_and_meanings_is_text() -> None:
     assert page.attributes("script") == []
     assert "".join(page.texts).count(EVIL) == 9
     assert page.attributes("th")[0]["title"] == f'">{EVIL}'
+
+
+def test_a_script_in_the_items_of_lanes_is_text() -> None:
+    item = Item(sign="+", name=EVIL, description=EVIL)
+    lane = Lane(name=EVIL, rows=((item, None),), total=1)
+    drawing = Drawing(title="t", parts=(LaneDiagram(heads=(EVIL, EVIL), lanes=(lane,), noun=EVIL),))
+
+    page = Page(html(drawing))
+
+    assert page.attributes("script") == []
+    assert "".join(page.texts).count(EVIL) >= 4
 
 
 def test_invisible_characters_are_made_visible() -> None:

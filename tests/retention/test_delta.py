@@ -64,6 +64,14 @@ def test_files_removed_before_the_time_go_and_their_versions_with_them(written):
     assert result.freed["removed_version"].to_pylist() == [2, 3, 4, 5, 6]
 
 
+def test_a_file_removed_at_the_time_itself_stays(written):
+    removed = timedelta(milliseconds=500)  # before the commit that says so
+
+    assert freed(retention(written(), keep="42h", now=NOW - removed)) == {
+        f"data-{version}.parquet": "data" for version in range(1, 5)
+    }
+
+
 def test_a_file_goes_by_the_time_that_its_removal_says_not_by_its_commits(written):
     table = written(2)
     table.commit(remove("data-2.parquet", millis=BASE_MILLIS + 3 * HOUR), millis=BASE_MILLIS + 40 * HOUR)

@@ -475,3 +475,24 @@ def test_a_web_server_that_answers_with_an_error_has_no_empty_folder(monkeypatch
         server.shutdown()
     assert "http://...@127.0.0.1" in caplog.text  # fsspec logs each URL
     assert "canary" not in caplog.text
+
+
+class FailedRequestError(Exception):
+    """An error of a client of HTTP, which has the status of the answer in some place."""
+
+    def __init__(self, place, status):
+        super().__init__("failed")
+        if place == "response":
+            self.response = types.SimpleNamespace(status_code=status)
+        else:
+            setattr(self, place, status)
+
+
+@pytest.mark.parametrize("place", ["status", "status_code", "code", "response"])
+@pytest.mark.parametrize(
+    ("status", "is_tried_again"), [(408, True), (429, True), (503, True), (400, False), (501, False)]
+)
+def test_a_status_that_may_pass_is_tried_again(register, place, status, is_tried_again, hurried):
+    raised(register, FailedRequestError(place, status))
+
+    assert bool(hurried) == is_tried_again

@@ -22,7 +22,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.storage.location import full_text, normalize, parse_location, resolve_location
+from snapshot_explorer.storage.location import full_text, is_outside, normalize, parse_location, resolve_location
 from tests.support import filesystems
 
 AWAY = "which is on another storage than the table itself"
@@ -297,3 +297,13 @@ def test_options_are_in_no_repr_and_no_traceback(register):
         assert secret not in everything, everything
     assert caught.value.__context__ is None
     assert "denied for key ***" in str(caught.value)
+
+
+@pytest.mark.parametrize("root", ["/lake/t", "memory://lake/t", "https://data.example.org/lake/t"])
+def test_a_folder_whose_name_begins_as_the_tables_does_is_outside(root):
+    table = parse_location(root)
+
+    assert is_outside(parse_location(f"{root}2/a"), table)
+    assert is_outside(parse_location(f"{root}-old/a"), table)
+    assert not is_outside(parse_location(f"{root}/a"), table)
+    assert not is_outside(parse_location(root), table)

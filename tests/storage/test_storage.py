@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError
 from snapshot_explorer.storage import Entry, Storage
+from snapshot_explorer.storage.ranges import ByteBudget, RemoteFile
 
 LITERAL = "p=a b/100%/%2F/#1/what?/st*r/[x]/{y}/é漢/a::b/~c/f.bin"
 """A name in which every character stands for itself."""
@@ -568,3 +570,23 @@ def test_the_root_of_a_storage_may_be_a_table(memory_root):
 
     assert Storage("memory://").root == "memory://"
     assert Storage("memory:///").read(f"{root[1:]}/a") == b"1"
+
+
+def test_ranges_within_others_and_beside_them_are_fetched_once_and_whole():
+    content = bytes(range(256)) * 40_000
+    fetched = []
+
+    def fetch(part):
+        fetched.append(part)
+        return content[slice(*part)]
+
+    with ThreadPoolExecutor(2) as pool:
+        opened = RemoteFile.of(len(content), content[-100:], fetch, pool, ByteBudget(0))
+        opened.load([(0, 5_000_000), (100, 200), (9_000_000, 9_000_100), (9_000_050, 9_000_060)])
+        opened.seek(4_999_000)
+        assert opened.read(1000) == content[4_999_000:5_000_000]
+        opened.seek(9_000_000)
+        assert opened.read(100) == content[9_000_000:9_000_100]
+        opened.close()
+
+    assert sum(end - start for start, end in fetched) == 5_000_100

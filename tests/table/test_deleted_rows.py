@@ -3,7 +3,7 @@
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.jupyter.cost import Cost, cost_of
+from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
 from tests.support.delta.table_builder import DeltaTable, add, inline_vector, remove
 
 
@@ -63,3 +63,12 @@ def test_rows_that_nothing_counts_are_reported_as_unknown(tmp_path):
     assert str(cost).startswith("an unknown number of rows in 2 files")
     assert (cost + Cost(rows=1, files=1, size_bytes=1)).rows is None
     assert snapshot.plan("id = 0").to_arrow()["rows"].to_pylist()
+
+
+def test_a_cost_may_be_as_much_as_the_limits():
+    limits = ReadLimits(rows=10, size_bytes=100)
+
+    assert not Cost(rows=10, files=1, size_bytes=100).exceeds(limits)
+    assert Cost(rows=11, files=1, size_bytes=100).exceeds(limits)
+    assert Cost(rows=10, files=1, size_bytes=101).exceeds(limits)
+    assert not Cost(rows=None, files=1, size_bytes=100).exceeds(limits)

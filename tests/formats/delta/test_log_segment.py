@@ -92,6 +92,8 @@ def test_a_checkpoint_of_parts_needs_them_all():
     assert shown(for_version(whole)) == (2, 1, [2])
     assert [file.part for file in for_version(whole).checkpoint] == [1, 2]
     assert shown(for_version(cut)) == (2, None, [0, 1, 2])
+    without_the_middle = listing(*commits(0, 1, 2), part(1, 1, 3), part(1, 3, 3))
+    assert shown(for_version(without_the_middle)) == (2, None, [0, 1, 2])
 
 
 def test_of_two_sets_of_parts_the_whole_one_is_used():

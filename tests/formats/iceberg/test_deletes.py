@@ -131,6 +131,20 @@ def test_a_changed_byte_of_a_deletion_vector_is_found(tmp_path, place):
         version.rows()
 
 
+def test_the_checksum_of_a_deletion_vector_finds_another_position(tmp_path):
+    version = Version(tmp_path, ID, format_version=3)
+    path = version.data("a.parquet", {"id": [1, 2, 3]})
+    version.vector("v.puffin", path, [2])
+    content = bytearray((tmp_path / "v.puffin").read_bytes())
+    position = 4 + 4 + int.from_bytes(content[4:8], "big") - 2
+    assert content[position : position + 2] == struct.pack("<H", 2)
+    content[position] = 0
+    (tmp_path / "v.puffin").write_bytes(bytes(content))
+
+    with pytest.raises(CorruptTableError, match="v.puffin at 4, cannot be read"):
+        version.rows()
+
+
 def test_two_deletion_vectors_of_a_file_are_refused(tmp_path):
     version = Version(tmp_path, ID, format_version=3)
     path = version.data("a.parquet", {"id": [1, 2, 3]})
