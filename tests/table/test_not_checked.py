@@ -147,7 +147,7 @@ def test_numbers_of_files_without_statistics_are_null(memory_root):
     for name, result in results(table.url):
         for rows in tables_in(result) if name not in of_rows else ():
             assert unfounded_numbers(rows) == [], name
-        for text in texts_of(result):
+        for text in texts_of(result) if name != "repair" else ():  # which reads and counts the rows
             assert not re.search(r"(?<![\d,.])0 rows", text), (name, text)
 
 

@@ -200,7 +200,7 @@ def test_independent_requests_are_made_at_the_same_time(register, orders):
         "plan": (8, 5),
         "history": (63, 5),
         "lifetimes": (55, 8),
-        "retention": (40, 13),
+        "retention": (41, 13),
         "row_changes": (17, 8),
     }
     assert {name: one for name, one in costs.items() if one[0] > most[name][0] or one[1] > most[name][1]} == {}

@@ -157,7 +157,7 @@ MOST = {
         "lifetimes": (4, 33),
         "readability": (7, 48),
         "health": (5, 13),
-        "retention": (5, 42),
+        "retention": (6, 43),
         "find_tables": (7, 50),
         "explorer": (17, 84),
         "sql": (5, 20),

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.arrays import array, from_numpy
+from snapshot_explorer.arrow.arrays import array, from_numpy, scalar, to_numpy
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.avro.files import in_order
 from snapshot_explorer.formats.features import refusal
@@ -186,9 +186,10 @@ def _manifest_files(
     paths = [item.manifest_list for item in listed]
     rows, owners = _without_repeated(rows, np.repeat(np.arange(len(listed)), counts), paths, storage)
     columns = dict(zip((part.name for part in rows.type), rows.flatten(), strict=True))
-    is_data = pc.equal(pc.fill_null(columns["517"], DATA), DATA)
+    data, zero = scalar(DATA, pa.int64()), scalar(0, pa.int64())  # values of Python would load pandas
+    is_data = pc.equal(pc.fill_null(columns["517"].cast(pa.int64()), data), data)
     for name, (total, added, existing) in _TOTALS.items():
-        live = pc.if_else(is_data, pc.add(known_counts(columns[added]), known_counts(columns[existing])), 0)
+        live = pc.if_else(is_data, pc.add(known_counts(columns[added]), known_counts(columns[existing])), zero)
         columns[name] = _adds_up(live, owners, [item.summary.get(total) for item in listed])
     ids = array([item.id for item in listed], pa.int64()).take(from_numpy(owners))
     names = [field.name for field in MANIFEST_FILES][3:]
@@ -212,7 +213,8 @@ def _manifest_files(
 
 def known_counts(column: pa.Array) -> pa.Array:
     """Return counts; null for those that some writers of format 1 recorded as -1."""
-    return pc.if_else(pc.less(column, 0), None, column)
+    counts = column.cast(pa.int64())
+    return pc.if_else(pc.less(counts, scalar(0, pa.int64())), scalar(None, pa.int64()), counts)
 
 
 def _adds_up(
@@ -225,13 +227,14 @@ def _adds_up(
         owners: The list of each manifest, as an index.
         totals: The total of each list, as the summary of its snapshot has it.
     """
-    unknown = np.bincount(owners[~live.is_valid().to_numpy(zero_copy_only=False)], minlength=len(totals)) > 0
-    sums = np.bincount(owners, pc.fill_null(live, 0).to_numpy(zero_copy_only=False), len(totals))
+    is_unknown = to_numpy(live.is_null().cast(pa.uint8())) > 0
+    unknown = np.bincount(owners[is_unknown], minlength=len(totals)) > 0
+    sums = np.bincount(owners, to_numpy(pc.fill_null(live, scalar(0, pa.int64()))), len(totals))
     known = [
-        None if is_unknown or total is None or not _INTEGER.fullmatch(total) else int(total) == int(added)
-        for is_unknown, total, added in zip(unknown.tolist(), totals, sums.tolist(), strict=True)
+        None if lacks or total is None or not _INTEGER.fullmatch(total) else int(total) == int(added)
+        for lacks, total, added in zip(unknown.tolist(), totals, sums.tolist(), strict=True)
     ]
-    return pa.array(known, pa.bool_()).take(from_numpy(owners))
+    return array(known, pa.bool_()).take(from_numpy(owners))
 
 
 def _summaries(column: pa.ListArray) -> pa.ListArray:
@@ -253,16 +256,15 @@ def _without_repeated(
 
     Source: iceberg ManifestGroup, which has sets of manifests.
     """
-    paths = rows.field("500").dictionary_encode()
-    keys = owners * (len(paths.dictionary) + 1) + pc.fill_null(paths.indices, -1).to_numpy(zero_copy_only=False)
-    firsts = np.unique(keys, return_index=True)[1]
-    if len(firsts) == len(keys):
+    named = list(zip(owners.tolist(), rows.field("500").to_pylist(), strict=True))
+    firsts = {key: index for index, key in reversed(list(enumerate(named)))}
+    if len(firsts) == len(named):
         return rows, owners
-    kept = np.zeros(len(keys), np.bool_)
-    kept[firsts] = True
+    kept = np.zeros(len(named), np.bool_)
+    kept[list(firsts.values())] = True
     for index in np.flatnonzero(~kept).tolist():
-        named = rows[index]["500"]
-        storage.warn_once(log, "%s names the manifest %s twice; it counts once", lists[owners[index]], named)
+        owner, path = named[index]
+        storage.warn_once(log, "%s names the manifest %s twice; it counts once", lists[owner], path)
     return rows.filter(pa.array(kept)), owners[kept]
 
 
