@@ -239,7 +239,7 @@ class Bench:
         if kind == "flipped":
             return not path.endswith(".bin")
         stays_damaged = case.fault.lasts and path.rpartition("/")[0].endswith("/_delta_log")
-        is_action = "/.hoodie/" in path and case.call.startswith(("inspect", "history"))
+        is_action = "/.hoodie/" in path and case.call.startswith(("commits", "inspect", "history"))
         is_named = re.search("/(?:tag|branch)/", path)  # what has the name is unknown
         if (stays_damaged or is_action or is_named) and lacks_counts_only(found, truth):
             return True

@@ -34,7 +34,7 @@ MOST_MEMORY = 3 << 30
 """Bytes that the memory of a worker may grow by, in address space."""
 MOST_SECONDS = 240
 """Seconds of the clock that a worker may take for one mutated table before it is killed: machines may be busy."""
-SLOW_SECONDS = 20
+SLOW_SECONDS = 40
 """Seconds of the processor that all calls of one mutated table may take."""
 
 
