@@ -17,6 +17,11 @@ TEXTS = (
 _LIST_VIEWS = () if PYARROW_VIEWS.applies() else (pa.ListViewArray, pa.LargeListViewArray)
 
 
+def is_nested_type(dtype: pa.DataType) -> bool:
+    """Return whether values of a type have parts; for lists of a fixed length also with pyarrow 15, which says no."""
+    return bool(pa.types.is_nested(dtype) or pa.types.is_fixed_size_list(dtype))
+
+
 def plain(values: pa.Array) -> pa.Array:
     """Return the values without a dictionary or an extension type around them."""
     while True:
