@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def write_all(spark: Any, out: Path) -> None:
     """Write the tables, and a checkpoint of each."""
+    # Without the session of this thread the connector reads no checkpoint. It only logs that it writes none then.
+    spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
     for number, (name, log) in enumerate(LOGS.items()):
         before, after = (out / str(number) / when for when in ("before", "after"))
@@ -28,5 +30,8 @@ def write_all(spark: Any, out: Path) -> None:
         now = time.time()
         tables = spark._jvm.org.apache.spark.sql.delta.DeltaLog
         tables.forTable(spark._jsparkSession, str(after)).checkpoint()
+        newest = max(int(path.name[:20]) for path in (after / "_delta_log").glob("0*.json"))
+        if not list((after / "_delta_log").glob(f"{newest:020d}.checkpoint*")):
+            raise RuntimeError(f"The connector wrote no checkpoint of version {newest} of the log {name!r}.")
         asked = {"name": name, "noon": noon.timestamp(), "now": now}
         (out / str(number) / "asked.json").write_text(json.dumps(asked))
