@@ -66,8 +66,6 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
     if key:
         check_key(request, key)
     since = _diff(request, after, newest)
-    if not key:
-        _check_pairs(request, changed, since, version)
     rows = commit_rows(
         changed,
         since,
@@ -76,6 +74,9 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
         where=where,
         key=key,
     )
+    # Where nothing is left to undo, as after a repair, no pair can be torn apart.
+    if not key and (request.where is not None or rows.counts.total):
+        _check_pairs(request, changed, since, version)
     name, name_notes = name_in_engine(request, syntax)
     repair = Repair(
         path=request.path,

@@ -62,7 +62,9 @@ def test_a_commit_of_any_history_is_undone_as_a_model_says(kind, steps, place, l
     counts = expected(*model.rows[index - 1 : index + 1], model.rows[-1], lambda row: limit is None or row[0] <= limit)
     before, after, now = ({*map(repr, model.rows[at].values())} for at in (index - 1, index, -1))
     table = open_table(model.url)
-    if not key and before - after and after - before and (limit is not None or not after - before <= now):
+    is_undone = not (after - before) & now and before - after <= now
+    is_changed = not is_undone and not after - before <= now
+    if not key and before - after and after - before and (limit is not None or is_changed):
         with pytest.raises(UnsupportedFeatureError, match="Without a key, which belong together is unknown"):
             table.repair(**asked, name="t")
         return
@@ -234,6 +236,38 @@ def test_an_update_without_a_key_is_a_delete_and_an_insert(tmp_path):
 
     assert [statement.split()[0] for statement in plan.statements] == ["DELETE", "INSERT"]
     assert "These are two commits: between them the rows are missing." in repr(plan)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "late"),
+    [
+        ([ROW, OTHER], [(1, "x", 1.0), OTHER], []),
+        ([ROW, OTHER], [(1, "x", 1.0), OTHER], [(5, "e", 5.0)]),
+        ([ROW, OTHER], [(1, "x", 1.0), (2, "x", 1.0)], [(5, "e", 5.0)]),
+        ([ROW, ROW, OTHER], [(1, "x", 1.0), (1, "x", 1.0), OTHER], []),
+        ([ROW, OTHER], [OTHER, (7, "n", float("nan"))], []),
+        ([ROW, OTHER], [(1, None, -0.0)], []),
+    ],
+)
+def test_the_check_after_an_update_was_undone_without_a_key_finds_nothing(tmp_path, before, after, late):
+    """The statements themselves have changed the inserted rows again: one commit deletes them, one inserts."""
+    left = [row for row in after if row in before]
+    table = grown(tmp_path, before, after, [*after, *late], [*left, *late], [*before, *late])
+    plan = table.repair(undo=2)
+
+    assert plan.is_empty
+    assert plan.check == f"open_table({table.path!r}).repair(undo=2).is_empty"
+    assert "Nothing to do" in repr(plan)
+    with pytest.raises(UnsupportedFeatureError, match="where=... may select one of them"):
+        table.repair(undo=2, where="amount > 0.5")
+
+
+def test_half_an_undone_update_without_a_key_is_refused(tmp_path):
+    """Only the DELETE was run: the removed rows are missing."""
+    table = grown(tmp_path, [ROW, OTHER], [(1, "x", 1.0), OTHER], [OTHER])
+
+    with pytest.raises(UnsupportedFeatureError, match="later commits changed 1 row of those inserted again"):
+        table.repair(undo=2)
 
 
 MANY = [(number, "a", float(number)) for number in range(1_200)]
