@@ -528,6 +528,9 @@ class TableVersion(ABC):
 
         Args:
             merges: Whether one of the statements is a MERGE.
+
+        Raises:
+            UnsupportedFeatureError: The engine does not run such a statement on the table.
         """
         return ()
 

@@ -1,5 +1,6 @@
 """`PaimonVersion`: one version of a Paimon table, as `formats.TableVersion` defines it."""
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.missing_versions import empty_table_error
 from snapshot_explorer.formats.paimon import fallback
@@ -68,6 +69,8 @@ from snapshot_explorer.model import (
 )
 from snapshot_explorer.single_flight import SingleFlight, cached_property
 from snapshot_explorer.storage import Storage
+
+_CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
 
 _ORDERED = ("sequence.field", "rowkind.field", "ignore-delete")
 """Options by which a row that is written last does not win."""
@@ -229,6 +232,26 @@ class PaimonVersion(TableVersion):
             )
         is_evolved = flag(options, "data-evolution.enabled")
         return "The option data-evolution.enabled splits rows over files by columns." if is_evolved else None
+
+    def repair_settings(self, *, merges: bool) -> Sequence[str]:
+        """Return the setting for columns of type CHAR.
+
+        Where Spark pads their values as it reads them, DELETE, UPDATE and MERGE do not find the table ("UPDATE TABLE is
+        not supported temporarily"). Without padding, MERGE ends with a MatchError of CharType. Seen with Paimon 0.9.
+
+        Raises:
+            UnsupportedFeatureError: Such a column, and a MERGE.
+
+        Source: spark `ApplyCharTypePadding`; paimon `PaimonUpdateTable`, `RowLevelHelper`.
+        """
+        padded = [column.name for column in self.schema.columns if _CHAR.search(column.type)]
+        if padded and merges:
+            raise UnsupportedFeatureError(
+                f"The statement is a MERGE, which Paimon's connector does not run on tables with a column of type CHAR: "
+                f"{', '.join(padded)}. Choose other rows, or replace whole rows with key=[] if the table has no "
+                "primary key."
+            )
+        return ["spark.sql.readSideCharPadding = false"] if padded else []
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         """Return the hidden columns among the names, which rows have only on request.
