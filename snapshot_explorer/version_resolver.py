@@ -328,17 +328,22 @@ def version_in_history(table: T, ref: RefLike) -> int | None:
     return shared[version]
 
 
-def sides_of(table: T, a: RefLike, b: RefLike) -> Sides[T]:
-    """Return two refs with the tables whose histories have them: one table if one history has both."""
+def sides_of(table: T, a: RefLike, b: RefLike, *, as_versions: bool = False) -> Sides[T]:
+    """Return two refs with the tables whose histories have them: one table if one history has both.
+
+    Args:
+        as_versions: Whether a branch whose schema was changed since its newest version is in a history that has this
+            version. Otherwise it is in its own, because another history has the version in the schema of its commit.
+    """
     (table_a, ref_a), (table_b, ref_b) = in_branch(table, a), in_branch(table, b)
     if table_a is table_b or ref_a == Earliest():
         return Sides(a=table_b, ref_a=ref_a, b=table_b, ref_b=ref_b)
-    version_a, version_b = table_a.at(ref_a).version, table_b.at(ref_b).version
+    first, last = table_a.at(ref_a), table_b.at(ref_b)
     of_a, of_b = _shared_versions(table_a, table_b), _shared_versions(table_b, table_a)
-    if version_a in of_a:
-        return Sides(a=table_b, ref_a=Version(number=of_a[version_a]), b=table_b, ref_b=ref_b)
-    if version_b in of_b:
-        return Sides(a=table_a, ref_a=ref_a, b=table_a, ref_b=Version(number=of_b[version_b]))
+    if first.version in of_a and (as_versions or first.in_own_schema() is first):
+        return Sides(a=table_b, ref_a=Version(number=of_a[first.version]), b=table_b, ref_b=ref_b)
+    if last.version in of_b and (as_versions or last.in_own_schema() is last):
+        return Sides(a=table_a, ref_a=ref_a, b=table_a, ref_b=Version(number=of_b[last.version]))
     return Sides(a=table_a, ref_a=ref_a, b=table_b, ref_b=ref_b)
 
 
@@ -350,7 +355,7 @@ def one_history(table: T, *refs: RefLike) -> tuple[T, Sequence[Ref]]:
         result, ref = in_branch(table, refs[0])
         return result, (ref,)
     a, b = refs
-    sides = sides_of(table, a, b)
+    sides = sides_of(table, a, b, as_versions=True)
     if sides.a is sides.b:
         return sides.a, (sides.ref_a, sides.ref_b)
     shared = max(_shared_versions(sides.b, sides.a), default=None)

@@ -344,10 +344,11 @@ class Comparison(Drawable):
         """Return when A and B were committed. Reads the commit of each unless it is one of those between."""
         between = self.commits.to_arrow()
         times = dict(zip(between["version"].to_pylist(), between["committed_at"].to_pylist(), strict=True))
-        if self._parted:
-            return time_of(self._parted.format_a, self.a), times[self.b]
+        formats = (self._parted.format_a if self._parted else self._format), self._format
+        known = ({} if self._parted else times), times
         first, second = (
-            times[version] if version in times else time_of(self._format, version) for version in (self.a, self.b)
+            of_commits[version] if version in of_commits else time_of(table_format, version)
+            for version, of_commits, table_format in zip((self.a, self.b), known, formats, strict=True)
         )
         return first, second
 

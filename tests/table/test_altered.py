@@ -221,6 +221,29 @@ def test_the_head_of_a_branch_has_the_current_schema_and_the_history_of_a_snapsh
     assert names(open_table(altered.url, branch=str(first)).current) == ["id", "name"]
 
 
+@pytest.mark.parametrize(
+    ("change", "version"), [("add", 2), ("rename", 2), ("drop", 2), ("reorder", 2), ("replace", 2), ("rename", 1)]
+)
+def test_a_branch_that_main_contains_is_compared_in_the_current_schema(memory_root, change, version):
+    """Its newest version is one of main too, and has the schema of its commit there."""
+    altered = AlteredIceberg(*memory_root, version=version)
+    apply, (row,) = changes(altered)[change]
+    altered.alter(apply)
+    late = [{name: {1: 2, "a": "b"}.get(value) for name, value in row.items()}]
+    table = open_table(altered.url)
+
+    ahead, behind = (
+        table.diff_rows(*sides, key=[]) for sides in (("branch:dev", "main"), ("branch:main", "branch:dev"))
+    )
+
+    assert (ahead.inserted.to_pylist(), len(ahead.deleted)) == (late, 0)
+    assert (behind.deleted.to_pylist(), len(behind.inserted)) == (late, 0)
+    assert not len(table.compare("branch:dev", "main").schema)
+    assert "version 1 of branch dev, of " in repr(table.compare("main", "branch:dev"))
+    assert len(table.compare(1, "branch:dev").schema) > 0
+    assert table.history(between="branch:dev..main").to_arrow()["version"].to_pylist() == [2, 1]
+
+
 def test_a_default_of_a_column_that_was_added_is_in_the_newest_state_alone(memory_root):
     altered = AlteredIceberg(*memory_root, version=3)
     altered.alter(lambda fields: [*fields, altered.column(7, "more") | {"initial-default": 5}])

@@ -4,7 +4,8 @@ Runs in an environment with PySpark and Iceberg's jar; nothing of `snapshot_expl
 the same statements; snapshot ids and names of files are random. `write_all` leaves `tables/NAME/` and
 `expected/NAME/SNAPSHOT-ID.json`, for each snapshot that the table has at the end:
 `{"snapshot_id", "version", "is_main", "columns", "rows", "lineage"}`. The version is the sequence number, null in
-format 1; the lineage is the rows again, behind them row id and last update, null before format 3.
+format 1; the lineage is the rows again, behind them row id and last update, null before format 3. `branches/NAME.json`
+has the columns and rows of each branch, by its name.
 """
 
 from __future__ import annotations
@@ -236,16 +237,15 @@ def _play(spark: Any, path: Path, out: Path, seed: int) -> None:
     for step in _decks(seed)[path.name]:
         step(lake)
     for snapshot in lake.metadata()["snapshots"]:
-        _write(out / path.name / f"{snapshot['snapshot-id']}.json", _read(lake, snapshot))
+        _write(out / "expected" / path.name / f"{snapshot['snapshot-id']}.json", _read(lake, snapshot))
+    _write(out / "branches" / f"{path.name}.json", _branches(lake))
 
 
 def _read(lake: Lake, snapshot: dict[str, Any]) -> dict[str, Any]:
     """Return what Iceberg reads at a snapshot."""
     has_lineage = snapshot.get("first-row-id") is not None
     columns = ", ".join(("*", *(_LINEAGE if has_lineage else ())))
-    frame = lake.sql(f"SELECT {columns} FROM {{t}} VERSION AS OF {snapshot['snapshot-id']}")
-    batches = frame._collect_as_arrow()
-    whole = pa.Table.from_batches(batches) if batches else pa.table({name: pa.nulls(0) for name in frame.columns})
+    whole = _table(lake.sql(f"SELECT {columns} FROM {{t}} VERSION AS OF {snapshot['snapshot-id']}"))
     rows = whole.select([name for name in whole.column_names if name not in _LINEAGE])
     return {
         "snapshot_id": snapshot["snapshot-id"],
@@ -257,12 +257,26 @@ def _read(lake: Lake, snapshot: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _branches(lake: Lake) -> dict[str, Any]:
+    """Return what Iceberg reads of each branch by its name: in the current schema, unlike of its snapshot."""
+    found = {}
+    for branch in [name for name, ref in lake.metadata()["refs"].items() if ref["type"] == "branch"]:
+        rows = _table(lake.sql(f"SELECT * FROM {{t}} VERSION AS OF '{branch}'"))
+        found[branch] = {"columns": rows.column_names, "rows": canonical_rows(rows)}
+    return found
+
+
+def _table(frame: Any) -> pa.Table:
+    batches = frame._collect_as_arrow()
+    return pa.Table.from_batches(batches) if batches else pa.table({name: pa.nulls(0) for name in frame.columns})
+
+
 def write_all(spark: Any, out: Path, seed: int) -> None:
     """Write the random tables, two at a time, and what Iceberg reads of each."""
 
     def one(name: str) -> None:
         start = time.monotonic()
-        _play(spark.newSession(), out / "tables" / name, out / "expected", seed)
+        _play(spark.newSession(), out / "tables" / name, out, seed)
         log.info("%s %.1f s", name, time.monotonic() - start)
 
     with ThreadPoolExecutor(2) as pool:
