@@ -1,5 +1,6 @@
 """Undoing one commit: what is put back, what later commits keep, which statement does it, and what is refused."""
 
+import json
 import re
 import shutil
 import uuid
@@ -20,6 +21,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from tests.support.delta.table_builder import DeltaTable, metadata, remove
+from tests.support.paimon.table_builder import PaimonTable
 from tests.support.row_histories import KINDS, STEPS, play
 
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double")]
@@ -418,6 +420,41 @@ def test_char_columns_of_delta_have_statements_that_run(tmp_path, key):
     if not key:
         assert "EXCEPT ALL" not in plan.statement  # whose rows are as they are stored
         assert "`code` <=> 'x   '" in plan.statements[1]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "is_padded"),
+    [
+        ("CHAR(4)", True),
+        ("char(4) NOT NULL", True),
+        ("CHAR(1)", True),
+        ("VARCHAR(4)", False),
+        ("VARCHAR(4) NOT NULL", False),
+        ("STRING", False),
+    ],
+)
+def test_char_columns_of_paimon_have_statements_that_run_or_none(memory_root, dtype, is_padded):
+    table = PaimonTable(*memory_root)
+    schema = json.loads(table.filesystem.cat_file(f"{table.root}/schema/schema-0"))
+    schema["fields"][1]["type"] = dtype
+    table.write("schema/schema-0", json.dumps(schema).encode())
+    table.commit([(1, "a"), (2, "b")])
+    table.commit([(3, "c")])
+    opened = open_table(f"memory://{table.root}")
+    setting = ("SET spark.sql.readSideCharPadding = false",) if is_padded else ()
+
+    for asked in ({"undo": 2, "key": []}, {"undo": 2, "key": "id"}, {"to": 1, "where": "id > 2", "key": []}):
+        statements = opened.repair(**asked, name="db.t").statements
+        assert statements[:-1][:1] == setting or (not setting and statements[0].startswith("DELETE"))
+    table.commit([(1, "x"), (2, "b")], removed=[next(iter(table.live))])
+    opened.update()
+    assert opened.repair(undo=3, key=[], name="db.t").statements[:1] != ()
+    if is_padded:
+        with pytest.raises(UnsupportedFeatureError, match="MERGE, which Paimon's connector does not run .* CHAR: name"):
+            opened.repair(undo=3, key="id", name="db.t")
+    else:
+        (statement,) = opened.repair(undo=3, key="id", name="db.t").statements
+        assert statement.startswith("MERGE")
 
 
 def test_commands_undo_a_commit(tmp_path, capsys):
