@@ -247,7 +247,7 @@ class PaimonVersion(TableVersion):
         padded = [column.name for column in self.schema.columns if _CHAR.search(column.type)]
         if padded and merges:
             raise UnsupportedFeatureError(
-                f"The statement is a MERGE, which Paimon's connector does not run on tables with a column of type CHAR: "
+                "The statement is a MERGE, which Paimon's connector does not run on tables with a column of type CHAR: "
                 f"{', '.join(padded)}. Choose other rows, or replace whole rows with key=[] if the table has no "
                 "primary key."
             )
