@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tests.support.oracles import lakes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 NAMES = (
     "a",
@@ -45,6 +45,10 @@ ROUNDS = int(os.environ.get("SNAPSHOT_EXPLORER_REPAIR_ROUNDS", "3"))
 SIZES = (100, 150, 1_800)
 """The rows of the tables at first. Of the last one, so many keys change that a statement does not list them."""
 MANY = "id >= 0 AND part IN (0, 1)"
+
+
+ALL, INSERT, UPDATE, FEW = range(7), (0,), (1,), (0, 1, 2, 5)
+"""Kinds of commits: all, and those that change at most every seventh row."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +133,12 @@ class Lake:
         names = ", ".join(f"`{name.replace('`', '``')}`" for name in order)
         self.sql(f"INSERT INTO {self.name} SELECT {names} FROM new_rows")
 
-    def change(self, dice: random.Random, begin: int, *, few: bool = False) -> None:
-        """Make a random commit; if few rows are to change, it is at most every seventh."""
+    def change(self, dice: random.Random, begin: int, kinds: Sequence[int] = ALL) -> None:
+        """Make a random commit of some kinds."""
         if self.kind == "paimon":  # changes no table with a column of type CHAR where Spark pads it
             self.sql("SET spark.sql.readSideCharPadding = false")
         part, number = dice.randrange(3), dice.randrange(7)
-        match dice.choice((0, 1, 2, 5) if few else range(7)):
+        match dice.choice(kinds):
             case 0:
                 self.write(dice, 6, begin)
             case 6:
@@ -353,19 +357,21 @@ def undo_history(lake: Lake, dice: random.Random, rows: int, ask: Callable[..., 
     lake.write(dice, rows, 0, keyed=rows != SIZES[0])
     for number in range(ROUNDS):
         begin = 100_000 + 10_000 * number
+        # Without a key an update is undone only if nobody changed its rows since.
+        is_update = not key and not number
         if is_large:
             change_many(lake, dice, number)
         else:
-            lake.change(dice, begin)
+            lake.change(dice, begin, UPDATE if is_update else ALL)
         target = ask(path=str(lake.path), versions=True)["newest"]
         for at in range(dice.randrange(1, 4)):
             # More keys than a statement lists are left to be undone.
-            lake.change(dice, begin + 1_000 + 100 * at, few=is_large)
+            lake.change(dice, begin + 1_000 + 100 * at, FEW if is_large else INSERT if is_update else ALL)
         if dice.random() < 0.5:
             put_back_by_hand(lake, ask(path=str(lake.path), versions=True, before=target)["before"])
         lake.compact(dice)
         case = Case(MANY, lambda row: row["part"] in (0, 1), key)
-        if dice.random() < 0.6:
+        if dice.random() < 0.6 or is_update:
             case = Case(None, lambda _: True, key)
         elif not is_large:
             case = Case("part = 1", lambda row: row["part"] == 1, key)
