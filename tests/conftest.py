@@ -105,8 +105,6 @@ PLACES = {
     "tests/jupyter/test_commands.py::test_open_asks_a_catalog": "extras",
     "tests/jupyter/test_timeline.py::test_in_a_notebook": "extras",
     "tests/lake/test_catalogs.py": "extras",
-    "tests/lake/test_catalogs.py::test_a_unity_catalog": None,
-    "tests/lake/test_catalogs.py::test_what_a_unity_catalog": None,
     "tests/package/test_docstrings.py::test_a_public_method": "extras",
     "tests/package/test_old_libraries.py::test_a_pyspark": "extras",
     "tests/package/test_old_libraries.py::test_what_pyspark": "extras",
@@ -115,6 +113,7 @@ PLACES = {
     "tests/storage/test_locations.py::test_the_refusal_names_the_location": "extras",
     "tests/storage/test_options.py::test_a_key": "extras",
     "tests/storage/test_options.py::test_a_value_that_cannot_be_right_is_refused_by_the_name_of_its_option[abfs": "extras",  # noqa: E501
+    "tests/storage/test_options.py::test_a_value_that_cannot_be_right_is_refused_by_the_name_of_its_option[webhdfs": "extras",  # noqa: E501
     "tests/storage/test_options.py::test_an_unknown_option": "extras",
     "tests/storage/test_options.py::test_names_of_object_store": "extras",
     "tests/storage/test_options.py::test_no_option_of_any_storage_is_shown_whatever_it_contains[abfs": "extras",

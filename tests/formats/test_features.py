@@ -50,6 +50,7 @@ UNDECLARED = {
     "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
     "iceberg/files/columns.py:projected": "names column and file in front of a declared refusal",
     "hudi/files/columns.py:column": "names column and file in front of a declared refusal",
+    "paimon/version.py:PaimonVersion.repair_settings": "a statement that the connector does not run; the table is read",
     "interface.py:TableFormat.expiry": "a format without the feature",
     "interface.py:TableFormat._no_tasks": "a format without the feature",
     "interface.py:TableFormat.named_files": "a format without the feature",
