@@ -1,8 +1,10 @@
 """The overview of a lake: planted incidents are found, and quiet tables are not marked."""
 
+import shutil
+
 import pytest
 
-from snapshot_explorer import errors, open_lake
+from snapshot_explorer import errors, open_lake, samples
 from snapshot_explorer.lake import processes
 from snapshot_explorer.lake.overview import LakeOverview, sparkline
 from tests.support import filesystems, lakes
@@ -194,3 +196,12 @@ def test_tables_are_shown_as_they_are_read(root, overview, monkeypatch):
 
     assert [len(part) for part in shown] == [*range(1, len(overview) + 1)]
     assert shown[0].search == f"1 of {len(overview)} tables read"
+
+
+def test_a_sum_is_unknown_where_a_commit_does_not_say_how_many_rows_it_changed(tmp_path):
+    shutil.copytree(samples.path("shipments"), tmp_path / "shipments")
+
+    (row,) = open_lake(tmp_path, at="2026-11-12").overview("3d").to_dict()
+
+    assert (row["added_rows"], row["removed_rows"]) == (None, None)
+    assert row["commits"] == 4

@@ -194,7 +194,7 @@ FAULTS = (
         "formats/paimon/scan/read.py",
         "if file.path in self.deleted_positions:",
         "if False:",
-        "formats/paimon/test_deletion_vectors.py",
+        "formats/paimon/test_read_tables.py",
     ),
     Fault(
         "files of level 0 are read with deletion vectors",
@@ -224,7 +224,7 @@ FAULTS = (
         "formats/paimon/expiry/retention.py",
         "if begin <= item.id < end]",
         "if begin <= item.id <= end]",
-        "retention/test_paimon.py",
+        "retention/test_metadata_files.py",
     ),
     # Hudi.
     Fault(
@@ -411,7 +411,7 @@ FAULTS = (
         "lake/overview.py",
         "row[name] = None if None in numbers else sum(numbers)",
         "row[name] = sum(number or 0 for number in numbers)",
-        "lake/test_overview_with_holes.py",
+        "lake/test_overview.py",
     ),
     Fault(
         "tables at the depth of the search are not found",
