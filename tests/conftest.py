@@ -174,6 +174,7 @@ PLACES = {
     "tests/package/test_main.py::test_the_tables_below": "slow",
     "tests/package/test_tiers.py::test_with_workers": "slow",
     "tests/package/test_wheel.py": "slow",
+    "tests/package/test_writers.py::test_what_writes": "slow",
     "tests/queries/test_random_queries.py": "slow",
     "tests/reports/test_reports.py::test_hostile_text": "slow",
     "tests/robustness/test_bombs.py::test_a_checkpoint": "slow",
