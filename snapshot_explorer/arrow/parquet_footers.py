@@ -90,7 +90,7 @@ def _drop_unknown_types(tree: list[Field]) -> None:
 
 
 def _drop_arrow_schema(tree: list[Field]) -> None:
-    """Remove the Arrow schema, so that types follow from those of parquet alone."""
+    """Remove the Arrow schema, so that Arrow types follow from parquet types alone."""
     for field in tree:
         if field.id == _KEY_VALUES and isinstance(field.value, ThriftList):
             field.value.values = [value for value in field.value.values if not _is_arrow_schema(value)]

@@ -220,8 +220,8 @@ def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = No
 def _existing(storage: Storage, addresses: Sequence[str]) -> tuple[Mapping[str, int | None], frozenset[str]]:
     """Return the sizes of the files that exist, and the files that could not be looked for.
 
-    These are only files outside of the table's folder, of which each folder is looked at for itself, and on a store
-    files whose names have empty steps, which are looked for one by one because a listing may write them otherwise.
+    Looks for files outside of the table's folder, one listing per folder. On a store, files whose names have empty
+    steps are looked for one by one, because a listing may spell their names in another way.
     """
     odd: list[str] = []
     outside: dict[str, list[str]] = {}

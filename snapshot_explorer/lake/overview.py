@@ -133,7 +133,7 @@ def failed_row(error: SnapshotExplorerError) -> dict[str, object]:
 
 def left_note(branch: str) -> str:
     """Return the sentence on a version that main no longer has."""
-    return f"Main left this version since, by a rollback; it is read as branch {branch}."
+    return f"Rolled back since; read as branch {branch}."
 
 
 def _version_at(table: Table, time: datetime) -> tuple[int | None, str | None]:

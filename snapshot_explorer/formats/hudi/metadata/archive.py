@@ -112,7 +112,7 @@ class Archive:
             )
             unread = dict(listing.unread) | {new[index][0]: error for index, error in read.unread.items()}
             names = [path.rpartition("/")[2] for path in unread]
-            # Files of layout 1 are in order; the names of those of layout 2 contain their first and last instants.
+            # Layout 1 numbers its files in order; layout 2 puts the first and the last instant into file names.
             begin = max((listing.names.index(path) + 1 for path in unread if not path.endswith(".parquet")), default=0)
             ends = [
                 int(instant) for name in names if (named := _TREE_NAME.fullmatch(name)) for instant in named.groups()

@@ -46,7 +46,7 @@ class FileStates:
 
     @property
     def unknown_from(self) -> int:
-        """The first version that depends on a commit that cannot be read or is missing; NEVER if there is none."""
+        """The first version that depends on an unreadable or missing commit; NEVER without such a commit."""
         return 0 if self.known_from else min((*self.unread.errors, *self.unread.missing), default=NEVER)
 
     @cached_property
@@ -129,7 +129,7 @@ class FileStates:
                 )
 
     def check_changes(self, versions: Sequence[int], root: str) -> None:
-        """Raise if what versions changed is not known: that takes their files, and those of the versions before."""
+        """Raise unless the changes of versions are known, from their files and the files of the versions before."""
         if self.unknown_from == NEVER:
             return
         for version in versions:

@@ -33,11 +33,11 @@ class UnreadCommits:
     archived: frozenset[int]
     """Those of `missing` that were archived: readers count their files. The others are not completed for readers."""
     blocked_from: int
-    """The first of all these whose files cannot be told from a listing; NEVER if there is none."""
+    """The first unknown commit whose files a listing cannot tell; NEVER without such a commit."""
     existing: frozenset[str]
     """The data files that exist; empty where none was looked for, because every commit is known."""
     files: Sequence[ListedFile]
-    """Those of them that unknown commits wrote."""
+    """The existing data files that unknown commits wrote."""
 
     @property
     def instants(self) -> frozenset[int]:
@@ -46,7 +46,7 @@ class UnreadCommits:
 
     @property
     def listed_from(self) -> int:
-        """The first of these instants; NEVER if there is none."""
+        """The first instant whose files are taken from a listing; NEVER without such an instant."""
         return min(self.instants, default=NEVER)
 
     def error_of(self, version: int) -> SnapshotExplorerError:
@@ -116,7 +116,7 @@ def _is_listed(write: Instant | ArchivedInstant, config: TableConfig) -> bool:
 
 
 def lost_slices(unread: UnreadCommits, files: pa.Table) -> list[LostSlice]:
-    """Return the slices of unknown commits that later commits follow, and of which no file is listed.
+    """Return the slices that later commits build on, but whose own commits are unknown and whose files are not listed.
 
     Args:
         files: The files that known commits wrote: WRITTEN.
