@@ -57,7 +57,7 @@ class Tiers:
 
     `started` has the markers of fixtures by their names, `places` those of tests by how their ids begin: the longest
     beginning counts, and None stands for the quick tier. `packages` has those of tests by how a parameter of theirs
-    ends. Of the tests in the places of `sampled`, which are many and alike, the quick tier has one of so many.
+    ends. Of a function in the places of `sampled` the quick tier has the first of its cases, and then one of so many.
     """
 
     def __init__(self, *, started, places, packages, sampled):
@@ -95,9 +95,11 @@ class Tiers:
         if place and self._places[place]:
             markers.add(self._places[place])
         sample = _longest(item.nodeid, self._sampled)
-        if sample and not markers:
-            seen[sample] += 1
-            if seen[sample] % self._sampled[sample] != 1:
+        is_listed = place and self._places[place] is None and len(place) > len(sample or "")
+        if sample and not markers and not is_listed:
+            function = item.nodeid.partition("[")[0]
+            seen[function] += 1
+            if seen[function] % self._sampled[sample] != 1:
                 markers.add("slow")
         return markers
 
