@@ -26,9 +26,9 @@ FLOORS = {
     "ipywidgets": "7.7",
     "numpy": "1.26",
     "orjson": "3.10",
-    "pandas": "1.5",
+    "pandas": "2.1",
     "plotly": "5.22",
-    "pyarrow": "15.0",
+    "pyarrow": "18.0",
 }
 """The oldest version of each required library, as in `pyproject.toml`."""
 SPARK_FLOORS = {"pyspark": "3.5"}
@@ -127,20 +127,6 @@ NUMPY_ISIN = OldLibraryCase(
     "version.",
     reproduction="import numpy as np; hashes = np.array([2**63], np.uint64); np.isin(hashes, hashes)",
 )
-PANDAS_TEXTS = OldLibraryCase(
-    library="pandas",
-    fixed_in="2.0",
-    problem="Texts of Arrow types have no methods (`.str`). They become pandas' own texts on Arrow.",
-    reproduction="import pandas, pyarrow; pandas.Series(['a'], dtype=pandas.ArrowDtype(pyarrow.string())).str",
-)
-PANDAS_UNITS = OldLibraryCase(
-    library="pandas",
-    fixed_in="2.0",
-    problem="Times in NumPy types are nanoseconds, from 1677 to 2262, and dates beyond that become other dates. Such "
-    "times are refused; Arrow types have them.",
-    reproduction="import datetime, pyarrow; dates = pyarrow.array([datetime.date(3000, 1, 1)]); "
-    "assert dates.to_pandas(date_as_object=False)[0].year == 3000",
-)
 PYARROW_CHUNKS = OldLibraryCase(
     library="pyarrow",
     fixed_in="23.0",
@@ -173,13 +159,6 @@ PYARROW_MAP_KEYS = OldLibraryCase(
     reproduction="import pyarrow; maps = pyarrow.array([[(1, 1)]], pyarrow.map_(pyarrow.int16(), pyarrow.int8())); "
     "cast = maps.cast(pyarrow.map_(pyarrow.int32(), pyarrow.int8())); pyarrow.concat_arrays([cast, cast])",
 )
-PYARROW_MAP_MASKS = OldLibraryCase(
-    library="pyarrow",
-    fixed_in="17.0",
-    problem="Maps cannot be built with a mask. The offsets of null maps are null, in every version.",
-    reproduction="import pyarrow; pyarrow.MapArray.from_arrays("
-    "pyarrow.array([0, 0]), [1][:0], [1][:0], mask=pyarrow.array([True]))",
-)
 PYARROW_MAPS_AS_DICTS = OldLibraryCase(
     library="pyarrow",
     fixed_in="20.0",
@@ -204,13 +183,6 @@ PYARROW_VECTORS = OldLibraryCase(
     reproduction="import io, pyarrow, pyarrow.parquet as pq; out = io.BytesIO(); "
     "pq.write_table(pyarrow.table({'x': pyarrow.array([[1], None], pyarrow.list_(pyarrow.int8(), 1))}), out); "
     "pq.read_table(pyarrow.BufferReader(out.getvalue()))",
-)
-PYARROW_VIEWS = OldLibraryCase(
-    library="pyarrow",
-    fixed_in="16.0",
-    problem="There are no views of texts and no list views. Files whose Arrow schema has them cannot be opened: they "
-    "are refused.",
-    reproduction="import pyarrow; pyarrow.string_view(), pyarrow.binary_view(), pyarrow.ListViewArray",
 )
 PYARROW_NO_ROW_GROUPS = OldLibraryCase(
     library="pyarrow",

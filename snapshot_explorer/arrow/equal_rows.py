@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.nesting import is_nested_type
 
 Mask = npt.NDArray[np.bool_]
 
@@ -39,7 +38,7 @@ def equal_rows(left: pa.Table, right: pa.Table, key: str) -> tuple[Mask, Mask]:
 def _equal_values(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
     if left.null_count == right.null_count == len(left) or left.equals(right):
         return np.ones(len(left), np.bool_)
-    if is_nested_type(left.type):
+    if pa.types.is_nested(left.type):
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
         return np.fromiter((item == other for item, other in pairs), np.bool_, len(left))
     both_null = pc.and_(left.is_null(), right.is_null())

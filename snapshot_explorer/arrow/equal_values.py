@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.nesting import is_nested_type, plain
+from snapshot_explorer.arrow.nesting import plain
 from snapshot_explorer.arrow.variant_texts import comparable_texts, is_variant
 
 Mask = npt.NDArray[np.bool_]
@@ -98,7 +98,7 @@ def _comparable_map(values: pa.MapArray) -> pa.Array:
 
 def _ranks(keys: pa.Array) -> npt.NDArray[np.int64]:
     """Return a number per key, equal for equal keys. Each type has its own order."""
-    if is_nested_type(keys.type):
+    if pa.types.is_nested(keys.type):
         texts = [repr(key) for key in keys.to_pylist()]
         return (
             np.unique(np.array(texts, object), return_inverse=True)[1].astype(np.int64) if texts else np.zeros(0, int)

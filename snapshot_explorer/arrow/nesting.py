@@ -4,22 +4,9 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.old_libraries import PYARROW_VIEWS
 
-TEXTS = (
-    pa.string(),
-    pa.large_string(),
-    pa.binary(),
-    pa.large_binary(),
-    *(() if PYARROW_VIEWS.applies() else (pa.string_view(), pa.binary_view())),
-)
+TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 """The types of texts and bytes of any length."""
-_LIST_VIEWS = () if PYARROW_VIEWS.applies() else (pa.ListViewArray, pa.LargeListViewArray)
-
-
-def is_nested_type(dtype: pa.DataType) -> bool:
-    """Return whether values of a type have parts; for lists of a fixed length also with pyarrow 15, which says no."""
-    return bool(pa.types.is_nested(dtype) or pa.types.is_fixed_size_list(dtype))
 
 
 def plain(values: pa.Array) -> pa.Array:
@@ -35,7 +22,7 @@ def plain(values: pa.Array) -> pa.Array:
 
 def as_list(values: pa.Array) -> pa.ListArray:
     """Return a list array with the lengths, nulls and items of an array of any type of list."""
-    if not isinstance(values, _LIST_VIEWS):
+    if not isinstance(values, pa.ListViewArray | pa.LargeListViewArray):
         return values if isinstance(values, pa.ListArray) else values.cast(pa.list_(values.type.value_field))
     # pyarrow 26 casts list views to arrays whose offsets are not valid.
     lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()

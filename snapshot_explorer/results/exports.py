@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, overload
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.results.pandas_types import as_pandas
@@ -111,7 +110,7 @@ def json_text(rows: pa.Table) -> str:
 def flat(rows: pa.Table) -> pa.Table:
     """Return rows in one chunk, with nested values as JSON text and binary as hexadecimal text."""
     for index, item in enumerate(rows.schema):
-        if _is_binary(item.type) or is_nested_type(item.type) or pa.types.is_null(item.type):
+        if _is_binary(item.type) or pa.types.is_nested(item.type) or pa.types.is_null(item.type):
             values = with_dicts(rows.column(index), "lossy")
             texts = pa.array([None if item is None else _flat_text(item) for item in values], pa.string())
             rows = rows.set_column(index, item.name, texts)

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.variant_texts import with_texts
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.old_libraries import PANDAS_TEXTS, PANDAS_UNITS
+from snapshot_explorer.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +26,6 @@ def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
     import pandas as pd
 
     def dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
-        if arrow_type == pa.string() and PANDAS_TEXTS.applies():
-            return pd.StringDtype("pyarrow")
         return None if maps_as_dicts and pa.types.is_map(arrow_type) else pd.ArrowDtype(arrow_type)
 
     rows = with_texts(rows)
@@ -38,7 +35,6 @@ def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
 
 PandasTypes = Literal["arrow", "numpy", "nullable"]
 _EXACT_IN_FLOATS = 2**53
-_NANOSECONDS = pa.timestamp("ns")
 
 
 def rows_as_pandas(rows: pa.Table, types: PandasTypes = "arrow") -> pd.DataFrame:
@@ -54,11 +50,9 @@ def rows_as_pandas(rows: pa.Table, types: PandasTypes = "arrow") -> pd.DataFrame
         case "arrow":
             return as_pandas(rows)
         case "numpy":
-            _check_times(rows)
             _check_integers(rows)
             return _converted(_with_floats(rows), {})
         case _:
-            _check_times(rows)
             return _converted(_with_floats(rows), _nullable_types())
 
 
@@ -100,23 +94,6 @@ def _check_integers(rows: pa.Table) -> None:
                 f"Column {field.name!r} has nulls and integers beyond 2**53, which NumPy would hold as rounded floats. "
                 "Use types='nullable', or leave the column or its nulls out."
             )
-
-
-def _check_times(rows: pa.Table) -> None:
-    """Raise UnsupportedFeatureError for times that this pandas, which has only nanoseconds, cannot hold."""
-    if not PANDAS_UNITS.applies():
-        return
-    for field, column in zip(rows.schema, rows.columns, strict=True):
-        if not pa.types.is_date(field.type) and not pa.types.is_timestamp(field.type):
-            continue
-        try:
-            # Dates are multiplied without a check, times are not.
-            pc.cast(pc.cast(column, pa.timestamp("ms")) if pa.types.is_date(field.type) else column, _NANOSECONDS)
-        except pa.ArrowInvalid as error:
-            raise UnsupportedFeatureError(
-                f"Column {field.name!r} has times outside of 1677 to 2262, which NumPy types cannot hold: "
-                f"{PANDAS_UNITS.remedy()}, or use types='arrow'."
-            ) from error
 
 
 def _nullable_types() -> dict[pa.DataType, object]:

@@ -6,7 +6,6 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.scan import scan_of
@@ -28,9 +27,9 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     schema = version.arrow_schema
     chosen = tuple(key or version.schema.primary_keys or schema.names)
     scan = scan_of(schema, chosen, where)
-    nested = next((name for name in chosen if is_nested_type(schema.field(name).type)), None)
+    nested = next((name for name in chosen if pa.types.is_nested(schema.field(name).type)), None)
     if nested is not None:
-        others = [field.name for field in schema if not is_nested_type(field.type)]
+        others = [field.name for field in schema if not pa.types.is_nested(field.type)]
         raise InvalidArgumentError(
             f"The values of {nested} are nested and cannot be counted. Name other columns as the key, such as "
             f"key={others[:1]!r}."

@@ -59,23 +59,23 @@ def test_a_library_that_is_older_than_its_floor_is_named_at_import(tmp_path, cod
 
     assert done.stderr.splitlines()[-1] == (
         "snapshot_explorer.errors.MissingDependencyError: snapshot_explorer does not work with this environment: "
-        "duckdb 1.0.0 is older than 1.1 and pyarrow 14.0.1 is older than 15.0. "
-        "Run: pip install 'duckdb>=1.1' 'pyarrow>=15.0'"
+        "duckdb 1.0.0 is older than 1.1 and pyarrow 14.0.1 is older than 18.0. "
+        "Run: pip install 'duckdb>=1.1' 'pyarrow>=18.0'"
     )
 
 
-@pytest.mark.parametrize("version", ["15.0", "15.0.2", "15.0.2+vendor", "15.1.dev3", "26"])
+@pytest.mark.parametrize("version", ["18.0", "18.0.2", "18.0.2+vendor", "18.1.dev3", "26"])
 def test_a_version_from_the_floor_on_is_accepted(installed, version):
     installed(pyarrow=version)
 
     old_libraries.check_floors()
 
 
-@pytest.mark.parametrize("version", ["14.9.9", "14", "14.0", "9.30"])
+@pytest.mark.parametrize("version", ["17.9.9", "17", "17.0", "9.30"])
 def test_a_version_below_the_floor_is_refused(installed, version):
     installed(pyarrow=version)
 
-    with pytest.raises(MissingDependencyError, match=re.escape(f"pyarrow {version} is older than 15.0")):
+    with pytest.raises(MissingDependencyError, match=re.escape(f"pyarrow {version} is older than 18.0")):
         old_libraries.check_floors()
 
 

@@ -33,7 +33,7 @@ def _canonical(scalar: pa.Scalar, kind: pa.DataType) -> Any:
         return None
     if pa.types.is_dictionary(kind):
         return _canonical(scalar.value, kind.value_type)
-    if pa.types.is_nested(kind) or pa.types.is_fixed_size_list(kind):  # of pyarrow 15 it is not
+    if pa.types.is_nested(kind):
         return _nested(scalar, kind)
     if pa.types.is_temporal(kind):
         return _temporal(scalar, kind)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer import old_libraries, open_table, samples
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.results import Frame, rows_as_pandas
 
 ROWS = pa.table(
@@ -141,13 +141,10 @@ def test_unknown_types_are_refused_before_reading(orders):
 
 @pytest.mark.parametrize("types", ["numpy", "nullable"])
 @pytest.mark.parametrize("values", [[date(3000, 1, 1), None], [datetime(1, 1, 1)]])  # noqa: DTZ001 - without a zone
-def test_times_that_an_old_pandas_makes_others_are_refused(monkeypatch, types, values):
-    monkeypatch.setattr(old_libraries, "installed_version", lambda _: "1.5.3")
-    rows = pa.table({"t": values})
+def test_times_outside_of_nanoseconds_keep_their_years(types, values):
+    times = rows_as_pandas(pa.table({"t": values}), types)["t"]
 
-    with pytest.raises(UnsupportedFeatureError, match="'t' has times outside of 1677 to 2262.* types='arrow'"):
-        rows_as_pandas(rows, types)
-    assert len(rows_as_pandas(rows)) == len(values)
+    assert [time.year for time in times.dropna()] == [value.year for value in values if value]
 
 
 def test_rows_of_empty_chunks_are_written_once(tmp_path):

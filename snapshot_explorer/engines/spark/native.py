@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.arrow.roaring import NOTHING
 from snapshot_explorer.engines.footers import Footer, footer
 from snapshot_explorer.engines.spark.conditions import translated
@@ -317,7 +316,7 @@ def _source(
 ) -> _Source | None:
     if column.name in constants:
         return constants[column.name]
-    if column.name not in file.names or (is_nested_type(column.type) and not column.nullable):
+    if column.name not in file.names or (pa.types.is_nested(column.type) and not column.nullable):
         return None  # there is no way to declare in Spark that this column is never null
     stored = file.names[column.name]
     if stored is None:

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 
 Offsets = npt.NDArray[np.int64]
@@ -145,9 +144,7 @@ def as_map(offsets: pa.Array, pairs: pa.StructArray, target: pa.MapType, mask: p
     keys, items = pairs.flatten()
     if keys.null_count:
         raise pa.ArrowInvalid("a map has a null key")
-    if mask is not None:  # PYARROW_MAP_MASKS
-        offsets = pc.if_else(pa.concat_arrays([mask, pa.array([False])]), None, offsets)
-    return pa.MapArray.from_arrays(offsets, keys, items, type=target)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=target, mask=mask)
 
 
 def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:

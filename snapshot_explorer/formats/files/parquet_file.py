@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.arrow import parquet_batches, parquet_footers
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.arrow.positions import bare_batches
 from snapshot_explorer.storage import is_remote, load_of
 
@@ -56,5 +55,5 @@ def open_parquet(
 
 
 def _might_be_int96(dtype: pa.DataType) -> bool:
-    is_nested = is_nested_type(dtype) or isinstance(dtype, pa.BaseExtensionType)
+    is_nested = pa.types.is_nested(dtype) or isinstance(dtype, pa.BaseExtensionType)
     return is_nested or (pa.types.is_timestamp(dtype) and dtype.unit == "ns")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.nesting import is_nested_type, with_entries, with_fields, with_items
+from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats import TableVersion
@@ -194,7 +194,7 @@ def wider(
         return other
     if pa.types.is_null(left) or pa.types.is_null(other):
         return other if pa.types.is_null(left) else left
-    if is_nested_type(left) or is_nested_type(other):
+    if pa.types.is_nested(left) or pa.types.is_nested(other):
         return _wider_nested(left, other, ids, other_ids, across_tables=across_tables)
     if left in _INTEGERS and other in _INTEGERS:
         return max(left, other, key=_INTEGERS.index)

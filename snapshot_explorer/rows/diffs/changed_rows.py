@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
 from snapshot_explorer.render.cells import cell, cut
@@ -211,7 +210,7 @@ def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]
     """
     chosen = checked_names(names, schema.names, "by_partition") or ()
     fields = [schema.field(name) for name in chosen]
-    nested = next((field for field in fields if is_nested_type(field.type)), None)
+    nested = next((field for field in fields if pa.types.is_nested(field.type)), None)
     if not chosen or nested is not None:
         problem = "No column is named" if nested is None else f"The column {nested.name!r} is {nested.type}"
         raise InvalidArgumentError(f"{problem}. Name columns of plain types whose values divide the rows.")

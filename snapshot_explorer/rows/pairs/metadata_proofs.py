@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.render.cells import cell, counted
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ def _nulls(plan: RowDiffPlan, sides: tuple[_FileStatistics, _FileStatistics]) ->
     """Yield a sentence for the columns whose numbers of nulls differ."""
     different = []
     for name in plan.columns:
-        if is_nested_type(plan.schema.field(name).type):
+        if pa.types.is_nested(plan.schema.field(name).type):
             continue
         nulls = sides[0].nulls(plan.aligned.names_a[name]), sides[1].nulls(name)
         if None not in nulls and nulls[0] != nulls[1]:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
@@ -327,7 +326,7 @@ def _as_text(name: str, rows: pa.Table) -> pa.Table:
 
 def _texts(values: pa.ChunkedArray) -> pa.Array:
     """Return values as text: distinct ones are few, however many versions there are. Nested values have no order."""
-    if is_nested_type(values.type):
+    if pa.types.is_nested(values.type):
         return pa.nulls(len(values), pa.string())
     encoded = values.combine_chunks().dictionary_encode()
     words = pa.array([None if value is None else str(value) for value in encoded.dictionary.to_pylist()], pa.string())

@@ -1,11 +1,10 @@
 """The history of a Hudi table: its completed writes, active and archived, and the state that they add up to."""
 
-import gc
 import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -296,8 +295,7 @@ class HudiSource:
         with self._lock:
             if self._state is not None:
                 return self._state
-            with _without_garbage_collection():
-                state = self._read_state()
+            state = self._read_state()
             # A folder whose listing was empty may not have been: the state is not kept.
             self._state = None if state.is_cut and self.reader.listed is None else state
             return state
@@ -495,18 +493,6 @@ def _with_parents(partitions: Iterable[str]) -> set[str]:
     paths = [partition.split("/") for partition in partitions]
     visible = [parts for parts in paths if not any(part.startswith(".") or not part for part in parts)]
     return {"/".join(parts[:depth]) for parts in visible for depth in range(1, len(parts) + 1)}
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Suspend the search for cyclic garbage: records of commits have no cycles, and searching them takes a sixth."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _listed_file(folder: str, name: str, size_bytes: int | None) -> ListedFile | None:

@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.group_ids import Codes
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
@@ -228,7 +227,7 @@ def _equal(left: pa.Table, right: pa.Table) -> Mask:
 
 
 def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
-    if is_nested_type(left.type):
+    if pa.types.is_nested(left.type):
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
         return np.fromiter((repr(item) == repr(other) for item, other in pairs), bool, len(left))
     codes = equality_codes(pa.chunked_array([*left.chunks, *right.chunks], left.type))

@@ -15,7 +15,7 @@ from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_footers, variants, vectors
 from snapshot_explorer.arrow.chunks import under
-from snapshot_explorer.arrow.nesting import as_list, is_nested_type, plain, with_entries, with_fields, with_items
+from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare_batches
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError
@@ -114,7 +114,7 @@ class PaimonColumns:
             schema.names == self.names
             and len(set(self.names)) == len(self.names)
             and schema.types == self.schema.types
-            and not any(is_nested_type(dtype) for dtype in schema.types)
+            and not any(pa.types.is_nested(dtype) for dtype in schema.types)
         )
 
 

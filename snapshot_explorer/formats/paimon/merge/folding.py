@@ -9,7 +9,6 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.group_ids import Codes
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.formats.paimon.merge import (
     aggregates,
     nested_aggregates,
@@ -212,7 +211,7 @@ def fold(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSte
     if steps.function is None or (steps.actions == RETRACT).any():
         return None
     rows = np.flatnonzero(np.isin(steps.actions, (ADD, ADD_EARLIER)) & valid)
-    if name == "collect" and not (steps.function.distinct and is_nested_type(array.type.value_type)):
+    if name == "collect" and not (steps.function.distinct and pa.types.is_nested(array.type.value_type)):
         return lists(array, rows, key_groups, distinct=steps.function.distinct)
     if (steps.actions == ADD_EARLIER).any():
         return None

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
@@ -97,11 +96,11 @@ def collect(array: pa.Array, function: Function) -> Fold:
 
 
 def _is_uncomparable(dtype: pa.DataType) -> bool:
-    return bool(is_nested_type(dtype) or pa.types.is_binary(dtype) or pa.types.is_fixed_size_binary(dtype))
+    return bool(pa.types.is_nested(dtype) or pa.types.is_binary(dtype) or pa.types.is_fixed_size_binary(dtype))
 
 
 def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]:
-    nested, is_rows = is_nested_type(elements.type), pa.types.is_struct(elements.type)
+    nested, is_rows = pa.types.is_nested(elements.type), pa.types.is_struct(elements.type)
     absent = np.asarray(elements.is_null()).tolist()
 
     def add(value: Any, item: Any) -> Any:

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import BINS, bin_places
 from snapshot_explorer.render.cells import cell, counted, cut
 from snapshot_explorer.render.figures import legible
@@ -53,7 +52,7 @@ def _tile(name: str, a: pa.ChunkedArray, b: pa.ChunkedArray) -> dict[str, Any]:
 
 def _is_opaque(dtype: pa.DataType) -> bool:
     """Return whether Arrow neither sorts nor counts values."""
-    return bool(is_nested_type(dtype) or pa.types.is_interval(dtype) or pa.types.is_null(dtype))
+    return bool(pa.types.is_nested(dtype) or pa.types.is_interval(dtype) or pa.types.is_null(dtype))
 
 
 def _counts(both: pa.ChunkedArray, of_a: int) -> tuple[_Counts, _Counts] | None:

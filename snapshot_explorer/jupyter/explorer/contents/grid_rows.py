@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.render.cells import DRAWN, NULL, cell, cut, unit_of
@@ -162,7 +161,7 @@ def arranged(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | None:
         order = np.flatnonzero(mask)
     if how.sort is not None:
         column = rows.column(how.sort)
-        key = _texts(column, rows.schema.field(how.sort)) if is_nested_type(column.type) else column
+        key = _texts(column, rows.schema.field(how.sort)) if pa.types.is_nested(column.type) else column
         key = key if order is None else key.take(pa.array(order))
         way = "descending" if how.descending else "ascending"
         places = np.arange(len(key))
@@ -201,7 +200,7 @@ def with_json(rows: pa.Table) -> pa.Table:
     """Return rows with nested values as JSON; a column of values that are very large or damaged stays as it is."""
     for index, item in enumerate(rows.schema):
         column = rows.select([index])
-        if is_nested_type(item.type) and column.nbytes <= _LARGEST_VALUES:
+        if pa.types.is_nested(item.type) and column.nbytes <= _LARGEST_VALUES:
             with suppress(CorruptTableError):
                 texts = flat(with_texts(column)).column(0)
                 rows = rows.set_column(index, pa.field(item.name, pa.string(), metadata=DRAWN), texts)
@@ -211,7 +210,7 @@ def with_json(rows: pa.Table) -> pa.Table:
 def full_text(rows: pa.Table, row: int, column: int) -> str:
     """Return a value in full, but for very large ones; a nested one as JSON in lines."""
     value = rows.select([column]).slice(row, 1).combine_chunks()
-    is_nested = is_nested_type(value.schema.field(0).type)
+    is_nested = pa.types.is_nested(value.schema.field(0).type)
     text = cell(value.column(0)[0]).text
     if value.take([0]).nbytes <= _LARGEST_VALUES:
         with suppress(CorruptTableError):
@@ -222,7 +221,7 @@ def full_text(rows: pa.Table, row: int, column: int) -> str:
 
 def _bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None]:
     dtype = column.type
-    if is_nested_type(dtype) or pa.types.is_null(dtype) or column.null_count == len(column):
+    if pa.types.is_nested(dtype) or pa.types.is_null(dtype) or column.null_count == len(column):
         return None, None
     try:
         result = pc.min_max(column)
@@ -281,7 +280,7 @@ def _texts(column: pa.ChunkedArray, item: pa.Field) -> pa.Array:
     dtype = column.type
     if pa.types.is_boolean(dtype):
         return pc.if_else(column, "yes", "no").combine_chunks()
-    if not (is_nested_type(dtype) or pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype)):
+    if not (pa.types.is_nested(dtype) or pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype)):
         try:
             return column.cast(pa.string()).combine_chunks()
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid):

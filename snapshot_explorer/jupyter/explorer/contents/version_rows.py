@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.nesting import is_nested_type
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.cost import ReadLimits, cost_of
@@ -93,7 +92,7 @@ class VersionRows:
 
     def _order(self, keys: pa.ChunkedArray) -> pa.Array:
         """Return the places of the rows in their order; equal ones stay in the order of the scan."""
-        if is_nested_type(keys.type):
+        if pa.types.is_nested(keys.type):
             keys = flat(pa.table({"": keys})).column(0)
         places = pa.array(range(len(keys)), pa.int64())
         sort_keys = [("key", "descending" if self._descending else "ascending"), ("place", "ascending")]
