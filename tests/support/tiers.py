@@ -22,9 +22,11 @@ _SETTINGS = "_hypothesis_internal_use_settings"
 LIMITS = "SNAPSHOT_EXPLORER_QUICK_LIMITS"
 """The variable that turns a quick test or file over the limits into a failure."""
 TEST_SECONDS, FILE_SECONDS = 3, 10
-"""The limits, in processor time, which other work on the machine does not change. A slower machine has higher ones."""
-LOOP_SECONDS = 0.05
+"""The limits, in processor time of a machine with the pace of `LOOP_SECONDS`."""
+LOOP_SECONDS = 0.005
 """The processor time of `_loop` on a machine for which the limits are right."""
+PACE_SECONDS = 2
+"""How long a measurement of the machine's pace is used: other work on it changes that."""
 
 
 def is_quick(config):
@@ -38,18 +40,24 @@ def processor_seconds():
 
 
 def _loop():
-    for number in range(1_000_000):
+    for number in range(100_000):
         number * number
 
 
-def slowness():
-    """Return how much slower this machine is than one for which the limits are right: 1 or more."""
-    seconds = []
-    for _ in range(5):
-        start = time.process_time()
-        _loop()
-        seconds.append(time.process_time() - start)
-    return max(1, min(seconds) / LOOP_SECONDS)
+class Pace:
+    """How much slower the machine is just now than one for which the limits are right: 1 or more."""
+
+    def __init__(self):
+        self._measured_at, self._slowness = 0, 1
+
+    def slowness(self):
+        """Return the slowness, measured within the last `PACE_SECONDS`."""
+        if time.monotonic() - self._measured_at > PACE_SECONDS:
+            start = time.process_time()
+            _loop()
+            self._slowness = max(1, (time.process_time() - start) / LOOP_SECONDS)
+            self._measured_at = time.monotonic()
+        return self._slowness
 
 
 class Tiers:
@@ -63,7 +71,7 @@ class Tiers:
     def __init__(self, *, started, places, packages, sampled):
         self._started, self._places, self._packages, self._sampled = started, places, packages, sampled
         self._left_out, self._files_left_out, self._fewer_examples = Counter(), set(), 0
-        self._test_seconds, self._file_seconds = {}, Counter()
+        self._test_seconds, self._file_seconds, self._pace = {}, Counter(), Pace()
 
     def pytest_ignore_collect(self, collection_path, config):
         """Leave out of the quick tier the files that need more packages: they may not even be imported."""
@@ -113,10 +121,10 @@ class Tiers:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
-        """Measure a test with its fixtures."""
-        start = processor_seconds()
+        """Measure a test with its fixtures, in the processor time of a machine for which the limits are right."""
+        slowness, start = self._pace.slowness(), processor_seconds()
         result = yield
-        seconds = processor_seconds() - start
+        seconds = (processor_seconds() - start) / max(slowness, self._pace.slowness())
         self._file_seconds[item.nodeid.partition("::")[0]] += seconds
         if seconds > TEST_SECONDS:
             self._test_seconds[item.nodeid] = seconds
@@ -149,10 +157,8 @@ class Tiers:
 
     def _too_long(self):
         """Return the quick tests and files that took longer than they may, with their seconds."""
-        factor = slowness()
-        files = {path: seconds for path, seconds in self._file_seconds.items() if seconds > FILE_SECONDS * factor}
-        return files | {
-            test: seconds for test, seconds in self._test_seconds.items() if seconds > TEST_SECONDS * factor
+        return {path: seconds for path, seconds in self._file_seconds.items() if seconds > FILE_SECONDS} | {
+            test: seconds for test, seconds in self._test_seconds.items() if seconds > TEST_SECONDS
         }
 
     @pytest.hookimpl(trylast=True)
@@ -163,8 +169,8 @@ class Tiers:
         if os.environ.get(LIMITS):
             for name, seconds in sorted(self._too_long().items()):
                 terminalreporter.write_line(
-                    f"{name} took {seconds:.1f} s of a processor: make it cheaper, or put it into the "
-                    "full tier by a line of tests/conftest.py"
+                    f"{name} took {seconds:.1f} s of a processor with the pace of LOOP_SECONDS: make it cheaper, or "
+                    "put it into the full tier by a line of tests/conftest.py"
                 )
         if self._left_out:
             reasons = ", ".join(f"{number:,} {name}" for name, number in self._left_out.most_common())
