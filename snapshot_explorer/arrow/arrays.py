@@ -1,7 +1,7 @@
 """Arrow arrays of Python and NumPy values, made without pandas.
 
-pyarrow imports pandas when it converts its first value from Python, in 0.2 seconds: several times what it takes to open
-a table. So the few values of an opening are written into buffers. Many values are left to pyarrow.
+pyarrow imports pandas when it converts its first value from Python. That takes 0.2 seconds, several times as long as
+opening a table. So the few values needed to open a table are written into buffers. pyarrow converts many values.
 """
 
 import sys

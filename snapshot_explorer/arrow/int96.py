@@ -19,7 +19,7 @@ _DAY_NANOS = 86_400_000_000_000
 
 
 def timestamps(values: pa.FixedSizeBinaryArray, unit: str = "ns") -> pa.TimestampArray:
-    """Return INT96 values as timestamps in ns or us, rounded down. Raises ArrowInvalid for one that does not fit."""
+    """Return INT96 values as timestamps in ns or us, rounded down. Raises ArrowInvalid if a value does not fit."""
     raw = np.frombuffer(values.buffers()[1], np.uint8)[values.offset * WIDTH : (values.offset + len(values)) * WIDTH]
     cells = raw.reshape(-1, WIDTH)
     nanos = cells[:, :8].copy().view("<i8").ravel()

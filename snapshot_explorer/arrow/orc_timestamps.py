@@ -119,7 +119,7 @@ def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArr
 
 
 def _early_times(source: pa.NativeFile, stripe: int, name: str, unit: Literal["us", "ns"]) -> pa.TimestampArray | None:
-    """Return a timestamp column on the writer's clock, right until 2037; None where it cannot be decoded."""
+    """Return a timestamp column on the writer's clock, right until 2037; None if it cannot be decoded."""
     streams = column_streams(source, stripe, name)
     try:
         zone = fixed_offset(streams.zone) or ZoneInfo(streams.zone)
@@ -146,7 +146,7 @@ def _decoded(streams: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo |
 
 
 def _on_the_clock_of(zone: ZoneInfo | timezone, seconds: Numbers) -> Numbers:
-    """Return what the clocks of a zone show at some seconds since 1970, with the offsets of Java, until 2037."""
+    """Return the local times of a zone at some seconds since 1970, with Java's offsets, until 2037."""
     winter, summer = (datetime(2026, month, 1, tzinfo=zone).utcoffset() for month in (1, 7))
     standard = min(winter, summer).total_seconds() if winter is not None and summer is not None else 0
     if isinstance(zone, timezone):
@@ -234,7 +234,7 @@ def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
 
 
 def _patched(content: bytes, offset: int, width: int, count: int) -> tuple[Numbers, int]:
-    """Return the numbers of a run with a base and patches for the largest of them, and where it ends."""
+    """Return the numbers of a run with a base and patches for its largest numbers, and the offset of its end."""
     third, fourth = content[offset + 2], content[offset + 3]
     base_bytes, patch_width = (third >> 5) + 1, _WIDTHS[third & 31]
     gap_width, patches = (fourth >> 5) + 1, fourth & 31
@@ -256,7 +256,7 @@ def _patched(content: bytes, offset: int, width: int, count: int) -> tuple[Numbe
 
 
 def _deltas(content: bytes, offset: int, count: int, *, signed: bool) -> tuple[Numbers, int]:
-    """Return the numbers of a run of differences, and where it ends."""
+    """Return the numbers of a run of differences, and the offset of its end."""
     code = content[offset] >> 1 & 31
     base, offset = varint(content, offset + 2)
     first, offset = varint(content, offset)

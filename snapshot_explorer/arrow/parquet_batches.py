@@ -27,7 +27,7 @@ _UNKNOWN_LENGTH = 1024
 
 
 class Load(Protocol):
-    """Fetches parts of a remote file before they are read, each as where it starts and ends."""
+    """Fetches parts of a remote file, each as its start and end, before they are read."""
 
     def __call__(self, ranges: Iterable[tuple[int, int]], ahead: Iterable[tuple[int, int]] = ()) -> None:
         """Return when the ranges are there; those ahead may come later."""
@@ -57,7 +57,7 @@ def batches(
     Args:
         names: The columns, at least one.
         groups: The row groups; None for all.
-        load: Fetches ranges of a remote file: those of a part, and those of the next one while it is decoded.
+        load: Fetches ranges of a remote file: the ranges of a part, and ahead, while it is decoded, of the next part.
         is_remote: Few rows are decoded in pyarrow's threads too, which are as many as there are processors: the
             threads that fetch files are many more.
     """

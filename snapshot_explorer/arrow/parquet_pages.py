@@ -38,7 +38,7 @@ _DATA = {0: 5, 3: 8}
 _CHECKSUM = 4
 """The field of a page header that holds the checksum of the page."""
 _NEXT_I32 = b"\x15"
-"""The start of a 32-bit integer whose number is the next one after that of the field before."""
+"""The header of a 32-bit integer field whose number is one more than the previous field's number."""
 _SHORT_DELTA, _AFTER_CHECKSUM = 4, 2
 """Where a field starts with the distance to the one before, and the minimum distance that leaves the checksum out."""
 _CHECKSUM_BYTES = 20

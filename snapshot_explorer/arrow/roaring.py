@@ -25,7 +25,7 @@ MOST_NUMBERS = 1 << 25
 
 
 def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
-    """Return the numbers of a bitmap, ascending, and where it ends.
+    """Return the numbers of a bitmap, ascending, and the offset of its end.
 
     Args:
         limit: All numbers must be below it, so that a few bytes cannot require much memory.
@@ -61,7 +61,7 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
 
 
 def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
-    """Return the numbers of a 64-bit bitmap, ascending, and where it ends; arguments and errors as `decode`.
+    """Return the numbers of a 64-bit bitmap, ascending, and the offset of its end; arguments and errors as `decode`.
 
     Source: RoaringFormatSpec, "Extension for 64-bit Implementations".
     """
@@ -105,7 +105,7 @@ def _check_heads(heads: Positions, limit: int) -> None:
 
 
 def container(content: bytes, offset: int, count: int, *, is_run: bool) -> tuple[Positions, int]:
-    """Return the `count` numbers of a container, ascending, and where it ends."""
+    """Return the `count` numbers of a container, ascending, and the offset of its end."""
     if is_run:
         return _runs(content, offset, count)
     if count > _MAX_ARRAY:

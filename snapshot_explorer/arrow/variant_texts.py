@@ -40,7 +40,7 @@ _TYPES = {
     19: "timestamp_ntz ",
     20: "uuid ",
 }
-"""The primitive types whose values do not equal those of others with the same JSON text, by their numbers."""
+"""The primitive types whose values do not equal values of other types with the same JSON text, by their numbers."""
 
 
 def is_variant(dtype: pa.DataType) -> bool:

@@ -59,7 +59,7 @@ class _Names:
     """The rank of each name in the order of the bytes, for all metadata, one after the other."""
 
     def numbers(self, name: str, which: Ints) -> Ints:
-        """Return the number of a name in the metadata of each row; -1 where it is not there."""
+        """Return the number of a name in the metadata of each row; -1 if it is missing."""
         return np.array([known.get(name, -1) for known in self.ids], np.int64)[which]
 
 

@@ -10,7 +10,7 @@ from snapshot_explorer.arrow import compute as pc
 MOST_ITEMS = 2**20
 """Items that a vector may have. The largest that are searched for have some ten thousand."""
 _BATCH_BYTES = 64 * 2**20
-"""Bytes of vectors in a batch, though they take no bytes in a file where they are null."""
+"""Bytes of vectors in a batch. Null vectors count too, though they take no bytes in a file."""
 
 
 def from_lists(values: pa.ListArray, dtype: pa.FixedSizeListType, items: pa.Array) -> pa.Array:

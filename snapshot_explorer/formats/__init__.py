@@ -31,7 +31,7 @@ def is_table(storage: Storage, folders: Collection[str] | None = None) -> bool:
     """Return whether the storage's root is a table of any format.
 
     Args:
-        folders: The folders in the root, where they are known.
+        folders: The folders in the root, if known.
     """
     return is_recognized(storage, frozenset(storage.folders("")) if folders is None else folders)
 
@@ -89,9 +89,9 @@ def first_files(name: str | None = None) -> list[str]:
 
 
 def split_metadata_path(path: object) -> tuple[str, str] | None:
-    """Return the table's folder and the metadata file below it if a path is that of a metadata file, otherwise None.
+    """Return the table's folder and the path below it if a path names a metadata file, otherwise None.
 
-    The folder is the one that contains the folder of the file.
+    The table's folder is the parent of the metadata folder.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
@@ -133,7 +133,7 @@ def detect(storage: Storage, name: str | None = None, *, folders: frozenset[str]
     Args:
         name: The required format: only this one is looked for. So the metadata of Iceberg in a Paimon or Delta table,
             as their compatibility options write it, is found by `iceberg`.
-        folders: The folders in the root, where they are known.
+        folders: The folders in the root, if known.
     """
     known = formats_by_name()
     if name is not None and name not in list(known):

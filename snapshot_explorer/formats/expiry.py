@@ -115,7 +115,7 @@ def ranges(lifetimes: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.i
 
 
 def sizes_of(lifetimes: pa.Table) -> dict[str, int | None]:
-    """Return the size of each file by path; None where it is unknown."""
+    """Return the size of each file by path; None if it is unknown."""
     return dict(zip(lifetimes.column("path").to_pylist(), lifetimes.column("size_bytes").to_pylist(), strict=True))
 
 
@@ -247,7 +247,7 @@ def presence_from(checked: CheckedFiles, *files: pa.Array) -> Presence:
     """Return the presence of the files of LIFETIMES.
 
     Args:
-        files: For each of the LIFETIMES the path of its data file; in another array that of its deletion vector.
+        files: One array with the path of the data file of each of the LIFETIMES, one with its deletion vector's path.
     """
     gone, resized, unknown = (
         np.any([pc.is_in(paths, names).to_numpy(zero_copy_only=False) for paths in files], axis=0)

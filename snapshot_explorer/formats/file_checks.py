@@ -1,4 +1,4 @@
-"""Data files that are read to check them: what metadata records of one, and what it contains."""
+"""Data files that are read to check them: recorded metadata and actual content."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The interface of table formats: `TableFormat`, a table's history, and `TableVersion`, one version of it.
 
-A format implements the abstract methods. The others have defaults for a format without the feature;
-a format overrides those of the features that it has.
+A format implements the abstract methods. The other methods have defaults for formats without the feature;
+a format overrides the methods of the features it supports.
 """
 
 import re
@@ -76,7 +76,7 @@ class TableFormat(ABC):
     metadata_folders: ClassVar[frozenset[str]]
     """Folders in a table's folder that contain its metadata; each table has at least one of them."""
     metadata_names: ClassVar[re.Pattern[str]] = re.compile("(?!)")
-    """Names of files by which a folder of metadata is recognized, also where it is not in a table's folder."""
+    """Names of files by which a metadata folder is recognized, even outside a table's folder."""
     first_file: ClassVar[str | None] = None
     """A small file that opening reads first. Remote storage reads it while it lists the table's folder."""
     main_branch: ClassVar[str | None] = None
@@ -96,7 +96,7 @@ class TableFormat(ABC):
     rest_catalog_client: ClassVar[str | None] = None
     """The package that reads REST catalogs of the format's own protocol; None if there is no such protocol."""
     has_file_times: ClassVar[bool] = False
-    """Whether commit times may be those of files, which change when a table is copied, beside recorded ones."""
+    """Whether commit times may be file times, which change when a table is copied, in addition to recorded times."""
     has_ordered_times: ClassVar[bool] = True
     """Whether versions are committed in their order. Otherwise `committed_at` reads nothing."""
     has_exact_row_counts: ClassVar[bool] = False
@@ -117,7 +117,7 @@ class TableFormat(ABC):
     other_formats: tuple[str, ...] = ()
     """The names of other formats whose metadata is in the table's folder too, as far as its detection looked."""
     root_folders: Collection[str] = ()
-    """The folders that the detection of the format found in the table's folder; empty where it did not look."""
+    """The folders that the format's detection found in the table's folder; empty if it did not list them."""
 
     # Versions.
 
@@ -152,7 +152,7 @@ class TableFormat(ABC):
 
         Args:
             metadata_file: The file to read, below the root, also if there are newer ones; the current one for None.
-            relocate: Recorded folders, and where they are.
+            relocate: The actual folder for each recorded folder.
 
         Raises:
             InvalidArgumentError: Tables of the format are opened by their folder.
@@ -193,8 +193,8 @@ class TableFormat(ABC):
     def with_current_schema(self, listing: Listing) -> Self:
         """Return the same table, whose newest version has the table's current schema. Reads nothing.
 
-        For formats whose schema can change without a commit: it is that of the newest state, and only a version that is
-        named otherwise has the schema of its commit.
+        For formats whose schema can change without a commit. The newest state has the current schema. A version that is
+        selected in any other way has the schema of its commit.
 
         Args:
             listing: The listing that has the newest version.
@@ -239,7 +239,7 @@ class TableFormat(ABC):
 
     @classmethod
     def with_recorded_times(cls, commits: pa.Table) -> pa.Table:
-        """Return COMMITS with recorded times in place of those of files, in their order; see `has_file_times`."""
+        """Return COMMITS with recorded times in place of file times, in the same order; see `has_file_times`."""
         return commits
 
     @classmethod
@@ -258,7 +258,7 @@ class TableFormat(ABC):
     def changes_with_statistics(
         self, versions: Sequence[int], columns: Sequence[str], at: int
     ) -> ChangesWithStatistics | None:
-        """Return what versions changed, with statistics of columns of the schema at version `at`, in one pass.
+        """Return the changed files of versions, with statistics of columns of the schema at version `at`, in one pass.
 
         None if the format does not support it; its statistics are then read with `TableVersion.files`.
         """
@@ -299,9 +299,10 @@ class TableFormat(ABC):
         return [None] * len(versions)
 
     def row_modifiers(self) -> frozenset[RowModifier]:
-        """Return the options by which the rows of a version are not those of its files, each read alone.
+        """Return the options because of which the rows of a version differ from the rows of its files.
 
-        The newest options, which apply to every version. Reads the newest schema.
+        Files of such a table cannot be read independently. The newest options apply to every version. Reads the newest
+        schema.
         """
         return frozenset()
 
@@ -359,9 +360,9 @@ class TableFormat(ABC):
     def expiry(
         self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
     ) -> Expiry:
-        """Return what the engine's own command would delete from the table at its newest known version.
+        """Return the versions and files that the engine's own command would delete at the newest known version.
 
-        No file is returned as one that would be deleted if a version that is kept may need it.
+        A file that a kept version may need is not included.
 
         Args:
             rule: What to keep.
@@ -405,7 +406,7 @@ class TableFormat(ABC):
         )
 
     def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
-        """Return what the engine's own clean-up of files that no metadata names would do, by its documented rules.
+        """Return the outcome of the engine's own clean-up of unreferenced files, by its documented rules.
 
         Args:
             files: path, size_bytes and modified of each file.
@@ -686,7 +687,7 @@ class TableVersion(ABC):
         """
         raise UnsupportedFeatureError("The format does not return the positions of deleted rows.")
 
-    # Comparing its splits with those of another version.
+    # Comparing its splits with another version's splits.
 
     def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
         """Return the splits of this version and of another one, each for its own predicate.
@@ -708,7 +709,7 @@ class TableVersion(ABC):
         return None
 
     def deletes_of(self, split: Split) -> frozenset[Hashable]:
-        """Return what deletes rows of a split; what several splits have in common is the same file for all of them."""
+        """Return identities of the files that delete rows of a split, equal for the same file in several splits."""
         return frozenset({split.identity})
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:

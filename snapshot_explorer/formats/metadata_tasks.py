@@ -145,6 +145,6 @@ def commit_batches(versions: Sequence[int]) -> list[Sequence[int]]:
 
 
 def manifest_batches(sizes: pa.ChunkedArray) -> list[list[int]]:
-    """Return the indices of consecutive manifests: each has those of a task. A size may be null."""
+    """Return the indices of the manifests of each task. A task reads consecutive manifests. A size may be null."""
     known = pc.fill_null(sizes, _TASK_BYTES).to_pylist()
     return list(pack(range(len(known)), known.__getitem__, target=_TASK_BYTES))

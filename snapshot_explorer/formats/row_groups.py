@@ -1,7 +1,7 @@
 """Row groups of parquet files in which rows may match a predicate, by their statistics.
 
-Statistics are compared only where they bound exactly the values that are read: of writers whose statistics are known to
-be right, for types that all readers order alike, in columns that are returned as they are stored.
+Statistics are compared only if they bound exactly the values that are read. The writer's statistics must be known to be
+right, all readers must order the type alike, and the column must be returned as it is stored.
 """
 
 import re

@@ -73,7 +73,7 @@ class SettingsReader:
     def of(
         self, name: str, default: T, parse: Callable[[str], T | None], default_source: str | None = None
     ) -> tuple[T, str]:
-        """Return the value of a setting, and where it is from."""
+        """Return the value of a setting and its source."""
         source = default_source or self._default
         text = self._values.get(name)
         if text is None:

@@ -20,7 +20,7 @@ class StatisticsFile:
     last: int
     """The first and the last version that need it."""
     read: Callable[[], Sequence[Bounds]]
-    """Reads its statistics, also those of files that it removes: several where keys have their own."""
+    """Reads its statistics, including the statistics of files it removes. Several if keys have their own statistics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class StatisticsFiles:
 
 
 def by_path(files: Sequence[StatisticsFile]) -> list[StatisticsFile]:
-    """Return each file once, with all versions that need it. The files are those of ascending versions."""
+    """Return each file once, with all versions that need it. The input is ordered by ascending version."""
     result: dict[str, StatisticsFile] = {}
     for file in files:
         known = result.setdefault(file.path, file)

@@ -25,22 +25,22 @@ Reasons = Mapping[int, SnapshotExplorerError]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyRead(Generic[T]):
-    """What was read of some versions."""
+    """The results for the versions that can be read, and the errors of the others."""
 
     parts: Sequence[tuple[Sequence[int], T]]
-    """Consecutive versions among those requested, in their order, and what was read of each group."""
+    """Groups of consecutive requested versions, in their order, and the result of each group."""
     unread: Reasons
-    """The other versions."""
+    """The versions that cannot be read."""
 
 
 def read_apart(read: Callable[[Sequence[int]], T], versions: Sequence[int], storage: Storage) -> PartlyRead[T]:
-    """Return what can be read of versions: of all at once, or by halving down to those that cannot be read.
+    """Return the results for all readable versions: read at once or, after an error, by bisection.
 
-    These are tried again from the storage, so that one wrong answer does not count.
+    Versions that cannot be read are read once more from the storage, so that one wrong response does not count.
 
     Args:
         read: Reads something of versions, in their order. Raises one of UNREADABLE if some cannot be read.
-        storage: The storage that it reads, which forgets the files that it keeps before these are tried again.
+        storage: The storage to read. Its cached files are dropped before the second attempt.
     """
     parts: dict[int, tuple[Sequence[int], T]] = {}
     failed: list[int] = []

@@ -207,9 +207,9 @@ class Storage:
         return self
 
     def _with_options(self) -> tuple[Callable[..., "Storage"], tuple[Any, ...]]:
-        """Return what `__reduce__` returns, with all that is secret: for processes that read for this one."""
+        """Return the same as `__reduce__` but with all secrets, for processes that read on behalf of this process."""
         if self._above is not None:
-            return Storage.below, (self._above, self._path_below)  # those of one pickle share a connection
+            return Storage.below, (self._above, self._path_below)  # storages in one pickle share a connection
         self._warn_external_files()  # the driver logs what executors read
         create = partial(Storage, external_files=self._external_files, limits=self.limits)
         return create, (full_text(self._location), dict(self._options))
@@ -393,7 +393,7 @@ class Storage:
             self._once, self._turns = None, None
 
     def _kept(self, key: str, make: Callable[[], A]) -> A:
-        """Return what `make` returns; within `reading_once` what it returned first, unless that is large."""
+        """Return the result of `make`; within `reading_once` its first result, unless that is large."""
         once = self._once
         if once is None:
             return make()
@@ -578,8 +578,8 @@ class Storage:
     def together(self, *reads: Callable[[], object]) -> tuple[object, ...]:
         """Return the results of functions that read, in order. They run concurrently where requests take long.
 
-        The last runs in the calling thread: the one that reads most, because an interrupt ends it. Raises the first
-        error, in the order of the functions.
+        The last function runs in the calling thread, where an interrupt stops it. Pass the function that reads the most
+        last. Raises the first error, in the order of the functions.
         """
         return tuple(read() for read in reads) if self._pool is None else together(reads)
 
@@ -642,7 +642,7 @@ class Storage:
 
     @property
     def _pool(self) -> ThreadPoolExecutor | None:
-        """The threads that make requests; None where they are made in turn."""
+        """The threads that make requests; None if requests are made one after the other."""
         return self._connection().pool if self._turns is None else None
 
     def _connect(self) -> _Connection:
@@ -749,7 +749,7 @@ class Storage:
     def _is_missing(self, error: BaseException, path: str) -> bool:
         """Return whether an error means that the file does not exist. Storages differ in the errors they raise."""
         if is_missing_file(error) and not is_transient(error) and self._location.protocol not in gcs.PROTOCOLS:
-            return True  # gcsfs raises the same for every answer 404, which may be that of a gateway
+            return True  # gcsfs raises the same error for every 404 response, also for a gateway's
         if self.is_local or is_transient(error) or not might_be_missing(error):
             return False
         ambient = sys.exception()

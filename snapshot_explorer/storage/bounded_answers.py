@@ -95,7 +95,7 @@ def until_first_byte() -> "asyncio.Timeout":
 
 
 async def collected(read: Callable[[int], Awaitable[bytes]], length: int | None, most_bytes: int) -> bytearray:
-    """Return what a stream of a client of asyncio has.
+    """Return the content of a stream of an asyncio client.
 
     Args:
         read: Returns the next bytes, at most so many; none at the end.

@@ -20,7 +20,7 @@ def open_files(location: Location, options: Mapping[str, Any]) -> Files:
 
 
 def read_if_present(limits: Limits, files: Files, address: str) -> bytes | None:
-    """Return a file's bytes; None for one that certainly does not exist. An error of fsspec may mean no bucket."""
+    """Return a file's bytes; None if it certainly does not exist. fsspec raises the same error for a missing bucket."""
     try:
         return files.read(address, limits)
     except FileNotFoundError as error:

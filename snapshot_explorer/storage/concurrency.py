@@ -54,7 +54,7 @@ def together(reads: Sequence[Callable[[], object]]) -> tuple[object, ...]:
     if len(reads) < 2:  # noqa: PLR2004 - one needs no thread
         return tuple(read() for read in reads)
     *others, last = reads
-    # Not the pool of the requests: a thread that waits for requests would block one that makes them.
+    # Not the pool of the requests: threads that wait for requests would block the threads that make them.
     with ThreadPoolExecutor(min(len(others), _TOGETHER), "snapshot-explorer-reads") as pool:
         futures = [pool.submit(read) for read in others]
         try:

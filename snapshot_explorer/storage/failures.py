@@ -171,11 +171,11 @@ def masked_cause(error: BaseException, mask: Mask) -> BaseException:
     """Return the cause of our error: the foreign error, or a copy without secrets.
 
     A traceback prints the text of every error in the chain, a notebook stores the output, and a debugger shows
-    attributes. So an error is replaced by a masked one if its text, notes or attributes contain a secret, or those of
-    its causes, contexts and members. Likewise if its text contains control characters for a terminal.
+    attributes. So a masked copy replaces an error if the text, notes or attributes of the error, or of its causes,
+    contexts or members, contain a secret. Likewise if its text contains control characters for a terminal.
 
-    Its frames are dropped: tools that show the local variables of a traceback would show the options in those of the
-    library.
+    The copy has no frames: tools that show the local variables of a traceback would show the options in the library's
+    frames.
     """
     if _contains_secret(error, mask):
         return StorageError(error_text(error, mask))
@@ -276,7 +276,7 @@ def is_missing_bucket(error: BaseException) -> bool:
 
 
 def missing_credentials(error: BaseException) -> str | None:
-    """Return what to do if the error means that no credentials were found; else None."""
+    """Return advice for the user if the error means that no credentials were found; else None."""
     for link in error_chain(error):
         text = _text(link)
         match type(link).__name__:
@@ -330,7 +330,7 @@ def _own_advice(error: BaseException) -> str | None:
 
 
 def own_error(error: BaseException) -> BaseException | None:
-    """Return the error of ours in the chain of a library's error, or that of a redirect; None if there is none."""
+    """Return our own error, or the error of a redirect, from the chain of a library's error; None without either."""
     links = list(error_chain(error))
     own = next((link for link in links if isinstance(link, _OWN)), None)
     return own or next(filter(None, map(_redirect, links)), None)
@@ -384,7 +384,7 @@ def _is_in_doubt(error: BaseException) -> bool:
 def _is_other_failure(link: BaseException) -> bool:
     answers = [*_statuses(link)]
     if type(link).__name__ == "ResourceNotFoundError" and not getattr(link, "error_code", None):
-        return True  # without the own code of Azure, or above of S3, the answer may be that of a gateway
+        return True  # without Azure's own error code (S3's is checked above), a gateway may have answered
     if answers:
         return any(status not in _MISSING_STATUSES for status in answers)
     return isinstance(link, OSError) and not isinstance(link, FileNotFoundError | NotADirectoryError)

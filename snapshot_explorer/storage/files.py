@@ -132,7 +132,7 @@ class Files(Protocol):
         ...
 
     def names(self, address: str) -> Sequence[EntryFields]:
-        """Return what `list` returns; without sizes and times where these cost more."""
+        """Return the entries of `list`, without sizes and times if these cost more."""
         ...
 
     def tree(self, address: str) -> dict[str, int | None] | None:
@@ -212,7 +212,7 @@ class LocalFiles:
             os.close(handle)
         return LocalFile.of(address)
 
-    def tree(self, address: str) -> None:  # noqa: ARG002 - it is that of remote storage
+    def tree(self, address: str) -> None:  # noqa: ARG002 - remote storage uses it
         """Return None: the disk lists each folder."""
         return
 
@@ -287,7 +287,7 @@ def _check_size(size_bytes: int, limits: Limits, recorded_bytes: int | None, sto
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:
-    """Return what changes when a file is written to, or replaced by another."""
+    """Return values that change when a file is written to or replaced."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 

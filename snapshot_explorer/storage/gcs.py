@@ -22,8 +22,8 @@ _LISTING = "b/{}/o"
 def plain_file_system(filesystem: type) -> type:
     """Return the file system of gcsfs that reads over HTTP alone.
 
-    The one that newer releases choose asks another service, over gRPC, for the type of each bucket, and waits a minute
-    for it. Only zonal buckets need that.
+    The file system that newer releases choose requests the type of each bucket from another service over gRPC, and
+    waits a minute for it. Only zonal buckets need that.
     """
     return next((base for base in filesystem.__mro__ if base.__module__ == "gcsfs.core"), filesystem)
 

@@ -94,7 +94,7 @@ class bare_errors:  # noqa: N801 - used like a function
 
 
 def with_bare_errors(call: Call) -> Call:
-    """Decorate a function so that its errors have no frames of it and of what it calls; see `bare_errors`."""
+    """Decorate a function so that its errors have no frames of the function or its callees; see `bare_errors`."""
 
     @functools.wraps(call)
     def calling(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Listings: the entries of a folder, and how those of S3, Azure and Google are read, which have no folders.
+"""Listings of a folder's entries. S3, Azure and Google Cloud Storage have no folders: keys are listed by prefix.
 
 These stores answer in pages of keys, which are kept as they are. What is not in a complete listing is absent; an answer
 that is not a listing, or that has no end, is an error.
@@ -145,7 +145,7 @@ def _listed(pages: Pages, prefix: str, delimiter: str) -> tuple[list[StoredObjec
 
 
 def _pages(pages: Pages, prefix: str, delimiter: str) -> Iterator[Page]:
-    """Yield the pages of a listing. Raises UnexpectedResponseError for answers that are not those of a listing."""
+    """Yield the pages of a listing. Raises UnexpectedResponseError for answers that are not a listing."""
     token: str | None = None
     tokens: set[str] = set()
     last: tuple[str, ...] = ()

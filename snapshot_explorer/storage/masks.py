@@ -144,7 +144,7 @@ def _plain(text: str) -> str:
 
 
 def _decoded(text: str) -> _Decoded:
-    """Return what `_plain` returns, with where each letter was."""
+    """Return the result of `_plain` with the original position of each letter."""
     result = _Decoded(text, range(len(text)), range(1, len(text) + 1))
     for _ in range(_MAX_ROUNDS):
         following = _decoded_once(result)
@@ -179,7 +179,7 @@ def _decoded_once(text: _Decoded) -> _Decoded | None:
 
 
 def _letters(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield the letters that an escape stands for, with where they begin and end; none for what is left out."""
+    """Yield the letters of an escape sequence with their start and end; nothing if the sequence is dropped."""
     start, end = match.span()
     if match["url"]:
         yield from _url_letters(match["url"], start)

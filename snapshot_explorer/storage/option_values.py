@@ -154,7 +154,7 @@ def _key_of(token: str) -> Mapping[str, Any] | None:
     try:
         key = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
-        key = None  # the error is raised below: the context of one that is raised here would quote the file
+        key = None  # the error is raised below: an error raised here would have a context that quotes the file
     if not isinstance(key, dict):
         raise _wrong("token", "names a file that is not the JSON of a key")
     return key

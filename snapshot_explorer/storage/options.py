@@ -1,4 +1,4 @@
-"""Names of storage options: those of fsspec's packages, and object_store's, which deltalake and polars accept."""
+"""Names of storage options, in fsspec's packages and in object_store, whose names deltalake and polars accept."""
 
 import inspect
 import json
@@ -182,7 +182,7 @@ _GCS = {
 _OBJECT_STORE: Mapping[str, Mapping[str, _Setter]] = MappingProxyType(
     {"s3": _S3, "abfs": _AZURE, "az": _AZURE, "gs": _GCS, "gcs": _GCS}
 )
-"""What object_store's options, in lower case, set in those of fsspec's packages, by protocol.
+"""How object_store's options, in lower case, are translated to options of fsspec's packages, by protocol.
 
 Source: object_store, AmazonS3ConfigKey, AzureConfigKey, GoogleConfigKey; deltalake, "Configuring storage options".
 """
@@ -223,7 +223,7 @@ _FILE_SYSTEMS = frozenset({"skip_instance_cache", "use_listings_cache", "listing
 def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options for fsspec's file system of a protocol. Names of object_store are translated.
 
-    For protocols other than those of S3, Azure, Google, the web and HDFS every option is passed on.
+    Every option is passed on unless the protocol is one of S3, Azure, Google, the web or HDFS.
     """
     names = _OBJECT_STORE.get(protocol)
     if names is None or not options:

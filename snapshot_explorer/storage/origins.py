@@ -58,7 +58,7 @@ class Origin:
         """Connect to nothing yet.
 
         Args:
-            url: The server's address; a path in it is that of all requests.
+            url: The server's address; its path, if any, is used for all requests.
             connect_seconds: The time in which a connection must be there.
             read_seconds: The time in which an answer must begin, and the next bytes must come.
         """
@@ -80,7 +80,7 @@ class Origin:
         """Return the answer to a request for a path with its query, whatever its status.
 
         Args:
-            headers: The headers of the request. `host` is added where it is not among them, in lower case.
+            headers: The headers of the request, in lower case. `host` is added if it is missing.
             most_bytes: The largest answer that is read; by default enough for any listing.
 
         Raises:
@@ -195,7 +195,7 @@ class _Incoming(io.RawIOBase):
         self.most_bytes = _HEAD_BYTES
         """The most bytes that may come in all."""
         self.has_end = True
-        """Whether the answer says where it ends: the connection may not be closed before."""
+        """Whether the answer declares its length; a connection that closes earlier is an error."""
         self.is_over = False
         """Whether the answer is complete: nothing is waited for."""
 

@@ -24,7 +24,7 @@ def parse_external_files(text: object) -> ExternalFiles:
 class ExternalLocations:
     """Resolves a table's full locations, and records its files outside of its folder. Safe to use from several threads.
 
-    A local file is in the folder also where it is named by way of a symbolic link.
+    A local file whose path leads through a symbolic link into the folder counts as inside it.
     """
 
     def __init__(self, root: Location, rule: ExternalFiles, account: object = None) -> None:

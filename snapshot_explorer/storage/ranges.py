@@ -1,4 +1,4 @@
-"""A large remote file for pyarrow's readers: what they will read is fetched beforehand, many ranges at a time."""
+"""A large remote file for pyarrow's readers, whose ranges are fetched before they are read, many at a time."""
 
 import io
 from collections.abc import Callable, Iterable, Sequence
@@ -150,7 +150,7 @@ class RemoteFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
 
 
 def load_of(source: pa.NativeFile) -> Callable[..., None] | None:
-    """Return what fetches ranges of an open file before they are read; None if it is in memory or local."""
+    """Return a function that fetches ranges of an open file before they are read; None if it is in memory or local."""
     return source.load if isinstance(source, RemoteFile) else None
 
 

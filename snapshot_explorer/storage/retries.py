@@ -103,6 +103,6 @@ def _is_transient_link(error: BaseException) -> bool:
         statuses = [metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None]
     else:
         statuses = [getattr(source, name, None) for source in (error, response) for name in ("status", "status_code")]
-        if not any(statuses):  # aiohttp warns where it has both
+        if not any(statuses):  # aiohttp warns when `code` is read from an error with a status
             statuses.append(getattr(error, "code", None))
     return any(isinstance(status, int) and status in _STATUSES for status in statuses)

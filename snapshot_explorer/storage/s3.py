@@ -59,7 +59,7 @@ def prepare(filesystem: Any) -> None:
         filesystem.session.register("before-parse.s3", _refuse_declarations)
         filesystem.session.register("after-call.s3", _check)
         filesystem.session.register("needs-retry.s3", _leave_to_storage)
-    # The five attempts of s3fs would multiply with those of botocore and of Storage.
+    # The five attempts of s3fs would multiply with the attempts of botocore and of Storage.
     filesystem.retries = 1
 
 

@@ -57,7 +57,7 @@ class Addresses:
         self._real_paths = RealPaths() if root.protocol == LOCAL else None
 
     def of(self, path: str) -> str | None:
-        """Return the address of a path in the metadata; None for one that is not read, as on another storage."""
+        """Return the address of a path in the metadata; None if the path is not read, such as on another storage."""
         try:
             if path.startswith("/") or is_full_location(path):
                 address = comparable(resolve_location(path, self._root, self._account))
@@ -121,7 +121,7 @@ def match_files(storage: "Storage", listed: pa.Array, recorded: pa.Array | pa.Ch
         listed_as |= _same_on_disk(waiting, left)
         left = {path: address for path, address in left.items() if path not in listed_as.values()}
     elif is_linked:
-        waiting = addresses  # a path that is listed may be a link to another one that is
+        waiting = addresses  # a listed path may be a link to another listed path
     waiting = {path: address for path, address in waiting.items() if path not in listed_as}
     return MatchedFiles(
         is_named=pc.is_in(listed, pa.array([*named, *listed_as.values()], pa.string())),
@@ -159,7 +159,7 @@ def _contains_links(storage: "Storage", listed: Sequence[str]) -> bool:
 
 
 def _is_unusual(path: str) -> bool:
-    """Return whether another path may be that of the same file, on a storage without links."""
+    """Return whether the same file may have another path, on a storage without links."""
     return path.startswith(("/", "./")) or any(text in path for text in ("//", "/./", "..")) or path.endswith("/.")
 
 
@@ -189,8 +189,8 @@ def _undecided(
     """Yield the recorded paths that might mean one of the listed files.
 
     Certain are paths below the folder without empty steps, local files that exist elsewhere, and names on a storage
-    without links. The others are compared loosely: decoded, without case and empty steps; those of which it is not
-    certain where they are by their last names alone.
+    without links. Other paths are compared loosely: decoded, without case and empty steps. If it is uncertain in which
+    folder a path is, only its last name is compared.
     """
     names = {_loose(path.rpartition("/")[2]) for path in listed}
     whole = {_loose(address or "") for address in listed.values()}

@@ -39,7 +39,7 @@ class Message(NamedTuple):
 
 
 Sign = Callable[[Message], Mapping[str, str]]
-"""Returns the headers of a request, those of the message included."""
+"""Returns all headers of a request, including the headers of the message."""
 
 
 def unsigned(message: Message) -> Mapping[str, str]:
@@ -48,7 +48,7 @@ def unsigned(message: Message) -> Mapping[str, str]:
 
 
 def s3_signature(credentials: Mapping[str, Any], region: str) -> Sign:
-    """Return what signs requests with the key of an AWS account, or of another store that has S3's interface.
+    """Return a function that signs requests with the key of an AWS account or of another store with S3's interface.
 
     Source: AWS General Reference, "Create a signed AWS API request".
     """
@@ -84,7 +84,9 @@ def s3_signature(credentials: Mapping[str, Any], region: str) -> Sign:
 
 
 def azure_signature(account: str, key: str | None) -> Sign:
-    """Return what signs requests with the key of a storage account of Azure; without a key it names only the version.
+    """Return a function that signs requests with the key of an Azure storage account.
+
+    Without a key the function adds only the headers of the date and the API version.
 
     Source: Azure Storage, "Authorize with Shared Key".
     """
@@ -106,7 +108,7 @@ def azure_signature(account: str, key: str | None) -> Sign:
 
 
 def google_signature(key: Mapping[str, Any]) -> Sign:
-    """Return what signs requests with the key of a service account of Google. Needs google-auth.
+    """Return a function that signs requests with the key of a Google service account. Needs google-auth.
 
     Source: Google Identity, "Service account authorization without OAuth".
     """

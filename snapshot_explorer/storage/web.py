@@ -31,7 +31,7 @@ def within_origin(options: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def redirect_guard() -> Any:
-    """Return what makes a session of aiohttp raise RedirectedError for a redirect to another server."""
+    """Return a trace config that makes an aiohttp session raise RedirectedError for a redirect to another server."""
     import aiohttp  # noqa: PLC0415 - comes with fsspec's packages for the web and for S3, which are optional
 
     config = aiohttp.TraceConfig()

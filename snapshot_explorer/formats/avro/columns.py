@@ -139,9 +139,9 @@ def guesses(content: bytes, padded: npt.NDArray[np.uint8], firsts: Offsets, shap
 def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Offsets, shape: Shape) -> Iterator[Offsets]:
     """Yield candidates for row starts: positions from which the fields before the first text end at such a text.
 
-    The first text of every row must begin with the same bytes as that of the first row. In Iceberg's metadata that is a
-    path, before which there are only small numbers and ids. How many bytes these take is found from some of the rows;
-    if the candidates are not enough, every size is tried.
+    The first text of every row must begin with the same bytes as the first row's. In Iceberg's metadata this text is a
+    path, preceded only by small numbers and ids. Their size in bytes is estimated from some of the rows; if the
+    candidates are not enough, every size is tried.
     """
     before = _before_text(shape)
     if not len(firsts):

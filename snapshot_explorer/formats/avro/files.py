@@ -45,7 +45,7 @@ def decode(
     batch_bytes: int,
     broken: Broken,
 ) -> Iterator[DecodedFiles]:
-    """Yield the rows of Avro files, those of one schema together up to `batch_bytes`.
+    """Yield the rows of Avro files. Files with the same schema are combined up to `batch_bytes`.
 
     Args:
         containers: The files by index.

@@ -269,7 +269,7 @@ def _passed(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.ND
 
 
 def _announced(lanes: Lanes, rows: Offsets) -> Offsets:
-    """Read the number of items that follow in these rows; 0 where it is impossible."""
+    """Read the number of items that follow in these rows; an impossible number becomes 0."""
     part = lanes.some(rows)
     counts = part.varint()
     sized = np.flatnonzero(counts < 0)

@@ -22,7 +22,7 @@ from snapshot_explorer.formats.avro.container import Container
 _EXACT = Context(prec=76)
 
 Convert = Callable[[Any], Any] | None
-"""Converts a value for Arrow; None where it is kept."""
+"""Converts a value for Arrow; None to keep the value."""
 
 FOREIGN_ERRORS = (
     ValueError,

@@ -201,7 +201,7 @@ def _pieces(commits: Sequence[DeltaLogFile], size_bytes: int = _BYTES) -> list[t
 
 
 def _metadata_near(storage: Storage, log: DeltaLog, version: int, prefetch: Prefetch) -> Metadata:
-    """Return the metadata at a version; if it cannot be reconstructed, that of the earliest version that can."""
+    """Return the metadata at a version; if it cannot be reconstructed, at the earliest version that can."""
     try:
         segment, checkpoint = log.outline(version)
     except SnapshotNotFoundError:

@@ -136,7 +136,7 @@ class Delta(TableFormat):
         )
 
     def _hint_and_listing(self) -> tuple[CheckpointHint | None, tuple[str, ...], LogListing]:
-        """Return what the hint names, notes on it, and a listing of the log that is not older."""
+        """Return the parsed hint, notes on it, and a listing of the log that is not older than the hint."""
         (hint, notes), listing = self._storage.together(partial(read_hint, self._storage), self._log.refresh)
         versions = listing.versions
         if hint is not None and versions and versions[-1] < hint.version:
@@ -198,7 +198,7 @@ class Delta(TableFormat):
         return self._vacuum.clean_up(files, now)
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - in the commits too
-        """Return the CHANGES frame: per version the files it removed, those it added, and those of change data.
+        """Return the CHANGES frame: per version its removed files, added files and change data files.
 
         Reads the commits, one request each, and the metadata in force at the first of them.
         """
@@ -280,7 +280,7 @@ class Delta(TableFormat):
         return result
 
     def _metadata_near(self, version: int) -> Metadata:
-        """Return the metadata at a version; if it cannot be reconstructed, that of the earliest version that can."""
+        """Return the metadata at a version; if it cannot be reconstructed, at the earliest version that can."""
         try:
             return self._log.protocol_and_metadata(version)[1]
         except SnapshotNotFoundError:

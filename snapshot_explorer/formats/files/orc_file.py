@@ -66,9 +66,9 @@ class OrcFile:
             yield batch
 
     def _load_of_stripes(self, names: list[str] | None) -> Callable[[int], None]:
-        """Return what fetches a stripe of a remote file, and the next one ahead.
+        """Return a function that fetches a stripe of a remote file, and the next stripe ahead.
 
-        Not stripes that are large, or of which some columns are left out: those are read in ranges.
+        It skips large stripes, which are read in ranges. The limit is lower if some columns are left out.
         """
         load = load_of(self._source)
         if load is None:

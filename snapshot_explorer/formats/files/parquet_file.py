@@ -38,7 +38,7 @@ def open_parquet(
 
     Args:
         coerced_key: The start of a key in the metadata of files whose INT96 columns are timestamps in microseconds.
-        dictionary: Columns that are not decoded where they are stored as a dictionary.
+        dictionary: Columns that stay dictionary-encoded if they are stored as a dictionary.
         options: Arguments of `pyarrow.parquet.ParquetFile`.
     """
     open_reader = partial(parquet_footers.opened, source, page_checksum_verification=True, **options)

@@ -20,7 +20,7 @@ FileKind = Literal["parquet", "orc", "avro"]
 _PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
 _ORC = b"ORC"
 _TAIL = 256
-"""The most bytes at the end of an ORC file among which its name is: those of its postscript."""
+"""The maximum number of bytes of an ORC file's postscript, at its end, which contains the format's name."""
 _ENDINGS: dict[str, FileKind] = {".parquet": "parquet", ".parq": "parquet", ".orc": "orc", ".avro": "avro"}
 
 

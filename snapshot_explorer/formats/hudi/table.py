@@ -134,7 +134,7 @@ class Hudi(TableFormat):
     def expiry(
         self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
     ) -> Expiry:
-        """Return what the cleaner would delete with a rule. One listing for each folder with files."""
+        """Return the versions and files that the cleaner would delete with a rule. Lists each folder with files."""
         source = self._history.current()
         gone = presence_of(self._storage, source.config, lifetimes).gone
         savepoints = sorted(self._savepoints(source).values())

@@ -134,7 +134,7 @@ class HudiVersion(TableVersion):
         return manifests_frame(self._source, self._source.state, self._number)
 
     def entries(self, manifest: str) -> pa.Table:
-        """Return what a commit added and removed."""
+        """Return the files that a commit added and removed."""
         versions = self._source.versions if self._number is not None else ()
         commits = {manifest_path(self._source, version): version for version in versions}
         version = commits.get(manifest)
@@ -206,7 +206,7 @@ class HudiVersion(TableVersion):
         )
 
     def _at(self, version: int) -> planning.VersionFiles:
-        """Return what the splits of another version are planned from, to be read in this version's schema."""
+        """Return the files from which another version's splits are planned, to be read in this version's schema."""
         state = self._source.state
         return replace(self._files(), version=version, files=state.at(version, self._storage.root))
 

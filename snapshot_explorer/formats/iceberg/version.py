@@ -170,8 +170,8 @@ class IcebergVersion(TableVersion):
     def entries(self, manifest: str) -> pa.Table:
         """Return the ENTRIES of a manifest of data files.
 
-        Those of a base manifest are the live files in it, all added; those of delta what this commit changed, and what
-        it carried over.
+        The entries of a base manifest are its live files, all added. The entries of a delta manifest are the changes of
+        this commit and its carried over files.
         """
         if self._snapshot is None:
             raise empty_table_error(self._source.storage.root)

@@ -1,8 +1,8 @@
-"""Fallback branches: a read returns the partitions of one branch, and those of a second branch that the first lacks.
+"""Fallback branches: a read returns the partitions of one branch, and from a second branch the partitions it lacks.
 
 The options `scan.fallback-branch` and `scan.primary-branch` define which branch comes first. Each is read under its
-own schema and options. Only rows are combined: files, manifests and changes of a version are those of its own branch,
-and `plan` returns the splits of both. A tag refers to the version of this branch; Paimon resolves the tag in both.
+own schema and options. Only rows are combined: files, manifests and changes of a version come from its own branch, and
+`plan` returns the splits of both. A tag refers to the version of this branch; Paimon resolves the tag in both.
 
 Source: paimon docs, "Manage Branches"; paimon FallbackReadFileStoreTable, compared with releases 1.4.
 """

@@ -269,7 +269,7 @@ class Paimon(TableFormat):
         check_field_ids(first, last, self._schemas.common_with(other._schemas))  # noqa: SLF001 - of this class
 
     def _schema_id(self, version: int) -> int:
-        """Return the id of the schema of a version; of the newest state that of the newest schema."""
+        """Return the schema id of a version; for the newest state the id of the newest schema."""
         own = self._history.snapshots([version])[0].schema_id
         return self._schemas.newest(own).id if version == self._newest_state else own
 

@@ -94,7 +94,7 @@ class PaimonVersion(TableVersion):
         Args:
             snapshot: None for the table before its first commit.
             schemas: The schemas of the branch, pinned or not.
-            is_newest_state: Whether to read under the newest schema, not under that of the snapshot.
+            is_newest_state: Whether to read under the newest schema, not under the snapshot's schema.
         """
         self._storage = storage
         self._snapshot = snapshot
@@ -112,9 +112,9 @@ class PaimonVersion(TableVersion):
         return _restored, (self._storage, self._snapshot, self._layout.branch, resolved, self._is_newest_state)
 
     def in_own_schema(self) -> "PaimonVersion":
-        """Return the version under the schema of its snapshot; the same one if that is known to be the newest one.
+        """Return the version under its snapshot's schema; the version itself if that is known to be the newest schema.
 
-        Both share what they read.
+        Both versions share their caches.
         """
         has_own = self._snapshot is None or self._schemas.newest_id == self._snapshot.schema_id
         if not self._is_newest_state or has_own:
@@ -167,7 +167,7 @@ class PaimonVersion(TableVersion):
         return schema
 
     def _read_lists_early(self) -> None:
-        with suppress(SnapshotExplorerError):  # raised where they are needed
+        with suppress(SnapshotExplorerError):  # raised when the lists are needed
             self._lists()
 
     def _lists(self) -> ManifestLists:

@@ -1,4 +1,4 @@
-"""The files that contain changes: change data files where they were written, otherwise added and removed files.
+"""The files that contain changes: change data files if a commit wrote any, otherwise added and removed files.
 
 Source: delta PROTOCOL.md, "Add CDC File", "Reader Requirements for AddCDCFile"; delta CDCReader.scala.
 """
@@ -125,7 +125,7 @@ class ChangeData:
         yield from self._events(commit, adds.filter(pc.invert(readded_adds)), schema, "insert")
 
     def _with_partitions(self, removes: pa.Table, schema: DeltaSchema, version: int) -> pa.Table:
-        """Return removes with partition values: where an old writer left them out, those of the removed adds."""
+        """Return removes with partition values, taken from the removed adds if an old writer left them out."""
         columns = removes["partition_values"].to_pylist()
         if not schema.partition_columns or all(columns):
             return removes
@@ -319,7 +319,7 @@ def _partition_names(schema: DeltaSchema) -> list[str]:
 def _incompatible_column(
     before: Sequence[DeltaField], after: Sequence[DeltaField], *, is_mapped: bool, prefix: str = ""
 ) -> str | None:
-    """Return what happened to the first column that the later schema lacks or changes."""
+    """Return how the later schema drops or changes the first incompatible column, as text; None if there is none."""
     known: Mapping[object, DeltaField] = {_key(field, is_mapped=is_mapped): field for field in after}
     for field in before:
         name = f"{prefix}{field.name}"

@@ -35,7 +35,7 @@ class LogCleanUp:
 
 
 def log_clean_up(listing: LogListing, settings: Mapping[str, str], keep: timedelta, now: datetime) -> LogCleanUp:
-    """Return what the clean-up would delete if a checkpoint of the newest version were written now.
+    """Return the files that the clean-up would delete if a checkpoint of the newest version were written now.
 
     Args:
         settings: The table's properties.
@@ -64,10 +64,10 @@ def log_clean_up(listing: LogListing, settings: Mapping[str, str], keep: timedel
 
 
 def _expired(files: Sequence[DeltaLogFile], newest: int, cutoff: int) -> list[DeltaLogFile]:
-    """Return the files that are deleted: those before a checkpoint whose last one is old enough.
+    """Return the deleted files: the files before a checkpoint, if the last of them is old enough.
 
-    Times ascend with versions: one that does not is taken as a millisecond after the one before, and a checkpoint of
-    such a time ends no part. That files of one version do not compare their times is as in Delta.
+    Times ascend with versions: a time that does not is adjusted to a millisecond after the previous time, and a
+    checkpoint with an adjusted time ends no part. As in Delta, times of files of one version are not compared.
     """
     result: list[DeltaLogFile] = []
     part: list[tuple[DeltaLogFile, int]] = []

@@ -161,7 +161,7 @@ class Vacuum:
             )
 
     def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
-        """Return what VACUUM, by the table's own setting, would do with files that the log does not name.
+        """Return the outcome of VACUUM, with the table's own setting, for files that the log does not name.
 
         Args:
             files: path and modified.

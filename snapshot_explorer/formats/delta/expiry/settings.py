@@ -13,9 +13,9 @@ _INTERVAL = 10
 def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings:
     """Return the settings from properties, or Delta's defaults.
 
-    Without a target in the properties, it is that of auto compaction, 128 MiB. The 1 GiB up to which OPTIMIZE packs
-    files would make nearly every file of nearly every table small. A file is small below half of the target, as for
-    auto compaction. A property whose value is not valid is ignored, with a note.
+    Without a target in the properties, the target of auto compaction is used, 128 MiB. With the 1 GiB up to which
+    OPTIMIZE packs files, nearly every file of nearly every table would be small. A file is small below half of the
+    target, as for auto compaction. A property whose value is not valid is ignored, with a note.
 
     Args:
         root: The table's location, as it may be shown.

@@ -55,7 +55,7 @@ class DeltaVector:
 
 
 def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path: str) -> DeltaVector | None:
-    """Return the vector that an action describes; None where it has none. Reads nothing.
+    """Return the vector that an action describes; None without a vector. Reads nothing.
 
     Args:
         descriptor: The action's `deletion_vector`, a row of records.DELETION_VECTOR.

@@ -46,9 +46,9 @@ class DeltaHistory:
         """Return the COMMITS frame of some versions, in the given order.
 
         Reads their commit files, concurrently, and checks removed files as `Readability.of` does. Rows and bytes of
-        a removed file are those of the remove or, if it has none, of the add that it undoes; for that, and for
+        a removed file are taken from the remove or, if it has none, from the add that it undoes. For that, and for
         `total_rows`, the state before the versions is built if that takes up to 64 log files of 8 MiB together.
-        Otherwise they are null, as is a sum in which one number is not known.
+        Otherwise they are null. A sum with an unknown number is null too.
 
         If only the checkpoint of a version is left, its row only contains whether it can be loaded.
         """

@@ -39,7 +39,7 @@ _AT_ONCE = 2_000
 def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], actions: Actions) -> pa.Table:
     """Return the MANIFESTS frame of a version: base, the files of its checkpoint, and delta, the commits after it.
 
-    For a sidecar, `list_path` is the checkpoint file that names it; otherwise null. The counts are those of the add
+    For a sidecar, `list_path` is the checkpoint file that names it; otherwise null. The counts are the numbers of add
     and remove actions in the file, without the tombstones of a checkpoint, which remove nothing.
 
     Args:

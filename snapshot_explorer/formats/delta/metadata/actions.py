@@ -173,7 +173,7 @@ _KNOWN = _SINGLE | {*_FILES, "checkpointMetadata"}
 
 
 def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], dict[str, list[Any]]]:
-    """Return the bodies of the add actions in a file, and those of all others by their kind."""
+    """Return the bodies of the add actions in a file, and the bodies of all other actions by their kind."""
     others: dict[str, list[Any]] = {}
     try:
         # Most lines are adds, which are parsed in one pass.

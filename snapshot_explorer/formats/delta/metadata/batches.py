@@ -64,7 +64,7 @@ class DeltaCommitReader:
         # The listing identifies a file by its size and time, so that a replaced one is not used.
         certain = [item for item in reversed(commits) if item.size_bytes is not None and item.modified is not None]
         newest = first_batch(certain, BYTES_AT_ONCE)[0]
-        with suppress(SnapshotExplorerError):  # raised where they are needed
+        with suppress(SnapshotExplorerError):  # raised when the commits are needed
             contents = self._storage.read_present([item.path for item in newest], immutable=True)
             self._early = {item: content for item, content in zip(newest, contents, strict=True) if content}
 
@@ -94,7 +94,7 @@ class DeltaCommitReader:
     def _keep(self, commits: Sequence[DeltaLogFile], actions: Actions) -> None:
         with self._lock:
             self._kept.append((commits, actions))
-            # The columns of small commits take as much memory as those of large ones, and each update adds one.
+            # The columns of small and large commits take the same memory, and each update adds a small commit.
             while len(self._kept) > _BATCHES_KEPT or (
                 sum(item.size_bytes or 0 for kept_commits, _ in self._kept for item in kept_commits) > BYTES_KEPT
             ):
@@ -112,7 +112,7 @@ class DeltaCommitReader:
         return None
 
     def _contents(self, commits: Sequence[DeltaLogFile]) -> Iterator[tuple[int, str, bytes]]:
-        """Yield version, path and bytes of commits, in their order; a request each, those of a batch concurrently."""
+        """Yield version, path and bytes of commits, in their order; a request each, concurrent within a batch."""
         left = commits
         while left:
             batch, left = first_batch(left, BYTES_AT_ONCE)

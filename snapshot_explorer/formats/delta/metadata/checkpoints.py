@@ -312,7 +312,7 @@ def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
 
 @contextmanager
 def _damage_of(path: str) -> Iterator[None]:
-    """Translate errors while reading a file into one that names it."""
+    """Translate errors while reading a file into an error that names the file."""
     try:
         yield
     except SnapshotExplorerError:

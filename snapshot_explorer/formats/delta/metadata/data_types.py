@@ -183,7 +183,7 @@ def _with_char_lengths(data_type: DeltaDataType, declared: str) -> DeltaDataType
 
 
 def _type_arguments(declared: str) -> list[str]:
-    """Return the parts in the angle brackets of a type: those of `map<int,array<char(2)>>` are `int`, `array<...>`."""
+    """Return the parts in the angle brackets of a type: `int` and `array<char(2)>` for `map<int,array<char(2)>>`."""
     parts, depth = [""], 0
     for letter in declared.partition("<")[2].removesuffix(">"):
         depth += (letter in "<(") - (letter in ">)")
@@ -319,9 +319,9 @@ def _metadata(data_type: DeltaDataType) -> dict[str, str] | None:
 
 
 def field_ids(data_type: DeltaDataType, stored: str | None = None) -> FieldIds:
-    """Return the names in data files of the fields in a type, under that of its own field.
+    """Return a field's name in data files with the names of the fields nested in its type.
 
-    Unlike ids these are the same before and after column mapping was enabled.
+    Unlike ids, these names are the same before and after column mapping was enabled.
     """
     if data_type.root == "struct":
         return FieldIds(id=stored, parts=tuple(field_ids(field.type, field.stored) for field in data_type.fields))
@@ -342,7 +342,7 @@ def type_text(data_type: DeltaDataType) -> str:
 
 
 def padded(values: pa.Array, data_type: DeltaDataType) -> pa.Array:
-    """Return values of a type, those of a char(n) padded with spaces.
+    """Return values of a type. Values of char(n) are padded with spaces.
 
     Writers may omit the spaces, and Delta's own reader adds them.
     """

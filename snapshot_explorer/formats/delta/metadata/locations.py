@@ -39,7 +39,7 @@ def decoded(path: str) -> str:
 
 
 def _without_empty_steps(path: str) -> str:
-    """Return a path without `.`, empty steps, and `..` after a step; not one that leads above its start."""
+    """Return a path without `.`, empty steps, and `..` after a step. A path that leads above its start is unchanged."""
     if not any(text in f"\n{path}" for text in _UNUSUAL[2:]):
         return path
     steps: list[str] = []

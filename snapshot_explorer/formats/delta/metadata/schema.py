@@ -140,7 +140,7 @@ def computed_columns(metadata: Metadata) -> tuple[str, ...]:
 
 
 def table_schema(metadata: Metadata) -> TableSchema:
-    """Return the schema as the record that all formats share; ids are those of column mapping."""
+    """Return the schema as the record that all formats share. Its ids are the column mapping ids."""
     schema = schema_of(metadata)
     return TableSchema(
         id=None,

@@ -82,7 +82,7 @@ def clock_of(metadata: Metadata) -> Clock:
 
 
 def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return strictly increasing times: one that does not increase becomes a millisecond later than the previous one.
+    """Return strictly increasing times. A time that does not increase is set to a millisecond after the previous one.
 
     Args:
         modified: The modification time of each commit file, in milliseconds, by ascending version.
@@ -178,7 +178,7 @@ class ListedTimes:
 
 
 class Times:
-    """The commit times of a table. Caches those of the newest listing. Thread-safe."""
+    """The commit times of a table. Caches the times of the newest listing. Thread-safe."""
 
     def __init__(self, storage: Storage, log: DeltaLog) -> None:
         self._storage = storage
@@ -188,16 +188,16 @@ class Times:
     def committed_at(self, versions: Sequence[int]) -> list[datetime]:
         """Return the commit time of each version, aware, UTC, in milliseconds.
 
-        If the time is that of the commit file, adjusted over all existing commit files, the listing is sufficient. The
-        commit file is read if it contains the time, or if the storage reports no times: then the writer's clock is
-        used.
+        If commit times are file times, adjusted over all existing commit files, the listing is sufficient. The commit
+        file is read if it contains the time. It is also read if the storage reports no times: then the time by the
+        writer's clock is used.
         """
         listed = self._listed(versions)
         readable = [version for version in versions if version in listed.paths and listed.reads_commit_file(version)]
         return listed.times(versions, self._infos([listed.paths[version] for version in readable], readable))
 
     def commit_times(self, versions: Sequence[int], infos: Infos) -> list[datetime | None]:
-        """Return when each version was committed, None where it is unknown or the commit file is missing."""
+        """Return when each version was committed; None if the time is unknown or the commit file is missing."""
         listed = self._listed(versions)
         return [listed.time(version, infos) for version in versions]
 

@@ -32,8 +32,8 @@ def split_by_file(split: Split) -> Sequence[Split]:
 def native_files(storage: Storage, split: Split) -> NativeRows | None:
     """Return the files of a split for other readers; None if they would return other rows.
 
-    They find columns by exact name, and return every row except those of `deleted_positions`. Old files may contain a
-    column with a narrower type.
+    They find columns by exact name, and return every row except the rows at `deleted_positions`. Old files may contain
+    a column with a narrower type.
     """
     plan = split.detail
     if not isinstance(plan, DeltaPlan) or plan.schema.mode == "id":

@@ -118,7 +118,7 @@ def _kept(start: int, rows: int, positions: Positions | None, gone: Positions | 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """The columns to return, and where they come from. One for all files of a split."""
+    """The columns to return and their sources. Shared by all files of a split."""
 
     fields: Sequence[DeltaField]
     schema: pa.Schema
@@ -129,7 +129,7 @@ class _Target:
 
     @property
     def is_stored(self) -> bool:
-        """Whether files contain all columns, so that their batches are those of the split."""
+        """Whether files contain all columns, so that their batches are returned unchanged."""
         return 0 < len(self.stored) == len(self.fields)
 
 

@@ -9,7 +9,7 @@ from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.storage import Storage
 
 MAX_COMMITS = 1_000
-"""The maximum number of commits that are read to find the one that removed a file."""
+"""The maximum number of commits that are read to find the commit that removed a file."""
 
 
 def removed_in(storage: Storage, log: DeltaLog, path: str) -> int | None:

@@ -248,8 +248,8 @@ def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:
     """Return the statistics of columns in files, under their logical names.
 
     Null is unknown: no statistics, a type without order, a struct. Bounds of text may be truncated: the minimum is then
-    a lower bound, the maximum an upper bound; so are those of files with deleted rows. Partition columns have their
-    only value. Columns of types that are not read are left out.
+    a lower bound, the maximum an upper bound. The same applies to bounds of files with deleted rows. Both bounds of a
+    partition column are its only value. Columns of types that are not read are left out.
     """
     schema = schema_of(metadata)
     fields = [field for field in schema.fields if is_known(field.type)]

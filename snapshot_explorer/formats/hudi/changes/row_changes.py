@@ -80,11 +80,11 @@ def splits_between(
     """Return splits of the rows that changed after `first` up to `last`, by version, and of a version by partition.
 
     Args:
-        at: Returns what the splits of a version are planned from, in the schema of `last`.
+        at: Returns the files from which the splits of a version are planned, in the schema of `last`.
         first: The version before the first included one; before the earliest version, the table was empty.
-        mode: `auto`: by commit, without those that only rearranged rows; from change data where it was written.
+        mode: `auto`: by commit, without commits that only rearranged rows; from change data if it was written.
             `changelog`: as auto, if the table records change data. `delta`: without change data. `diff`: the rows of
-            `last` against those of `first`.
+            `last` compared with the rows of `first`.
     """
     if any(field.name == ROW_KIND for field in at(last).fields):
         raise refusal(features.CHANGE_COLUMN_CONFLICT)
@@ -154,7 +154,7 @@ class _Difference:
 
         Args:
             change_files: The files in which changes were recorded, by file group.
-            others: Whether to yield those of other file groups too.
+            others: Whether to yield the splits of other file groups too.
         """
         for group in dict.fromkeys((*change_files, *(self._groups() if others else ()))):
             yield self._split([group], tuple(change_files.get(group, ())))
@@ -298,7 +298,7 @@ def _changes(
         equal &= same(_flat(left.column(name)), _flat(right.column(name)))
     changed = np.flatnonzero(~equal)
     yield pa.repeat(DELETED, len(removed)), before.take(pa.array(removed))
-    # An updated row is followed by what it became.
+    # The old version of an updated row is followed by the new version.
     pairs = pa.concat_tables([left.take(pa.array(changed)), right.take(pa.array(changed))])
     order = np.arange(2 * len(changed)).reshape(2, -1).T.reshape(-1)
     yield pa.array([BEFORE, AFTER] * len(changed), pa.string()), pairs.take(pa.array(order))

@@ -18,7 +18,7 @@ _MIN, _MAX = ("hoodie.keep.min.commits", 20), ("hoodie.keep.max.commits", 30)
 _DELTA_COMMITS = "hoodie.compact.inline.max.delta.commits", 5
 _BEYOND_SAVEPOINT = "hoodie.archive.beyond.savepoint"
 _MARGIN = 2
-"""The commits before the earliest one that the cleaner keeps, and that one, which stay active."""
+"""The earliest commit that the cleaner keeps and the commit before it, which both stay active."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ _NUMBERS = {
     _HOURS: ("hoodie.clean.hours.retained", 24, "hour", "hours_retained"),
     _FILE_VERSIONS: ("hoodie.clean.fileversions.retained", 3, "file slice", "file_versions_retained"),
 }
-"""For each policy the property with its number, Hudi's default, what it counts, and the argument of the command."""
+"""For each policy the property with its number, Hudi's default, the counted unit, and the command's argument."""
 _HOUR = timedelta(hours=1)
 _IDLE = "Nothing would be deleted now: no commit was completed since the last clean, and Hudi cleans only after one."
 _BY_SLICES = (
@@ -90,9 +90,9 @@ def expiry(
     savepoints: Sequence[int],
     unread: Collection[int] = (),
 ) -> Expiry:
-    """Return what the cleaner would delete with a rule.
+    """Return the versions and files that the cleaner would delete with a rule.
 
-    Of each file group it keeps the slices from the earliest version to keep on and the one before, or the newest
+    Of each file group the cleaner keeps the slices since the earliest kept version and the slice before, or the newest
     slices. A slice with a file that a savepoint needs is kept as a whole, unless its partition's folder is deleted.
 
     Args:
@@ -145,7 +145,7 @@ def expiry(
 
 
 def _undecided(source: HudiSource, policies: Sequence[_Policy], versions: Sequence[int], reason: str) -> Expiry:
-    """Return what is known where it is unknown which file slices the cleaner would delete, for a reason."""
+    """Return the expiry if it is unknown which file slices the cleaner would delete, with the reason."""
     rows = [
         {"version": version, "committed_at": time, "because": "it is unknown which files would be deleted"}
         for version, time in zip(versions, committed_at(source, versions), strict=True)
@@ -267,7 +267,7 @@ def _before_pending(source: HudiSource, versions: Sequence[int], earliest: int |
 
 
 def _among(lifetimes: pa.Table, slices: Sequence[Sequence[StoredFile]]) -> Mask:
-    """Return which LIFETIMES are those of the files of some slices."""
+    """Return which of the LIFETIMES belong to files of the slices."""
     paths = pa.array([file.path for files in slices for file in files], pa.string())
     return np.asarray(pc.is_in(lifetimes.column("path"), value_set=paths).to_numpy(), np.bool_)
 
@@ -344,7 +344,7 @@ def _change_data(source: HudiSource, cleaned: Sequence[Sequence[StoredFile]]) ->
     for version, groups in change_files_of(source.commits(source.versions)).items():
         for (partition, file_id), files in groups.items():
             group = times.get((partition, file_id), [])
-            # Their names contain the commit that wrote them, as those of log files do.
+            # Like log files, they have the commit that wrote them in their names.
             index = bisect_right(group, source.completion(version))
             removed = ended.get((partition, file_id, group[index - 1])) if index else None
             if removed is not None:

@@ -120,7 +120,7 @@ def _instant_of(path: str) -> str | None:
 
 
 def clean_up(root: str, files: pa.Table, now: datetime) -> CleanUp:  # noqa: ARG001 - no clean-up of Hudi goes by age
-    """Return what Hudi does with files of no instant."""
+    """Return the clean-up of files that belong to no instant, by Hudi's own commands."""
     return CleanUp(
         files=[_clean_up_of(path) for path in files.column("path").to_pylist()],
         rule="The cleaner deletes files of commits, and a rollback those of a failed write that is on the timeline. "

@@ -116,7 +116,7 @@ def _commits_since(source: HudiSource, pending: Sequence[Instant]) -> int:
 
 
 def _oldest(source: HudiSource, pending: Sequence[Instant]) -> str:
-    """Return what is pending as a phrase; empty for nothing."""
+    """Return a phrase that describes the pending actions; empty if there are none."""
     if not pending:
         return ""
     since = counted(_commits_since(source, pending), "commit")

@@ -56,7 +56,7 @@ class ChangeEvents:
 
     @property
     def keys(self) -> pa.Array:
-        """The keys of the rows, where they are recorded."""
+        """The keys of the rows; null if not recorded."""
         return self.batch.column("record_key")
 
     def is_present(self, image: str) -> pa.Array:

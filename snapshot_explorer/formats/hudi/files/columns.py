@@ -21,7 +21,7 @@ _DECIMAL_BYTES = 16
 
 
 def column(values: pa.Array | None, field: HudiField, rows: int, path: str) -> pa.Array:
-    """Return the values of a column of a file as those of the table; nulls if the file lacks it."""
+    """Return a file's column with the table's type; nulls if the file lacks it."""
     if values is None:
         return pa.nulls(rows, arrow_type(field.type))
     try:
@@ -88,7 +88,7 @@ def _items(values: pa.Array, data_type: HudiType, element: HudiType, target: pa.
 
 
 def _changed(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.Array:
-    """Return values of another type than the table's as those of the table's."""
+    """Return values converted from another type to the table's type."""
     stored = values.type
     if data_type.logical == "vector":
         converted = vectors.from_bytes(values, target) if _is_fixed(stored, data_type) else None

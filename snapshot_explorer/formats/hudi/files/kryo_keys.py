@@ -7,9 +7,9 @@ from snapshot_explorer.formats.avro.container import TruncatedError
 
 _KEY = "org.apache.hudi.common.model.HoodieKey"
 _BY_NAME = 1
-"""What precedes a class that is named, not registered."""
+"""Precedes a class that is named, not registered."""
 _NEW = 1
-"""What precedes a new object. A larger number is that of an object that was written before, counted from 2."""
+"""Precedes a new object. A larger number refers to an object that was written before, counted from 2."""
 _IS_UTF_8, _IS_LONGER, _HAS_MORE = 0x80, 0x40, 0x80
 _LARGEST_SHIFT = 28
 """The shift of the last byte of a 32-bit number."""

@@ -141,7 +141,7 @@ def _data_block(
 def read_avro_block(
     storage: Storage, block: LogBlock, path: str, fields: Sequence[HudiField], shapes: dict[bytes, Shape]
 ) -> pa.RecordBatch:
-    """Return those of the columns that an Avro block has."""
+    """Return the requested columns that an Avro block contains."""
     records = log_format.avro_records(block, path, shapes, storage.limits)
     requested = {field.name for field in fields}
     written = [field for field in parse_fields(records.schema_text, records.path) if field.name in requested]

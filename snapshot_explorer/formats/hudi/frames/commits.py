@@ -43,12 +43,12 @@ _COUNTED = (("numWrites", "rows"), ("numInserts", "inserts"), ("numUpdateWrites"
 def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Table:
     """Return the COMMITS frame, in the order of the versions. Reads the metadata of all commits.
 
-    Counts of rows are null where log files are concerned: their records are changes. All counts of a commit whose file
-    is empty are null, and those of removed files where it removed some that are not known.
+    Counts of rows are null if log files are involved: their records are changes. All counts of a commit whose file is
+    empty are null. Counts of removed files are null if the commit removed unknown files.
     """
     state = source.state
     wrong = next((version for version in versions if version in state.unread.errors), None)
-    if wrong is not None:  # such as one that is a copy of another
+    if wrong is not None:  # such as a copy of another commit
         raise copy(state.unread.errors[wrong])
     commits = source.commits(versions)
     totals = dict(zip(state.versions, state.total_rows, strict=True))

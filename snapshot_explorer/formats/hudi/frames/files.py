@@ -64,9 +64,9 @@ def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]
 
 
 def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.Table:
-    """Return the MANIFESTS frame: the metadata of earlier commits as base, that of the version's commit as delta.
+    """Return the MANIFESTS frame: the metadata of earlier commits as base, of the version's own commit as delta.
 
-    The files of a version are those that all of them added and none removed.
+    A version contains the files that any of these commits added and none removed.
     """
     rows = []
     versions = source.versions[: bisect_right(source.versions, version)]

@@ -84,7 +84,7 @@ class ArchiveListing:
 
 
 class Archive:
-    """The archive of a table. Keeps what it has read, by path and size: these files do not change. Thread-safe."""
+    """The archive of a table. Caches its files by path and size, because they do not change. Thread-safe."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -181,11 +181,11 @@ class Archive:
 
     def _read_early(self, folder: str, manifest: Entry) -> None:
         if not self._storage.is_local:
-            with suppress(SnapshotExplorerError):  # raised where it is needed
+            with suppress(SnapshotExplorerError):  # raised when the manifest is needed
                 self._named(f"{folder}/{manifest.name}", manifest.size_bytes)
 
     def _named(self, path: str, size_bytes: int | None) -> Sequence[str]:
-        """Return the names of files in a manifest. No request for the one that was read last: it does not change."""
+        """Return the names of files in a manifest. The last one read is cached, because manifests do not change."""
         if (last := self._manifest) is not None and last[0] == (path, size_bytes):
             return last[1]
         content = self._storage.read(path)

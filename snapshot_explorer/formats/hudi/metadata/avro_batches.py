@@ -28,21 +28,21 @@ _MAX_BYTES = 2**30
 
 
 class AvroCommits(NamedTuple):
-    """What Avro files record about commits."""
+    """The metadata of commits, from Avro files."""
 
     paths: Sequence[str]
     stats: pa.RecordBatch
-    """The write stats of all of them: the partition and the requested fields."""
+    """The write stats of all commits: the partition and the requested fields."""
     bounds: Sequence[int]
-    """Where the write stats of each begin, and the end of the last."""
+    """The index of the first write stat of each commit, and the end of the last commit's."""
     recorded: Sequence[Mapping[str, Any]]
-    """The other fields of each; the same object where they are equal."""
+    """The other fields of each commit; the same object if they are equal."""
 
 
 def read_avro_commits(
     contents: Mapping[str, bytes], schema: pa.Schema, shapes: dict[bytes, Shape], limits: Limits
 ) -> Iterator[AvroCommits]:
-    """Yield commits that can be read together. Others are damaged, have another form, or are too large for that.
+    """Yield commits that can be read together. Other files are damaged, have another format, or are too large.
 
     Args:
         contents: The files by path.
@@ -60,7 +60,7 @@ def read_avro_commits(
 def _by_head(
     contents: Mapping[str, bytes], shapes: dict[bytes, Shape], limits: Limits
 ) -> list[tuple[Container, list[str]]]:
-    """Return the files with the same bytes before the marker, which differs: the first of them, and all paths."""
+    """Return groups of files with the same header before the sync marker: the first file and all paths."""
     groups: dict[bytes, tuple[Container, list[str]]] = {}
     head, paths = b"", list[str]()
     for path, content in contents.items():
@@ -70,7 +70,7 @@ def _by_head(
             try:
                 first = read_container(content, path, shapes, limits=limits)
             except SnapshotExplorerError:
-                continue  # raised where it is read alone
+                continue  # raised when the file is read alone
             head = first.head
             _, paths = groups.setdefault(head, (first, []))
         paths.append(path)
@@ -86,7 +86,7 @@ def _of_similar_size(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
 
 
 def _decoded(first: Container, parts: Mapping[str, bytes], schema: pa.Schema) -> Iterator[AvroCommits]:
-    """Yield what Avro files contain; nothing if their schema is not that of commits."""
+    """Yield the commits in Avro files; nothing if their schema is not a commit schema."""
     shape = first.shape
     if not parts or not isinstance(shape, Record) or shape.fields[0][0] != STATS:
         return
@@ -107,7 +107,7 @@ def _decoded(first: Container, parts: Mapping[str, bytes], schema: pa.Schema) ->
 
 
 def _stats(partitions: pa.MapArray, schema: pa.Schema) -> tuple[pa.RecordBatch, Sequence[int]]:
-    """Return the write stats that name a file, and where those of each commit begin."""
+    """Return the write stats that name a file, and the index of the first one of each commit."""
     lists = partitions.items
     ends = lists.offsets.to_numpy()
     bounds = ends[partitions.offsets.to_numpy()]
@@ -122,7 +122,7 @@ def _stats(partitions: pa.MapArray, schema: pa.Schema) -> tuple[pa.RecordBatch, 
 
 @lru_cache(maxsize=32)
 def _rest(text: bytes, content: bytes) -> Mapping[str, Any]:
-    """Return the other fields of a commit. Most commits of a writer have the same."""
+    """Return the other fields of a commit. They are the same for most commits of a writer."""
     stream = io.BytesIO(content)
     rest: Any = fastavro.schemaless_reader(stream, _rest_schema(text))
     if stream.tell() != len(content):

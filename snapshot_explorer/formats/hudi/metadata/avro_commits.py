@@ -155,7 +155,7 @@ def _stat_function(
 
 @lru_cache(maxsize=32)
 def _commit_schema(text: bytes) -> _CommitSchema | None:
-    """Return how a schema is read; None if it is not that of a commit's metadata."""
+    """Return the parsed schema of a commit's metadata; None if the schema describes something else."""
     record = record_of(bare(orjson.loads(text)))
     first, *others = record["fields"]
     if first["name"] != STATS or not isinstance(first["type"], list) or first["type"][0] != "null":

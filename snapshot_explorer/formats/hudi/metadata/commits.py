@@ -73,15 +73,15 @@ RecordedStat = tuple[Any, ...]
 
 
 class WriteStats:
-    """The write stats of commits that were read together, one after another. Made into columns when first used."""
+    """The write stats of commits that were read together, in one sequence. Converted to columns on first use."""
 
     def __init__(self, recorded: pa.RecordBatch | None = None) -> None:
         self._recorded = recorded
         self.rows: list[RecordedStat] = []
-        """Those of commits that were read one by one."""
+        """The write stats of commits that were read one by one."""
 
     def extend(self, stats: Sequence[RecordedStat]) -> tuple[int, int]:
-        """Add the write stats of a commit. Return where they begin and end."""
+        """Add the write stats of a commit. Return their start and end index."""
         start = len(self.rows)
         self.rows += stats
         return start, len(self.rows)
@@ -110,18 +110,18 @@ class CommitMetadata(NamedTuple):
     operation: str | None
     """The writer's operation, such as UPSERT."""
     extra: Mapping[str, str]
-    """What the writer recorded beside, such as the schema."""
+    """Additional metadata of the writer, such as the schema."""
     is_compaction: bool
     """Whether it compacted log files."""
     recorded: Mapping[str, Any]
-    """Everything that was recorded but the write stats."""
+    """All recorded fields except the write stats."""
     stats: WriteStats
-    """The files that it and other commits wrote."""
+    """The write stats of this and other commits."""
     start: int = 0
-    """Where its write stats begin."""
+    """The index of this commit's first write stat."""
     end: int = 0
     is_empty: bool = False
-    """Whether nothing was recorded. Such a commit wrote no files, but what it was is unknown."""
+    """Whether nothing was recorded. Such a commit wrote no files, but its operation is unknown."""
 
     @property
     def schema(self) -> str | None:
@@ -199,7 +199,7 @@ def read_commits(
 
     Args:
         contents: By path, a file that is JSON, Avro, or empty, or the record of an archive.
-        refused: The error of each file that is too large; the one that raises it is added.
+        refused: The error of each file that is too large. A file that raises the error now is added.
     """
     commits: dict[str, CommitMetadata] = {}
     files = {path: content for path, content in contents.items() if isinstance(content, bytes)}

@@ -115,15 +115,15 @@ class WriteHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """Base files by file group and time, then log files in the order in which those of a group are read."""
+    """Base files by file group and time, then log files in the order in which a group's log files are read."""
 
     first: Numbers
-    """The index of each file where it is written first."""
+    """For each file the index of the row that first writes it."""
     last: Numbers
-    """The index of each file where it is written last, with its size after that."""
+    """For each file the index of the row that last writes it, with its final size."""
     is_log: npt.NDArray[np.bool_]
     instants: Numbers
-    """The instant of a base file, and that in the name of a log file."""
+    """The instant of a base file; for a log file the instant in its name."""
     commits: pa.ListArray
     """The commits that wrote each file."""
 
@@ -282,7 +282,7 @@ def _starts(numbers: Numbers) -> Numbers:
 
 
 def _distinct(numbers: Numbers) -> Numbers:
-    """Return the distinct numbers, ascending: faster than `numpy.unique` where they are nearly sorted."""
+    """Return the distinct numbers, ascending. Faster than `numpy.unique` if they are nearly sorted."""
     ascending = np.sort(numbers, kind="stable")
     return ascending[_starts(ascending)]
 

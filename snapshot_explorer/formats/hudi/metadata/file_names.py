@@ -15,7 +15,7 @@ class LogName:
     """The parts of a log file's name, in the order in which log files of a slice are read."""
 
     instant: str
-    """Up to table version 7 the instant of the file slice, from 8 on that of the commit that wrote it."""
+    """Up to table version 7 the instant of the file slice; from 8 on the instant of the commit that wrote the file."""
     number: int
     token: str
     """The attempt that wrote it."""

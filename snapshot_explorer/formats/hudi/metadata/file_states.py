@@ -19,7 +19,7 @@ from snapshot_explorer.single_flight import cached_property
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileCounts:
-    """The files that each of some versions added, or removed: null where it is unknown."""
+    """The files that each of some versions added or removed, with their rows and bytes; null if unknown."""
 
     files: Numbers
     rows: pa.Array

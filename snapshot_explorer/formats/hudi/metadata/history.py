@@ -139,7 +139,7 @@ class HudiSource:
 
     @cached_property
     def writes(self) -> dict[int, Instant | ArchivedInstant]:
-        """The versions, ascending: active writes, and archived ones that no restore removed. Reads the archive."""
+        """The versions, ascending: active writes, and archived writes that no restore removed. Reads the archive."""
         writes: dict[int, Instant | ArchivedInstant] = {
             time: item
             for time, item in archived_writes(self.archived).items()
@@ -213,12 +213,12 @@ class HudiSource:
         """Read the files of completed writes that will be needed, once, and keep their bytes. They do not change."""
         early, kept = self.reader.early, self.reader.commits
         paths = [item.path for item in instants if item.path not in early and (item.path, item.text) not in kept]
-        with suppress(SnapshotExplorerError):  # raised where they are needed
+        with suppress(SnapshotExplorerError):  # raised when the commits are needed
             contents = self.storage.read_present(paths)
             early.update((path, content) for path, content in zip(paths, contents, strict=True) if content)
 
     def read_newest(self, count: int) -> None:
-        """Read early what the COMMITS frame of the newest versions needs."""
+        """Read the files early that the COMMITS frame of the newest versions needs."""
         newest = list(self.timeline.writes.values())[-min(count, _MAX_EARLY) :]
         reads: list[Callable[[], object]] = []
         if self._is_archive_absent:
@@ -360,7 +360,7 @@ class HudiSource:
                 versions=self.versions,
             )
         )
-        # An unknown commit may be the only one that follows a slice which the cleaner removed.
+        # An unknown commit may be the only commit after a slice that the cleaner removed.
         is_begin_unknown = is_cut and bool(listed or lost or self._removals)
         known_from = max((*errors, *unread.missing), default=0) if is_begin_unknown else 0
         is_cut = bool(listed or lost)
@@ -538,7 +538,7 @@ class HudiHistory:
         self._listed_at = now()
 
     def expect_partitions(self, folders: Collection[str]) -> None:
-        """List these folders of the table's root, where they are partitions, at the same time as the root."""
+        """List these folders of the table's root at the same time as the root, if they are partitions."""
         if not self._storage.is_local:
             self._reader.partitions = [folder for folder in folders if not folder.startswith(".")]
 
@@ -598,7 +598,7 @@ class HudiHistory:
             return known
         source = HudiSource(self._storage, config, entries, archived, self._reader)
         if not archived.is_absent and not self._storage.is_local:
-            # The schema is in the newest commit. Which one that is, restores decide: it is nearly always the last.
+            # The schema is in the newest commit. Restores determine it; it is nearly always the last write.
             newest = list(source.timeline.writes.values())[-1:]
             restores = [item for item in source.timeline.of_action("restore") if item.state == "completed"]
             self._storage.together(partial(source.read_early, [*newest, *restores]), lambda: source.archived)

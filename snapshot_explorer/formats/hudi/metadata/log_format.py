@@ -139,7 +139,7 @@ def avro_records(block: LogBlock, path: str, shapes: dict[bytes, Shape], limits:
     """Return the records of an Avro block.
 
     Args:
-        shapes: Schemas parsed before, by their text; that of the block is added.
+        shapes: Schemas parsed before, by their text; the block's schema is added.
     """
     schema_text = block.header.get(SCHEMA, "")
     text, content = schema_text.encode(), block.content

@@ -99,7 +99,7 @@ class TableConfig:
 
     @property
     def partition_fields(self) -> tuple[str, ...]:
-        """The partition columns; those of a custom key generator without their types, such as `:simple`."""
+        """The partition columns. Types of a custom key generator's columns, such as `:simple`, are removed."""
         fields = self.names("hoodie.table.partition.fields")
         if self.key_generator != "CUSTOM":
             return fields

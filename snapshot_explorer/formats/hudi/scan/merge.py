@@ -166,7 +166,7 @@ class SliceMerge:
         )
 
     def _by_key(self, entries: _Entries) -> _Entries:
-        """Return one entry for each key: those of a key are merged in order."""
+        """Return one entry for each key: entries of the same key are merged in order."""
         encoded = entries.keys.dictionary_encode(null_encoding="encode")
         codes = encoded.indices.to_numpy().astype(np.int64)
         number = len(encoded.dictionary)
@@ -259,7 +259,7 @@ class SliceMerge:
         return deletes
 
     def merged(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the slice: those of the base file, updated, then the inserted ones. In no order."""
+        """Yield the rows of the slice: updated rows of the base file, then inserted rows. In no order."""
         entries = self._entries
         is_matched = np.zeros(len(entries.rows), np.bool_)
         for batch in base:
@@ -311,7 +311,7 @@ class SliceMerge:
         return np.array(wins, np.bool_)
 
     def _sources(self, entries: Indices, base: pa.RecordBatch, wins: Mask) -> Indices:
-        """Return where the values of columns are: in the log records, or in the rows of the base file after these."""
+        """Return the row index of each column's value. Rows of the base file are numbered after the log records."""
         own = self._rows.num_rows + np.arange(len(entries))
         sources = self._entries.sources[entries]
         for column, part in enumerate(self.fields):
@@ -326,7 +326,7 @@ class SliceMerge:
         return sources
 
     def _taken(self, entries: Indices, sources: Indices, base: pa.RecordBatch | None) -> pa.RecordBatch:
-        """Return rows whose values are those of log records, or of rows of the base file, which count on from them."""
+        """Return rows with values of log records and of base file rows, which are numbered after the log records."""
         if not self._by_column:
             rows = self._rows.select(self.names).take(pa.array(self._entries.rows[entries]))
             return pa.RecordBatch.from_arrays([_flat(column) for column in rows.columns], names=list(self.names))

@@ -69,7 +69,7 @@ def typed_columns(
 
 
 def _parsed(text: str, data_type: HudiType) -> object:
-    """Return a value of a path; None if the text is not certainly that of a value."""
+    """Return the value of a text in a path; None if the text is not certainly a value of the type."""
     if data_type.root == "string" and not data_type.logical:
         return text
     if data_type.root == "boolean" and text in ("true", "false"):

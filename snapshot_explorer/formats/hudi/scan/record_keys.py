@@ -41,7 +41,7 @@ def record_keys(config: TableConfig, fields: Sequence[HudiField]) -> RecordKeys:
 
 
 def check_deletes(keys: RecordKeys) -> None:
-    """Check that the keys in delete blocks can be compared with those of rows."""
+    """Check that the keys in delete blocks can be compared with the keys of rows."""
     if keys.is_stored:
         return
     is_ambiguous = keys.is_named and len(keys.columns) == 1 and keys.columns[0].type.root == "string"

@@ -1,4 +1,4 @@
-"""Changed rows: those of one commit, or the difference of two versions.
+"""Changed rows: the changes of one commit, or the difference of two versions.
 
 Source: iceberg docs, "Procedures" (create_changelog_view); iceberg BaseIncrementalChangelogScan,
 RemoveCarryoverIterator.
@@ -64,7 +64,7 @@ class IcebergEvents:
     removed: tuple[Part, ...]
     added: tuple[Part, ...]
     ordinal: int
-    """The index of the commit among those of the range that changed rows, from 0."""
+    """The index of the commit among the commits of the range that changed rows, from 0."""
     snapshot_id: int
     version: int
     committed_at: datetime
@@ -82,7 +82,7 @@ class IcebergEvents:
 
 
 def read_events(reader: RowReader, events: IcebergEvents, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield rows with these columns, in this order: columns of the schema, `rowkind` and those of HIDDEN.
+    """Yield rows with these columns, in this order: columns of the schema, `rowkind` and columns of HIDDEN.
 
     Holds both sides of a commit that removed and added rows in memory. Rows of tables with row ids that are on both
     sides with other values are updates: -U, followed by +U.

@@ -41,7 +41,7 @@ def splits_between(
     Args:
         first: The version before the first included one.
         last: The last included version.
-        mode: `auto` and `delta`: by commit. `diff`: the rows of `last` against those of `first`.
+        mode: `auto` and `delta`: by commit. `diff`: the rows of `last` compared with the rows of `first`.
         predicate: The rows to return; files without any are left out.
     """
     if mode == "changelog":
@@ -192,7 +192,7 @@ def _gone(split: Split, other: Split | None) -> Iterator[Part]:
 
 
 def covers(live: IcebergPlan, other: IcebergPlan) -> bool:
-    """Return whether all rows that the deletes of `live` leave are left by those of `other`, by their files alone."""
+    """Return whether the deletes of `other` keep all rows that the deletes of `live` keep, by their files alone."""
     mine, theirs = live.deletes, other.deletes
     if theirs.vector is not None and theirs.vector != mine.vector:
         return False

@@ -241,7 +241,7 @@ class _IntegerRange:
 
 
 def _numbers(values: pa.Array) -> tuple[Codes, Mask]:
-    """Return values as integers, 0 where they are null, and which ones are null."""
+    """Return values as integers, with 0 for nulls, and a mask of the nulls."""
     is_null = np.zeros(len(values), np.bool_)
     if values.null_count:
         is_null = np.asarray(values.is_null())

@@ -80,7 +80,7 @@ NO_DELETES = Deletes()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PositionFile:
-    """A position delete file or a deletion vector, and where it applies."""
+    """A position delete file or a deletion vector, and its scope."""
 
     sequence_number: int
     partition: _Partition

@@ -39,7 +39,7 @@ class DeleteReader:
         self._lock = Lock()
 
     def positions(self, deletes: Deletes, path: str, rows: int | None) -> Positions:
-        """Return the distinct deleted positions of a data file, ascending, without those of equality deletes.
+        """Return the distinct positions that position deletes and vectors delete in a data file, ascending.
 
         Some position delete files have positions that the data file does not have; they delete nothing.
 

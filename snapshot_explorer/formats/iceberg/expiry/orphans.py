@@ -31,7 +31,7 @@ _LISTS_AT_ONCE = 2_000
 
 
 def named_files(source: Source, listed: pa.Array) -> NamedFiles:
-    """Return the files that the current metadata file names: those of every snapshot, of any branch or none.
+    """Return the files that the current metadata file references, through snapshots on any branch or none.
 
     Reads every manifest list and every manifest once.
     """
@@ -84,7 +84,7 @@ def _metadata_log(source: Source, listed: pa.Array, unread: list[str]) -> list[s
 
 
 def _newer_files(metadata: TableMetadata, listed: pa.Array) -> Iterator[str]:
-    """Yield a sentence about metadata files that may be newer than the one that was read."""
+    """Yield a sentence about metadata files that may be newer than the current metadata file."""
     current = number_of(metadata.path.rpartition("/")[2])
     known = {path.rpartition("/")[2] for _, path in metadata.metadata_log} | {metadata.path.rpartition("/")[2]}
     for path in listed.to_pylist():
@@ -129,7 +129,7 @@ def _files(source: Source, manifests: pa.Table, unread: list[str]) -> list[pa.Ar
 
 
 def clean_up(source: Source, files: pa.Table, now: datetime) -> CleanUp:
-    """Return what `remove_orphan_files` would do with files that no snapshot names.
+    """Return the outcome of `remove_orphan_files` for files that no snapshot names.
 
     Args:
         files: path and modified.

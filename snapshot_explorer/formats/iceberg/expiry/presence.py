@@ -52,7 +52,7 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
 
 
 def _unreadable(source: Source, resized: pa.Array, recorded: pa.Array) -> pa.Array:
-    """Return those of the data files with another size whose rows are not read. Reads the footer of each.
+    """Return the data files of another size whose rows cannot be read. Reads the footer of each.
 
     Files that were registered in the table may have been replaced since, and early releases recorded wrong sizes.
     """

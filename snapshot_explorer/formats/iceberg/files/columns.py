@@ -30,8 +30,7 @@ class Projection:
     """How the columns of a data file become columns of the table."""
 
     targets: tuple[tuple[IcebergField, FileField | None], ...]
-    """Requested columns in order, each with its column in the file; None for one that the file lacks or that is
-    constant."""
+    """Requested columns in order, each with its column in the file; None if the file lacks it or it is constant."""
     constants: Constants
     path: str
     names: list[str]

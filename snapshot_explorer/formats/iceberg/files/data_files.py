@@ -135,8 +135,8 @@ def opened(
     """Open a file, and name it in errors until it is closed.
 
     Args:
-        rules: How its columns get ids where it stores none.
-        dictionary: Columns of a parquet file that are not decoded where they are stored as a dictionary.
+        rules: How columns get ids if the file stores none.
+        dictionary: Columns of a parquet file that stay dictionary-encoded if they are stored as a dictionary.
     """
     read_head = partial(_head, storage, file, rules, dictionary, layouts or Layouts())
     missing = partial(absent_file_error, f"The file {file.location}")

@@ -154,7 +154,7 @@ def maps_names(mapping: Sequence[MappedField], fields: Sequence[IcebergField]) -
 
 
 def _named(field: FileField) -> tuple[FileField, ...]:
-    """Return the parts of a field; those of lists and maps have the names that mappings and schemas use."""
+    """Return the parts of a field. Parts of lists and maps have the names that mappings and schemas use."""
     if pa.types.is_struct(field.type):
         return field.children
     names = _ENTRIES if pa.types.is_map(field.type) else _ELEMENTS

@@ -36,8 +36,8 @@ def commits_frame(
 ) -> pa.Table:
     """Return the COMMITS frame of versions, in their order, from the metadata file alone.
 
-    Counts are those that the writer recorded; null where it recorded none. Rows are unknown where position deletes are
-    involved, bytes where delete files were added or removed: the writer records them together.
+    Counts are as the writer recorded them; null if it recorded none. Rows are unknown if position deletes are involved,
+    bytes if delete files were added or removed, because the writer records the sum of both kinds of files.
     """
     count = len(versions)
     ids = list(map(history.ids.__getitem__, versions))

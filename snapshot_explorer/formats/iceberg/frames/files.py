@@ -39,7 +39,7 @@ _METRICS = {
     "lower_bound": "lower_bounds",
     "upper_bound": "upper_bounds",
 }
-"""The metrics of a column, and where they are by field id."""
+"""The metrics of a column, and the entry fields that contain them by field id."""
 
 
 def partition_maps(metadata: TableMetadata, tuples: Mapping[int, pa.StructArray]) -> Mapping[int, pa.MapArray]:

@@ -21,9 +21,8 @@ from snapshot_explorer.formats.iceberg.metadata.values import single_values
 def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: IcebergSnapshot, version: int) -> pa.Table:
     """Return the MANIFESTS frame of a version.
 
-    Base are the manifests that earlier snapshots wrote, delta those that this one wrote, index those of delete files.
-    The files that a base manifest adds are all that are live in it; those of a delta manifest without the carried over
-    ones.
+    Base manifests were written by earlier snapshots, delta manifests by this snapshot; index manifests list delete
+    files. All live files of a base manifest count as added. A delta manifest's files count without carried over files.
 
     Args:
         manifests: MANIFEST_FILES of the snapshot.

@@ -73,14 +73,14 @@ def broken(path: str, problem: str) -> CorruptTableError:
 
 
 def by_ids(raw: Any, names: Mapping[str, str]) -> Any:
-    """Return an Avro schema whose record fields are named by their field ids, where they have one.
+    """Return an Avro schema whose record fields are named by their field ids, if they have ids.
 
     The key and the value of a map keep these names.
 
     Args:
         raw: The schema.
-        names: The ids of fields by their names, for a schema without any ids. Partition fields keep their names then:
-            they are those of the partition spec.
+        names: The ids of fields by their names, for a schema without any ids. Partition fields then keep their names,
+            which are the names in the partition spec.
 
     Raises:
         ValueError: The schema is nested too deeply.
@@ -169,7 +169,7 @@ def arrow_type(schema: Any) -> pa.DataType:
 
 
 def _filled(schema: Any, target: pa.StructType) -> pa.StructType:
-    """Return the fields to decode: a struct without fields gets all those of the file's record."""
+    """Return the fields to decode: a struct without fields gets all fields of the file's record."""
     parts = []
     for part in target:
         dtype = part.type

@@ -133,7 +133,7 @@ def _contents(source: Source, *tables: pa.Table) -> list[bytes]:
 
 
 def version_metadata(source: Source, snapshot: IcebergSnapshot | None, schema: Mapping[str, Any]) -> VersionMetadata:
-    """Return what a scan of a snapshot under a schema needs; no files for None. Reads nothing."""
+    """Return the metadata that a scan of a snapshot under a schema needs; no files for None. Reads nothing."""
     metadata = source.metadata
     return VersionMetadata(
         storage=source.storage,

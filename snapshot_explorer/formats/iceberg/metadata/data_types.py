@@ -200,7 +200,7 @@ def _parts(data_type: IcebergDataType) -> tuple[FieldIds, ...]:
 
 
 def arrow_field(field: IcebergField) -> pa.Field:
-    """Return the Arrow field of a column; that of a geometry or geography has its parameters as metadata."""
+    """Return the Arrow field of a column. The field of a geometry or geography has its parameters as metadata."""
     spatial = field.type.spatial
     metadata = None if spatial is None else dict(spatial.metadata)
     return pa.field(field.name, arrow_type(field.type), nullable=not field.required, metadata=metadata)

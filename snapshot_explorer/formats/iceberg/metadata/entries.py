@@ -63,8 +63,8 @@ LIVE = pa.schema(
 position deletes. `location` is the path for `Storage.open` and `Storage.read`: relative to the table's folder, or the
 full location of an external file. `file_format` is in lower case: parquet, orc, avro or puffin. `partition` is a row of
 `IcebergLiveFiles.partitions[spec_id]`: two files are in the same partition if `spec_id` and `partition` are equal.
-`sequence_number` is the data sequence number and decides which deletes apply. `file_sequence_number` is that of the
-commit that added the file, and null where its writer did not record it, as Iceberg before 1.1. `record_count` and
+`sequence_number` is the data sequence number and decides which deletes apply. `file_sequence_number` is the number of
+the commit that added the file, null if its writer did not record it, as Iceberg before 1.1. `record_count` and
 `size_bytes` are recorded by the writer and may be wrong. `has_confirmed_rows`: whether another number of the metadata
 agrees with `record_count`, or contradicts it; null if there is none. `first_row_id` is resolved, and null where the
 version has no row ids. A file with `key_metadata` is encrypted.
@@ -78,7 +78,7 @@ def known_rows(files: pa.Table) -> pa.Array:
 
 
 def known_sizes(files: pa.Table) -> pa.Array:
-    """Return the size of each file in LIVE; null where it is probably wrong."""
+    """Return the size of each file in LIVE; null if it is probably wrong."""
     return _without(files.column("size_bytes"), files.column("has_doubted_size"))
 
 

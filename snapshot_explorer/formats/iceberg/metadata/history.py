@@ -39,9 +39,9 @@ class IcebergHistory:
     snapshots: Mapping[int, IcebergSnapshot]
     numbers: Mapping[int, int]
     commitless: tuple[int, ...]
-    """Versions whose predecessor is not the snapshot that they were made from, ascending."""
+    """Versions whose predecessor is not their parent snapshot, ascending."""
     after_gaps: tuple[int, ...]
-    """Those of them before which snapshots are missing: all but the ones that replaced their predecessor."""
+    """The commitless versions before which snapshots are missing: all that did not replace their predecessor."""
     is_counted: bool
     """Whether versions are counted, because the snapshots have no sequence numbers."""
     cut: str | None
@@ -227,7 +227,7 @@ def _straight(metadata: TableMetadata, head: int | None) -> list[int]:
 
 
 def _replaced(metadata: TableMetadata, snapshot_id: int) -> int | None:
-    """Return the snapshot that a snapshot without a parent replaced: the one that main had before; None if unknown."""
+    """Return the snapshot that a snapshot without a parent replaced as main's current snapshot; None if unknown."""
     logged = metadata.snapshot_log.ids
     index = logged.index(snapshot_id) if snapshot_id in logged else 0
     before, numbers = logged[index - 1] if index else None, metadata.snapshots.numbers
@@ -325,7 +325,7 @@ def committed_by(history: IcebergHistory, time: datetime, versions: Sequence[int
 
 
 def not_in_history(history: IcebergHistory, snapshot: IcebergSnapshot) -> SnapshotNotFoundError:
-    """Return the error for a snapshot that is in the table, but not in a history: what it is, and how to open it."""
+    """Return the error for a snapshot of the table that is not in a history. It explains how to open the snapshot."""
     number = (
         f"Version {snapshot.sequence_number} (snapshot {snapshot.id})"
         if snapshot.sequence_number

@@ -14,7 +14,7 @@ _MIN, _MAX = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """A JSON object, and where it is, for messages. A field that is null is absent."""
+    """A JSON object with its location, for messages. A null field is absent."""
 
     raw: Mapping[str, Any]
     path: str

@@ -1,6 +1,6 @@
 """Map recorded paths to the paths to open.
 
-A metadata file records absolute paths. A table that was moved or copied is read at the folder where it was opened: a
+A metadata file records absolute paths. A table that was moved or copied is read from the folder that the user opened: a
 path below the recorded location is opened below that folder. Recorded paths are compared as they are, and rewritten
 only to open a file.
 """

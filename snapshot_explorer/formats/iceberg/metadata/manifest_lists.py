@@ -99,8 +99,8 @@ MANIFEST_FILES = pa.schema(
 )
 """A row is a manifest of a snapshot, in the order of its list. Null counts are unknown; assume more than 0.
 
-`snapshot_id` is the snapshot whose list it is in, `added_snapshot_id` the one that wrote the manifest. `path` is the
-text that is recorded, `location` the path to open. `files_add_up` and `rows_add_up`: whether the counts of all data
+`snapshot_id` is the snapshot whose list contains the manifest, `added_snapshot_id` the snapshot that wrote it. `path`
+is the recorded text, `location` the path to open. `files_add_up` and `rows_add_up`: whether the counts of all data
 manifests of the list add up to the totals in the summary of its snapshot; null if one of them is unknown.
 
 Source: iceberg specification, "Manifest Lists"."""

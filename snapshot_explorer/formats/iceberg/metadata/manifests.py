@@ -232,7 +232,7 @@ def _check(status: pa.Array, content: pa.Array, of: _Manifests) -> None:
     known = pc.is_in(status, pa.array([EXISTING, ADDED, DELETED], status.type))
     if not pc.all(known).as_py():
         raise of.broken(pc.invert(known), "an entry has an unknown status")
-    # Delete files are in manifests of deletes, data files in those of data.
+    # Delete files are in delete manifests, data files in data manifests.
     fits = pc.if_else(
         pc.equal(of.column("content"), 0), pc.equal(content, 0), pc.is_in(content, pa.array([1, 2], pa.int32()))
     )
@@ -249,7 +249,7 @@ def _sequence_numbers(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.
 
 
 def _inherited(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:
-    """Return sequence numbers: null is that of the manifest, for added files and in manifests of format 1."""
+    """Return sequence numbers. Nulls inherit the manifest's number, for added files and in manifests of format 1."""
     if not stored.null_count:
         return stored
     manifest = of.column("sequence_number")

@@ -43,7 +43,7 @@ class CurrentMetadata:
 
 
 def is_metadata_file(name: str) -> bool:
-    """Return whether a file name is that of a metadata file."""
+    """Return whether a file name is the name of a metadata file."""
     return _ANY.fullmatch(name) is not None
 
 
@@ -55,7 +55,7 @@ def has_metadata(storage: Storage) -> bool:
 
 
 class MetadataFiles:
-    """Finds the current metadata file, and caches what it read last. Safe to use from several threads."""
+    """Finds the current metadata file, and caches the last one read. Safe to use from several threads."""
 
     def __init__(self, storage: Storage, file: str | None = None) -> None:
         """Bind to a table; with `file`, only to this metadata file. Reads nothing."""
@@ -180,9 +180,9 @@ class MetadataFiles:
     def _by_listing(
         self, listed: Sequence[Entry] | None, known: Mapping[str, bytes | None], *, has_hint: bool
     ) -> CurrentMetadata:
-        """Return the newest metadata file by name, which is a guess where a catalog decides.
+        """Return the newest metadata file by name. It is a guess: a catalog may use another one.
 
-        The highest number counts; of several files of one number, the one that was written last.
+        The highest number wins; of several files with the same number, the last written file.
 
         Args:
             listed: The listing of the folder, if it was made already.

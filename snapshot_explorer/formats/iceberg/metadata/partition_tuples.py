@@ -101,7 +101,7 @@ def _bits(column: pa.Array) -> pa.Array:
 
 
 class _Real(bytes):
-    """A float by its bits, so that equality is that of the bits."""
+    """A float as its bits, compared bit by bit."""
 
 
 def _columns(rows: pa.StructArray, schema: Any) -> Iterator[tuple[str, list[Any]]]:

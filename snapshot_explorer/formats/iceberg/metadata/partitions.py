@@ -1,4 +1,4 @@
-"""Partition specs: transforms, partition values typed and as text, and what they imply for columns.
+"""Partition specs: transforms, partition values typed and as text, and the column bounds that they imply.
 
 A partition value bounds the values of its source column. So files are skipped by partition as they are by statistics:
 the bounds of each partition are compared with the condition.
@@ -128,9 +128,9 @@ class PartitionColumn:
 
     field: PartitionField
     source: IcebergDataType | None
-    """The type of the source column; None where the column was dropped or the transform has several."""
+    """The type of the source column; None if the column was dropped or the transform has several."""
     type: IcebergDataType | None
-    """The type of the values; None where it is not known, and `values` are as manifests store them."""
+    """The type of the values; None if it is not known: `values` are then as manifests store them."""
     values: pa.Array
     """A value per distinct partition."""
 
@@ -305,7 +305,7 @@ def _unwrapped(values: pa.Array, width: int) -> pa.Array:
 
 
 def _truncation_ends(values: pa.Array, width: int) -> pa.Array:
-    """Return the maximum, or something above it, that is truncated to each value; null where it is not known."""
+    """Return an upper bound of the values that are truncated to each value; null if it is not known."""
     if pa.types.is_integer(values.type):
         maximum = np.iinfo(values.type.to_pandas_dtype()).max
         numbers = np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False), np.int64)

@@ -44,15 +44,15 @@ def check_manifests(
     column_ids: Sequence[int],
     storage: Storage,
 ) -> Sequence[Confirmation]:
-    """Check the ids, the counts and the sizes of manifests against their lists. Return what confirms their numbers.
+    """Check the ids, counts and sizes of manifests against their lists. Return how far their numbers are confirmed.
 
     A size alone proves nothing: releases of Iceberg before 1.12 that copy a table to another path
     (`rewrite_table_path`) leave the old sizes in manifest lists, and so did iceberg-go before 0.3. A manifest of
     another size is read if its entries name the snapshot and have the counts that the list records.
 
-    Counts alone prove nothing either: Iceberg reads a table whatever they are. A manifest of the recorded size is read
-    with other numbers of files than its list records if those of the list do not add up to the total of the snapshot;
-    with other numbers of rows too, and if not every file has as many values as rows.
+    Counts alone prove nothing either: Iceberg reads a table whatever they are. A manifest of the recorded size may
+    have other numbers of files than its list records, if the list's numbers do not add up to the snapshot's total.
+    Other numbers of rows are accepted in the same case, and also if not every file has as many values as rows.
 
     A manifest without the header that the specification requires was rewritten by a tool, such as avro-tools. Its
     ids and counts are checked only if its size differs too.
@@ -181,7 +181,7 @@ class _Manifest:
 
     @property
     def confirms_rows(self) -> bool | None:
-        """Whether the numbers of rows of its files agree with those of its list and of the snapshot."""
+        """Whether its files' numbers of rows agree with the manifest list and with the snapshot."""
         agrees = [self.agrees("added_rows"), self.agrees("existing_rows")]
         if False in agrees:
             return False
@@ -222,7 +222,7 @@ def _confirmed_by_values(entries: _Entries, column_ids: pa.Array) -> npt.NDArray
 
 
 def _doubted_sizes(entries: _Entries, owners: Counts, confirmed: npt.NDArray[np.object_]) -> pa.Array:
-    """Return whether the size of each file is that of several: entries of one manifest whose numbers are all the same.
+    """Return whether each file's size is doubtful: probably the total of several entries with the same numbers.
 
     ClickHouse before 26.5 recorded the rows and bytes of a whole commit for each of its files.
     """

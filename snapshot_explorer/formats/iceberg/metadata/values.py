@@ -149,7 +149,7 @@ def _decimals(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
 
 
 def decimals_of(cells: Bytes, data_type: IcebergDataType, valid: npt.NDArray[np.bool_]) -> pa.Array:
-    """Return decimals from rows of 16 bytes, little-endian; those of more digits than the type has are null."""
+    """Return decimals from rows of 16 bytes, little-endian; null if a value has more digits than the type."""
     mask = pa.py_buffer(np.packbits(valid, bitorder="little"))
     wide = pa.Array.from_buffers(
         pa.decimal128(38, data_type.scale), len(cells), [mask, pa.py_buffer(np.ascontiguousarray(cells))]

@@ -55,8 +55,8 @@ def constants(plan: IcebergPlan, fields: Sequence[IcebergField]) -> dict[int, pa
 def values(field: IcebergField, own: pa.Array | None, plan: IcebergPlan, start: int, rows: int) -> pa.Array:
     """Return a metadata column that is not constant, for rows of a data file.
 
-    What the file stores counts. Otherwise the id of a row follows from its position, and the number of its last update
-    is that of its file. A file that was written before the table had row ids has neither.
+    Values stored in the file take precedence. Otherwise the id of a row follows from its position, and the sequence
+    number of its last update is the file's. A file that was written before the table had row ids has neither.
 
     Args:
         field: `POSITION` or one of `LINEAGE`.

@@ -11,9 +11,9 @@ from snapshot_explorer.storage import Storage
 
 
 def native_files(storage: Storage, split: Split) -> NativeRows | None:
-    """Return the file of a split for other readers; None where they would return other rows.
+    """Return the file of a split for other readers; None if they would return other rows.
 
-    They find columns by exact name, check the field ids, and return every row except those of `deleted_positions`.
+    They find columns by exact name, check the field ids, and return every row not at one of `deleted_positions`.
     """
     plan = split.detail
     return _files(storage, plan) if isinstance(plan, IcebergPlan) and plan.context.names_are_stored else None

@@ -134,7 +134,7 @@ def _check_readable(live: IcebergLiveFiles) -> None:
 def context_of(
     metadata: VersionMetadata, schema: IcebergSchema, schemas: Sequence[IcebergSchema], live: IcebergLiveFiles
 ) -> Context:
-    """Return what all splits of a version share.
+    """Return the context that all splits of a version share.
 
     Args:
         schemas: All schemas of the table, oldest first.
@@ -155,7 +155,7 @@ def context_of(
 def _equality_columns(
     live: IcebergLiveFiles, schema: IcebergSchema, schemas: Sequence[IcebergSchema]
 ) -> dict[int, EqualityColumn]:
-    """Return the columns that equality deletes compare: of the version's schema, or of the newest one that had it.
+    """Return the columns that equality deletes compare, from the version's schema or the newest schema with the column.
 
     Source: iceberg specification, "Equality Delete Files".
     """
@@ -176,7 +176,7 @@ def _equality_columns(
 def _names_are_stored(schema: IcebergSchema, schemas: Sequence[IcebergSchema]) -> bool:
     """Return whether the fields of a schema have no defaults and never had other names or types.
 
-    Their names must not have been those of other fields either.
+    Other fields must not have had their names either.
     """
     if any(field.initial_default is not None for field in walk(schema.fields)):
         return False
@@ -207,7 +207,7 @@ def _is_alike(field: IcebergField, other: IcebergField) -> bool:
 def _reasons(
     live: IcebergLiveFiles, schema: IcebergSchema, partitions: IcebergPartitions, predicate: Predicate | None
 ) -> Reasons:
-    """Return for each data file why it is not read; None where it is."""
+    """Return for each data file the reason for which it is skipped; None if it is read."""
     files = live.data
     reasons = np.full(len(files), None, np.object_)
     if predicate is None or not len(files):

@@ -114,7 +114,7 @@ class RowReader:
                 yield from _masked(_batch(rows, read_columns, before), ~left if kept is None else kept & ~left)
 
     def positions(self, plan: IcebergPlan) -> Positions:
-        """Return the deleted positions of a data file, ascending, without those of equality deletes."""
+        """Return the positions that position deletes and vectors delete in a data file, ascending."""
         return self._deletes.positions(plan.deletes, plan.path, plan.file.rows)
 
     def _stored(

@@ -22,7 +22,7 @@ from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles
 from snapshot_explorer.model import Bounds
 
 _UNORDERED = ("uuid", "variant", "unknown", *SPATIAL)
-"""Types whose bounds are not used: Java's order of uuids is not that of their text, and bounds of WKB are points."""
+"""Types whose bounds are not used: Java does not order uuids by their text, and bounds of WKB are points."""
 
 
 def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:

@@ -93,7 +93,7 @@ def timestamp_to_text(values: pa.Array, source: PaimonDataType, _target: PaimonD
 
 
 def _checked(function: Callable[[int], str | None]) -> Callable[[int], str]:
-    """Return the function, extended to raise where it returns None."""
+    """Return the function, extended to raise an error instead of returning None."""
 
     def convert(value: int) -> str:
         text = function(value)

@@ -92,7 +92,7 @@ def splits_between(
     """Return splits of the rows that versions changed, under the newest schema.
 
     Args:
-        snapshots: For `diff` the earlier and the later one, otherwise those of the range, ascending.
+        snapshots: For `diff` the earlier and the later snapshot, otherwise the snapshots of the range, ascending.
         mode: The mode; `auto` is changelog if the table has a changelog producer, otherwise delta.
         predicate: The condition on the rows. Files without matching rows are left out.
     """

@@ -42,7 +42,7 @@ _SHARED = (MANIFESTS, INDEXES, "statistics")
 
 
 def named_files(storage: Storage, histories: Mapping[str, PaimonHistory], listed: pa.Array) -> NamedFiles:
-    """Return the files among the listed ones that a snapshot, tag or changelog of any branch names.
+    """Return the listed files that a snapshot, tag or changelog of any branch names.
 
     Files are matched by their names, which are unique, as `remove_orphan_files` does: folders depend on options, which
     may have changed. Reads every manifest list and every manifest once.
@@ -126,7 +126,7 @@ class _Names:
         self.names.update(snapshot.statistics for snapshot in snapshots if snapshot.statistics is not None)
         self._add_manifests(manifests)
         indexes = [
-            # Expiry deletes those of changelogs.
+            # Expiry deletes the index manifests of changelogs.
             _NamedFile(snapshot.index_manifest, None, snapshot, snapshot.file_kind != "changelog")
             for snapshot in snapshots
             if snapshot.index_manifest is not None and self._is_new(snapshot.index_manifest)
@@ -194,7 +194,7 @@ class _Names:
         self.names.update(rows.column("file_name").to_pylist())
 
     def _read(self, files: Sequence["_NamedFile"]) -> Iterator[tuple["_NamedFile", bytes | None]]:
-        """Yield files with their content; None for one that does not exist."""
+        """Yield files with their content; None if a file does not exist."""
         for begin in range(0, len(files), _AT_ONCE):
             batch = files[begin : begin + _AT_ONCE]
             try:
@@ -209,7 +209,7 @@ class _Names:
 
 
 def clean_up(files: pa.Table, now: datetime, *, partitions: int, name: str) -> CleanUp:
-    """Return what `remove_orphan_files` would do with files that no snapshot names.
+    """Return the outcome of `remove_orphan_files` for files that no snapshot names.
 
     Args:
         files: path and modified.

@@ -240,7 +240,7 @@ def _duration(options: Mapping[str, str]) -> timedelta:
 def _undecided(state: RetentionState, end: int) -> str | None:
     """Return why it is unknown which versions would be lost, and with which files, in a sentence; None if it is known.
 
-    Expiry stops at a snapshot that is missing, and fails at one that cannot be read.
+    Expiry stops at a missing snapshot, and fails at an unreadable snapshot.
     """
     if end <= state.earliest:
         return None

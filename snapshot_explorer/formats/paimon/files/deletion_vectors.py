@@ -38,9 +38,9 @@ class PaimonVector:
     """The offset of the vector, which begins with its size; None where the index manifest lacks it."""
     length: int | None
     cardinality: int | None
-    """The number of rows it deletes; None where not recorded."""
+    """The number of rows it deletes; None if not recorded."""
     file_bytes: int | None = None
-    """The size of the index file in the index manifest; None where it lacks it."""
+    """The size of the index file according to the index manifest; None if not recorded."""
 
 
 Vectors = Mapping[tuple[bytes, int, str], PaimonVector]

@@ -49,7 +49,7 @@ def mapping(
 
 
 def unchanged(mapping: ColumnMapping) -> dict[str, str]:
-    """Return the columns of the file whose values are those of a requested column, by the requested name."""
+    """Return the file's columns whose values need no conversion, by the requested column's name."""
     return {
         target.name: source.name
         for target, source in mapping.targets

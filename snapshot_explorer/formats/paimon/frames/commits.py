@@ -162,7 +162,7 @@ def _counts(delta: Changes, commits: int) -> dict[str, npt.NDArray[np.int64]]:
 
 
 def _watermark(millis: int | None) -> datetime | None:
-    """Return a watermark as a time; None where it is missing or out of the range of `datetime`."""
+    """Return a watermark as a time; None if it is missing or out of the range of `datetime`."""
     if millis is None or not _FIRST_TIME <= millis <= _LAST_TIME:
         return None
     return from_millis(millis)

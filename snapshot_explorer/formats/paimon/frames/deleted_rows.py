@@ -33,7 +33,7 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStates:
-    """The INDEX_ENTRIES before and after each of several commits; None where they are unknown."""
+    """The INDEX_ENTRIES before and after each of several commits; None if unknown."""
 
     before: Sequence[pa.Table | None]
     after: Sequence[pa.Table | None]

@@ -45,7 +45,7 @@ def changes_frame(
 ) -> pa.Table:
     """Return the CHANGES rows of the delta or changelog lists of several commits.
 
-    The deletion vector of a file is that of the version which added it. A compaction changes no data.
+    The deletion vector of a file is its vector in the version that added it. A compaction changes no data.
     """
     entries = changes.entries
     owners = changes.commits

@@ -115,7 +115,7 @@ def tags(history: PaimonHistory) -> pa.Table:
 
 
 def branches(storage: Storage) -> pa.Table:
-    """Return a row per branch, sorted; create_time is that of its folder, null where the storage has none."""
+    """Return a row per branch, sorted. create_time is its folder's time, null if the storage records none."""
     rows = [
         {
             "branch_name": entry.name.removeprefix("branch-"),

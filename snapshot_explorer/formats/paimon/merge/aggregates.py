@@ -31,13 +31,13 @@ class Fold:
 
     items: Sequence[Any]
     add: Callable[[Any, Any], Any]
-    """Returns the value after adding that of a row."""
+    """Returns the aggregate after adding the value of a row."""
     result: Callable[[Iterable[Any]], pa.Array]
     """Returns values, one per key, as a column. The iterable may be lazy."""
     add_earlier: Callable[[Any, Any], Any] | None = None
-    """Returns the value after adding that of an earlier row; None to swap the arguments of `add`."""
+    """Returns the aggregate after adding the value of an earlier row; None to swap the arguments of `add`."""
     retract: Callable[[Any, Any], Any] | None = None
-    """Returns the value after retracting that of a row; None if retracts are not defined."""
+    """Returns the aggregate after retracting the value of a row; None if retracts are not defined."""
     reset: Callable[[], None] | None = None
     """Resets the state before the next key; None without state."""
 
@@ -62,7 +62,7 @@ def choice(array: pa.Array, function: Function) -> Fold:
         return item if replaces else value
 
     def retract(value: Any, item: Any) -> Any:
-        return value if item is None else None  # last_non_null_value: no other one that retracts comes here
+        return value if item is None else None  # last_non_null_value, the only caller with retracts
 
     return Fold(items=_ranked(array, ranks.tolist()), add=add, retract=retract, result=_taking(array))
 

@@ -70,7 +70,7 @@ Tree = InnerNode | Leaf
 
 
 def read_tree(content: bytes, index: int) -> tuple[Tree, Mapping[bytes, int], int]:
-    """Return a tree, its slots by key, and where it ends.
+    """Return a tree, its slots by key, and the offset of its end.
 
     Raises:
         CorruptBytesError: The bytes are not a tree, or are cut short.
@@ -278,7 +278,7 @@ def _kind(count: int, *, is_run: bool) -> int:
 def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
     """Return the union, with tree, slots and containers in the forms that Java writes.
 
-    Containers only in the right bitmap come after those of the left, in the order of their keys.
+    Containers that are only in the right bitmap follow the left bitmap's containers, in the order of their keys.
 
     Source: RoaringBitmap 1.2, Roaring64Bitmap.or, Roaring64Bitmap.runOptimize, Containers.addContainer.
     """

@@ -162,7 +162,7 @@ def _varying(words: npt.NDArray[np.uint64]) -> Iterator[tuple[npt.NDArray[np.uin
 
 
 def _numbers(values: pa.ChunkedArray) -> Codes | None:
-    """Return values without nulls as integers, equal where they are and in their order; None for other types."""
+    """Return values without nulls as integers with the same equality and order; None for other types."""
     if values.null_count:
         return None
     if pa.types.is_decimal128(values.type) and values.type.precision <= _MAX_DIGITS:

@@ -43,9 +43,9 @@ class MergedRows:
 
     rows: pa.Table
     kinds: npt.NDArray[np.int8]
-    """The kind of each: that of its row, or +I or -D if it was merged from several rows."""
+    """The kind of each row: the input row's kind, or +I or -D if it was merged from several rows."""
     input_rows: Codes
-    """The input row that defines the position of each: the newest of its key, or (first-row) the oldest."""
+    """The input row that defines the position of each row: the newest of its key, or (first-row) the oldest."""
 
 
 def columns_needed(rules: Rules, names: Sequence[str]) -> list[str]:
@@ -112,9 +112,10 @@ def takes_newest(rules: Rules) -> bool:
 def merge_by_files(
     rows: pa.Table, names: Sequence[str], rules: Rules, *, kinds: npt.NDArray[np.int8], files: FileSequences
 ) -> pa.Table | None:
-    """Return what `merge` returns, without the sequence numbers of rows; None if those of files do not determine it.
+    """Return the result of `merge` by the sequence numbers of files; None if they do not determine it.
 
-    They do if all rows of a key are in different files, whose ranges of sequence numbers do not overlap.
+    They do if all rows of a key are in different files, whose ranges of sequence numbers do not overlap. The sequence
+    numbers of rows are not needed.
     """
     by_age = np.argsort(files.highest, kind="stable")
     order = None
@@ -189,7 +190,7 @@ def _folded(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ByKey:
-    """The rows ordered by key, those of one key in the order of the files."""
+    """The rows ordered by key. Rows of the same key are in the order of the files."""
 
     order: Codes
     codes: Codes
@@ -197,7 +198,11 @@ class _ByKey:
 
 
 def _by_key(rows: pa.Table, rules: Rules, order: Codes | None = None) -> _ByKey:
-    """Return the rows ordered by key, those of one key in this order of all rows; None for the order of the table."""
+    """Return the rows ordered by key.
+
+    Args:
+        order: An order of all rows, used for rows of the same key; None for the order of the table.
+    """
     codes = key_codes(rows, rules.keys)
     if order is not None:
         codes = codes[order]
@@ -266,7 +271,7 @@ def _by_age(groups: Codes, fields: Sequence[Codes], sequence: Codes, adds: npt.N
 
 
 def _lowest_levels(indices: Codes, groups: Codes, levels: npt.NDArray[np.int32]) -> tuple[Codes, Codes]:
-    """Return the rows of level 0 and, among the other rows of each key, those of the lowest level.
+    """Return the rows of level 0 and, of each key's other rows, the rows of the lowest level.
 
     In a table with lookup, a file above level 0 was merged with all levels below it when it was written.
     """

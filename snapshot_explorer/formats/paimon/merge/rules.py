@@ -267,7 +267,7 @@ def _limit(column: str, text: str, version: int) -> int | None:
 
 
 def check_function(function: Function, column: str, data_type: PaimonDataType, version: int) -> None:
-    """Raise for an unknown function, or one that is not defined for the column's type."""
+    """Raise for a function that is unknown, or is not defined for the column's type."""
     reads = function.name in _ANY or {
         "sum": data_type.root in _NUMBERS,
         "product": data_type.root in _NUMBERS,

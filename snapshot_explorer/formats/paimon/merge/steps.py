@@ -62,7 +62,7 @@ class ColumnSteps:
     function: Function | None = None
     """The aggregate function of ADD, ADD_EARLIER and RETRACT."""
     begins: npt.NDArray[np.bool_] | None = None
-    """For each key, whether the initial value is that of the first row, before its action; None for never."""
+    """For each key, whether the initial value is the first row's, before its action; None for never."""
     nullable: bool = True
     """Whether nulls are allowed. Otherwise, the rows in `checked` are checked."""
     checked: npt.NDArray[np.bool_] | None = None

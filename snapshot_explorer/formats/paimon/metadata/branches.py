@@ -63,8 +63,8 @@ def read_branches(storage: Storage, history: PaimonHistory, own_name: str | None
 def shared_versions(history: PaimonHistory, other: PaimonHistory) -> list[int]:
     """Return the versions that the histories of two branches both have, with the same commits, ascending.
 
-    A branch begins with a copy of a snapshot, and a fast-forward copies its snapshots back: what two branches share is
-    older than what they do not. A binary search therefore reads about log2(n) small files of each.
+    A branch begins with a copy of a snapshot, and a fast-forward copies its snapshots back. Shared snapshots are
+    therefore older than all others, and a binary search reads about log2(n) small files of each branch.
 
     Source: paimon FileSystemBranchManager.createBranch, fastForward.
     """

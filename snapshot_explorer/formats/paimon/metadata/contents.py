@@ -236,10 +236,10 @@ def read_changes(
 
 
 def _add_up(storage: Storage, snapshots: Sequence[PaimonSnapshot], changes: Changes, kind: str) -> tuple[bool, ...]:
-    """Return whether the rows that each commit changed are those that its snapshot records. Warn where they are not.
+    """Return whether the number of rows that each commit changed equals the number in its snapshot. Warn if not.
 
-    Paimon does not compare them. Its versions before 0.6 added the rows that a compaction wrote without those that it
-    replaced, and each later total contains them.
+    Paimon does not compare them. Its versions before 0.6 added the rows that a compaction wrote without subtracting the
+    rows that it replaced, and each later total contains the error.
 
     Source: paimon Snapshot, deltaRecordCount and changelogRecordCount; https://github.com/apache/paimon/issues/1998.
     """
@@ -310,7 +310,7 @@ def _entries_of(
 
 
 def read_indexes_of(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> Sequence[pa.Table]:
-    """Return the INDEX_ENTRIES of each version; empty where it has none, or only its changelog is left."""
+    """Return the INDEX_ENTRIES of each version; empty if it has no index manifest or only its changelog is left."""
     index_manifests = read_index_manifests(
         storage, {snapshot.index_manifest: snapshot.path for snapshot in snapshots if snapshot.index_manifest}
     )
@@ -326,7 +326,7 @@ def read_indexes_of(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> Se
 
 
 def read_index_manifests(storage: Storage, names: Mapping[str, str]) -> dict[str, pa.Table | None]:
-    """Return the INDEX_ENTRIES of index manifests by name, None for one that has vanished. A request each, at once.
+    """Return the INDEX_ENTRIES of index manifests by name; None if a manifest has vanished. Concurrent requests.
 
     Args:
         names: The index manifests, and for each the file that names it, for messages.

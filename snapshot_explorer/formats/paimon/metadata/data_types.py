@@ -113,7 +113,7 @@ _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|`[^`]*`|\d+|[<>(),])")
 
 
 def parse_type(raw: object) -> PaimonDataType:
-    """Return a type from a schema file, where it is text or an object.
+    """Return a type from its text or object in a schema file.
 
     Raises:
         ValueError: The text is not a type.

@@ -115,7 +115,7 @@ class PaimonHistory:
         """
         if self._layout.branch is None and not self._storage.is_local:
             kinds = [kind for kind in ("tag", "changelog", "branch") if kind in folders]
-            with suppress(SnapshotExplorerError):  # raised where they are needed
+            with suppress(SnapshotExplorerError):  # raised when the listings are needed
                 listed = dict(zip(kinds, self._storage.list_many(kinds), strict=True))
                 self._tags_seen = self._tag_names(listed.get("tag", ()))
                 self._changelogs_seen = self._numbers(listed.get("changelog", ()), "changelog")
@@ -126,10 +126,10 @@ class PaimonHistory:
         self._expected = parse_hint(hint)
 
     def newest(self) -> Listing:
-        """Return a listing of only the newest version, by the hint where it is valid.
+        """Return a listing of only the newest version, by the hint if it is valid.
 
-        Three requests, and one more listing where the hint is missing or wrong. All at once if the newest version is
-        still the same.
+        Three requests, and one more listing if the hint is missing or wrong. All at once if the newest version is still
+        the same.
 
         Source: paimon SnapshotManager.latestSnapshotId, HintFileUtils; in addition, the hinted file must exist.
         """
@@ -300,7 +300,7 @@ class PaimonHistory:
         if self._storage.is_local:
             return []
         rest = [path for path in paths if read.get(path) is None]
-        with suppress(SnapshotExplorerError):  # raised where they are needed
+        with suppress(SnapshotExplorerError):  # raised when the files are needed
             contents = {**read, **dict(zip(rest, self._storage.read_present(rest), strict=True))}
             items = reparse(self._storage, paths, [contents[path] for path in paths], "changelog")
             return [item for item in items if item]
@@ -374,7 +374,7 @@ class PaimonHistory:
             versions = range(max(newest - min(count, _MAX_AHEAD), 0) + 1, newest + 1)
             known = [self._known[version] for version in versions if version in self._known]
             paths = [self._path(version) for version in versions if version not in self._known]
-        with suppress(SnapshotExplorerError):  # raised where they are needed
+        with suppress(SnapshotExplorerError):  # raised when the snapshots are needed
             read = [item for item in read_snapshots(self._storage, paths) if item]
             self._cache(read, rewrites)
             known += read

@@ -211,7 +211,7 @@ def _log_unused_statistics(files: PaimonFiles, error: CorruptTableError) -> list
 
 
 def _without_orc_bounds(known: Bounds, fields: Sequence[PaimonField], files: PaimonFiles) -> Bounds:
-    """Return bounds without those of timestamps and of CHAR in ORC files.
+    """Return bounds without the bounds of timestamps and CHAR columns in ORC files.
 
     Bounds of TIMESTAMP_LTZ are in the writer's local time, and some writers store upper bounds of TIMESTAMP that are
     less than the maximum. Bounds of CHAR have trailing blanks, which the values do not.

@@ -39,7 +39,7 @@ def values(field: PaimonField, batch: pa.RecordBatch, file: PaimonDataFile, star
     """Return a hidden column for rows of a file.
 
     Values in the file take precedence. Otherwise a row's id follows from its position in the file, and its sequence
-    number is that of the commit that wrote the file.
+    number is the commit's that wrote the file.
 
     Args:
         field: One of `HIDDEN`.

@@ -54,7 +54,7 @@ def _of_group(split: Split, plan: PaimonPlan, group: ColumnGroup) -> Split:
 def native_files(storage: Storage, split: Split) -> NativeRows | None:
     """Return the files from which other readers return the same rows; None if they would return other rows.
 
-    These readers find columns by exact name, and return every row except those of `deleted_positions`. Old files may
+    These readers find columns by exact name, and return every row except the rows at `deleted_positions`. Old files may
     contain a column in a narrower type.
     """
     plan = split.detail

@@ -166,7 +166,7 @@ def _bare(schema: PaimonSchema) -> PaimonSchema:
 def _groups(files: PaimonFiles, *, order: Sequence[Numbers] = ()) -> Iterator[_Group]:
     """Yield the files of each partition and bucket, in the order in which the entries first name them.
 
-    The files of a group are in the order of these numbers, by default in that of the entries.
+    The files of a group are ordered by these numbers, by default by the order of the entries.
     """
     if not len(files.entries):
         return
@@ -459,7 +459,7 @@ Indices = npt.NDArray[np.int64]
 def sections(
     entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]
 ) -> tuple[Indices, Indices]:
-    """Return files in sections: all keys of a section are less than those of the next.
+    """Return files in sections: all keys of a section are less than all keys of the next.
 
     Files whose schemas have other key types are one section: larger sections have the same rows.
 

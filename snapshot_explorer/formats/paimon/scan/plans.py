@@ -20,9 +20,9 @@ from snapshot_explorer.storage import Storage
 
 
 class DataFiles(Sequence[PaimonDataFile]):
-    """Some files of a version, as records that are made where they are used: a plan may have a million of them.
+    """Some files of a version, as records that are created on access: a plan may have a million files.
 
-    Equal to others with equal files. Pickled as a tuple of the files.
+    Equal to other sequences of equal files. Pickled as a tuple of the files.
     """
 
     __slots__ = ("_columns", "_indices")

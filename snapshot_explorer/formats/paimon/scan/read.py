@@ -49,7 +49,7 @@ def read(
     """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
 
     Files that need no merge are streamed. A section of overlapping files is merged in memory: all its rows, with
-    the requested columns and those of the key, are in memory at once.
+    the requested columns and the key columns, are in memory at once.
 
     Args:
         split: A split from `splits`, on this or another machine.
@@ -268,7 +268,7 @@ class _SplitReader:
     def merged(self, rules: Rules, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a section after merging, in the order of its files.
 
-        Sequence numbers are read only if those of the files do not determine the newest row of each key.
+        Sequence numbers of rows are read only if the files' numbers do not determine the newest row of each key.
         """
         names = [field.name for field in fields] or list(rules.keys[:1])  # counts rows without columns
         by_files = takes_newest(rules) and _have_ages(self.plan.files)
@@ -339,7 +339,7 @@ def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.Recor
 
 
 def _have_ages(files: Sequence[PaimonDataFile]) -> bool:
-    """Return whether each file seems to be older or newer than the others, except those of its level above 0."""
+    """Return whether each file seems to be older or newer than all others, except files of its own level above 0."""
     by_age = sorted(files, key=lambda file: file.max_sequence)
     return all(
         older.max_sequence < newer.min_sequence or older.level == newer.level > 0 for older, newer in pairwise(by_age)

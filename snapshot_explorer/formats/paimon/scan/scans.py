@@ -75,7 +75,7 @@ def scan(
     Args:
         predicate: The condition on the rows; None for all rows.
         level: Read only the files of this level, as if there were no others.
-        lists: Returns the version's `state_lists`, where they may have been read.
+        lists: Returns the version's `state_lists`, which may have been read already.
 
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
@@ -249,7 +249,7 @@ def changes_of(
 ) -> pa.Table:
     """Return the CHANGES of commits: for each the files of its delta, then of its changelog; see `Paimon.changes`.
 
-    Reads their lists and manifests concurrently, the newest schema and that of the last commit.
+    Reads their lists and manifests concurrently, the newest schema, and the schema of the last commit.
     """
     return _by_version([_changes(storage, schemas, snapshots, kind, FILE_COLUMNS)[0] for kind in kinds], snapshots)
 
