@@ -16,7 +16,7 @@ def bins(
     """Return the start of each bin that `pack` would return for items with these weights, then the number of items.
 
     Args:
-        starts: Where runs of items start that no bin combines with the items before them, ascending.
+        starts: The starts of runs of items, ascending. No bin combines items of different runs.
     """
     sums = np.concatenate([[0], np.cumsum(weights)])
     bounds: list[int] = []

@@ -1,4 +1,4 @@
-"""The error for damaged bytes of a file whose name the decoder does not have."""
+"""The error for damaged bytes, raised by decoders that do not have the file's name."""
 
 
 class CorruptBytesError(ValueError):

@@ -18,7 +18,7 @@ def little_endian(
     """Return integers of up to 16 bytes as rows of 16 bytes, little-endian. An integer of 0 bytes has any value.
 
     Args:
-        begins: Where each integer begins in the content.
+        begins: The start of each integer in the content.
     """
     cells = np.zeros((len(begins), BYTES), np.uint8)
     if not len(content):

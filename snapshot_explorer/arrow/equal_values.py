@@ -20,7 +20,7 @@ _UNSIGNED = {16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """Return a column of the same length in which two values are equal if and only if these are.
+    """Return a column of the same length in which two values are equal if and only if the original values are.
 
     Its leaves are integers, booleans, decimals and binary: floats become their bits, with one NaN; text and times their
     stored values; variants texts of their values. The entries of maps are sorted. Fields of structs are numbered, since

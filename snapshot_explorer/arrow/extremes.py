@@ -14,14 +14,15 @@ def extreme_over(
 ) -> Numbers:
     """Return for each position the extreme of the values whose range contains it.
 
-    Two ranges of a power of two cover each range. From the widest down, each passes its value on to its halves.
+    Each range is covered by two ranges whose length is a power of two. From the widest down, each range passes its
+    value to its halves.
 
     Args:
         values: A value or, for several columns at once, a row of values for each range.
         begins: The first position of each range.
         ends: The position after the last one of each range.
         extreme: `np.maximum` or `np.minimum`.
-        nothing: The result where no range is: a value that is less (for the maximum) or greater than all others.
+        nothing: The result at positions without a range: a value less (for the maximum) or greater than all others.
     """
     widths = ends - begins
     values, begins, ends, widths = (part[widths > 0] for part in (values, begins, ends, widths))

@@ -1,4 +1,4 @@
-"""Parts of an ORC file that pyarrow does not expose: the writer's time zone, a file in UTC, and the check of its types.
+"""Parts of an ORC file that pyarrow does not expose: the writer's time zone, its removal, and a check of the types.
 
 Source: ORC specification v1, "File Tail", "Types", "Stripe Footer", "Compression".
 """
@@ -28,7 +28,7 @@ _ENCODINGS, _ZONE = 2, 3
 _DATA_LENGTH, _FOOTER_LENGTH = 3, 4
 _METADATA_LENGTH = 5
 _FIXED_OFFSET = re.compile(r"GMT([+-])(\d\d):(\d\d)")
-"""Java's name of a zone that is an offset, in no database of zones."""
+"""Java's name of a zone that is an offset, in no time zone database."""
 _DECIMAL = 14
 _TIMESTAMPS = (9, 18)
 _MAX_DECIMAL_DIGITS = 38
@@ -48,7 +48,7 @@ class _Compression:
 
 
 def writer_zone(source: pa.NativeFile) -> str:
-    """Return the zone of the writer's clock in the first stripe; "" where the writer left it out.
+    """Return the zone of the writer's clock in the first stripe; "" if the writer left it out.
 
     Reads the tail of the file and one small range.
     """
@@ -68,7 +68,7 @@ def fixed_offset(zone: str) -> timezone | None:
 
 
 def in_utc(source: pa.NativeFile) -> pa.NativeFile | None:
-    """Return a file as if its writer's clock had been in UTC; None where its zone is not a fixed offset.
+    """Return a file as if its writer's clock had been in UTC; None if its zone is not a fixed offset.
 
     pyarrow does not open the stripes of a writer whose zone is not in the database. The times on the writer's clock are
     the same, since they are counted from 2015 on that clock. Nothing is copied: the file is followed by stripe footers
@@ -176,7 +176,7 @@ def check_types(source: pa.NativeFile) -> None:
 
 
 def stripe_ranges(source: pa.NativeFile) -> list[tuple[int, int]]:
-    """Return where each stripe starts and ends, within the file. Reads the tail of the file."""
+    """Return the start and end of each stripe in the file. Reads the tail of the file."""
     size = source.size()
     stripes = [dict(_messages(value)) for value in _parts(source, _STRIPES)]
     starts = [_number(stripe, 1) for stripe in stripes]
@@ -210,7 +210,7 @@ class ColumnStreams:
     """The number of rows of the stripe."""
     encoding: int
     zone: str
-    """The zone of the writer's clock; "" where the writer left it out."""
+    """The zone of the writer's clock; "" if the writer left it out."""
     streams: dict[int, bytes]
     """The content of each stream by the number of its kind."""
 

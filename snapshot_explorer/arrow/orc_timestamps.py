@@ -1,7 +1,7 @@
 """Timestamps of ORC files that pyarrow does not return as ORC's Java reader does, decoded with NumPy.
 
-pyarrow counts nanoseconds, which end in 1677 and 2262. Where the writer's clock was not in UTC, it is wrong by a second
-around 1970, and by the difference of offsets before 1900.
+pyarrow counts nanoseconds, which end in 1677 and 2262. If the writer's clock was not in UTC, pyarrow's result is wrong
+by a second around 1970, and by the difference of offsets before 1900.
 
 Source: ORC specification v1, "Timestamp Columns", "Integer Run Length Encoding, version 2", "Boolean Run Length
 Encoding"; for times before 1970, and for zones, the ORC Java reader, `TreeReaderFactory.TimestampTreeReader`.
@@ -37,7 +37,7 @@ _EPOCH = 1_420_070_400
 UTC_NAMES = frozenset(("", "UTC", "GMT", "Z", "UCT", "Zulu", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Universal"))
 """Zones of a writer in which the file holds times in UTC."""
 _FIRST_OFFSET = -2_208_988_800
-"""1900-01-01: before it, Java has no offsets of a zone but its standard one."""
+"""1900-01-01: before it, Java uses only the standard offset of a zone."""
 _ALL_AGREE = -1_546_300_800
 """1921-01-01: from then on all readers have the same offsets."""
 _LAST_EARLY = 2 * 86_400
@@ -58,7 +58,7 @@ def as_java_reads(batch: pa.RecordBatch, source: pa.NativeFile, stripe: int) -> 
     """Return a stripe that pyarrow has read with the times that ORC's Java reader returns in UTC.
 
     Args:
-        source: The file. It is read where times are around 1970 or before 1921.
+        source: The file. It is read only for times around 1970 or before 1921.
     """
     indices = [index for index, column in enumerate(batch.columns) if _may_differ(column)]
     if not indices or (zone := writer_zone(source)) in UTC_NAMES:
@@ -77,7 +77,7 @@ def as_java_reads(batch: pa.RecordBatch, source: pa.NativeFile, stripe: int) -> 
 
 
 def _may_differ(values: pa.Array) -> bool:
-    """Return whether values contain times without a zone for which readers differ if the writer had one."""
+    """Return whether values contain times without a zone that readers decode differently if the writer had a zone."""
     dtype = values.type
     if pa.types.is_struct(dtype):
         return any(_may_differ(part) for part in values.flatten())
@@ -177,7 +177,7 @@ def _present(streams: ColumnStreams) -> npt.NDArray[np.bool_]:
 
 
 def _nanos(stored: Numbers) -> Numbers:
-    """Return nanoseconds: of zeros at their end, the last three bits contain their number, less one."""
+    """Return nanoseconds. The last three bits contain the number of removed trailing zeros, less one."""
     zeros = stored & 7
     factor = np.where(zeros > 0, 10 ** (zeros + 1), 1)
     return (stored >> 3) * factor

@@ -30,7 +30,7 @@ class Load(Protocol):
     """Fetches parts of a remote file, each as its start and end, before they are read."""
 
     def __call__(self, ranges: Iterable[tuple[int, int]], ahead: Iterable[tuple[int, int]] = ()) -> None:
-        """Return when the ranges are there; those ahead may come later."""
+        """Return when `ranges` are loaded. The ranges in `ahead` may arrive later."""
         ...
 
 
@@ -81,7 +81,7 @@ def batches(
 
 
 def ranges(metadata: "pq.FileMetaData", names: Sequence[str], groups: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield where each column chunk of columns in row groups starts and ends in the file."""
+    """Yield the start and end in the file of each column chunk of these columns and row groups."""
     for chunk in _chunks(metadata, names, groups):
         starts = [at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at is not None and at > 0]
         start = min(starts, default=0)
@@ -102,7 +102,7 @@ def _chunks(
 
 
 def _parts(metadata: "pq.FileMetaData", groups: Sequence[int], width: float) -> Iterator[_Part]:
-    """Yield a part for each row group, small ones together. A batch across large ones would copy their rows."""
+    """Yield parts of one large or several small row groups. A batch across large row groups would copy their rows."""
     most = min(_MAX_ROWS, int(_PART_BYTES / max(width, 1)))
     part = _Part((), 0)
     for group in groups:

@@ -1,4 +1,4 @@
-"""Footers of parquet files that pyarrow does not read as they are: it reads patched ones instead.
+"""Patched footers for parquet files whose own footer pyarrow does not read.
 
 parquet-mr 1.10.99 of Cloudera and 1.11 give the repeated group of a map the logical type UNKNOWN, which pyarrow accepts
 for columns only. The type has no meaning there: other readers ignore it. Older versions of pyarrow cannot read null
@@ -31,7 +31,7 @@ _UNKNOWN = 11
 _COLUMNS, _CHUNK_METADATA = 1, 3
 _KEY, _ARROW_SCHEMA = 1, b"ARROW:schema"
 _REFUSED_GROUP = "cannot be applied to group node"
-"""What pyarrow says of a group with a logical type that only columns have."""
+"""pyarrow's message for a group with a logical type that only columns have."""
 
 
 def opened(source: pa.NativeFile, **options: Any) -> "pq.ParquetFile":

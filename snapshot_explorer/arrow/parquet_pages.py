@@ -40,7 +40,7 @@ _CHECKSUM = 4
 _NEXT_I32 = b"\x15"
 """The header of a 32-bit integer field whose number is one more than the previous field's number."""
 _SHORT_DELTA, _AFTER_CHECKSUM = 4, 2
-"""Where a field starts with the distance to the one before, and the minimum distance that leaves the checksum out."""
+"""The offset of the distance to the previous field, and the minimum distance that leaves the checksum out."""
 _CHECKSUM_BYTES = 20
 """Bytes of a page header in which the checksum begins."""
 _DICTIONARY_ENCODINGS = (2, 8)
@@ -54,7 +54,7 @@ _LEVELS = 4
 class _Page:
     kind: int
     start: int
-    """Where its content begins."""
+    """The offset of its content."""
     packed: int
     """Bytes stored."""
     unpacked: int
@@ -63,7 +63,7 @@ class _Page:
     """Number of values, nulls included."""
     encoding: int
     checksum: int | None
-    """The CRC-32 of the stored bytes; None where the page carries none."""
+    """The CRC-32 of the stored bytes; None if the page carries none."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,10 +126,10 @@ def check(
     """Check that a file may be decoded. Reads the headers of its pages, but of a remote file the footer alone.
 
     Args:
-        columns: The columns that will be read, each with all that is below it; None for all.
+        columns: The columns that will be read, each with its nested columns; None for all.
 
     Raises:
-        CorruptBytesError: A page has no header that can be.
+        CorruptBytesError: A page has an impossible header.
     """
     size = source.size()
     limits.check_rows(path, size, file.metadata.num_rows)
@@ -188,7 +188,7 @@ def _chunk_sizes(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width:
 
 
 def has_checksums(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> bool:
-    """Return whether the first page of a column chunk carries a checksum; also where its header is not understood.
+    """Return whether the first page of a column chunk carries a checksum, or its header is not understood.
 
     Writers add a checksum to all pages of a chunk or to none.
 

@@ -36,7 +36,7 @@ def without(
 
 
 def kept(deleted: Positions, start: int, rows: int) -> pa.BooleanArray:
-    """Return for each row of a file from `start` on whether it is not among the deleted positions, which ascend."""
+    """Return for each row of a file from `start` on whether it is kept. The deleted positions ascend."""
     first, last = np.searchsorted(deleted, (start, start + rows))
     is_kept = np.ones(rows, bool)
     is_kept[deleted[first:last] - start] = False

@@ -1,4 +1,4 @@
-"""Texts of metadata as they are shown: the secrets of URLs, which a table's log may contain, are hidden."""
+"""Texts of metadata for display, without the secrets of URLs, which a table's log may contain."""
 
 from collections.abc import Collection
 
@@ -11,12 +11,12 @@ from snapshot_explorer.arrow.nesting import with_entries, with_items
 from snapshot_explorer.url_secrets import hide_url_secrets
 
 _SIGNS = tuple(sign.encode() for sign in "?#;&@%\\")
-"""Every text with a secret has one of these. Most columns have none, which is found out at once."""
+"""Every text with a secret has one of these. Most columns have none, which is checked first."""
 _BYTES_AT_ONCE = 2**22
 _SUSPICIOUS = (
     r"[?#;&]|://[^/]*@|://[^/@]*:[^@]*@|[a-zA-Z0-9]\s?:.{0,3}[^/0-9\\][^/]*@|\\u00|%(?:25)*(?:40|3[Ff]|23|3[Bb]|26)"
 )
-"""What a text with a secret has at least."""
+"""A pattern that every text with a secret matches."""
 
 
 def without_url_secrets(rows: pa.Table, *, exact: Collection[str] = ()) -> pa.Table:

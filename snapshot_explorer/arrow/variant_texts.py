@@ -1,4 +1,4 @@
-"""Variants as JSON text, for pandas, SQL and drawings, and as texts that are equal for equal variants.
+"""Variants as JSON text, for pandas, SQL and drawings, and as comparable text that is equal for equal variants.
 
 Numbers keep all digits. Times are ISO 8601, binary is base64, and floats that JSON does not have are texts.
 
@@ -56,7 +56,7 @@ def has_variant(dtype: pa.DataType) -> bool:
 
 
 def with_texts(rows: pa.Table) -> pa.Table:
-    """Return rows with their variants, also those inside of other values, as JSON text."""
+    """Return rows with their variants, including nested ones, as JSON text."""
     for index, field in enumerate(rows.schema):
         if not has_variant(field.type):
             continue
@@ -117,7 +117,7 @@ def json_texts(values: pa.StructArray, types: Mapping[int, str] = MappingProxyTy
     """Return variants as JSON text, null where the variant is. Each distinct one is converted once.
 
     Args:
-        types: What precedes the values of primitive types, by their numbers.
+        types: Prefixes for the values of primitive types, by their numbers.
     """
     pairs = zip(values.field("metadata").to_pylist(), values.field("value").to_pylist(), strict=True)
     validity = values.is_valid().to_pylist()

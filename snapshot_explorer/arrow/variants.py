@@ -24,7 +24,7 @@ Bytes = npt.NDArray[np.uint8]
 _NULL = b"\x00"
 _OBJECT, _ARRAY = 2, 3
 _SMALL = 255
-"""The most elements whose number fits in one byte."""
+"""The maximum number of elements whose number fits in one byte."""
 _SHORT = 63
 """The maximum number of bytes of a text whose length is in its header."""
 _UUID_WIDTH = 16
@@ -54,7 +54,7 @@ class _Names:
     ids: tuple[Mapping[str, int], ...]
     """The number of each name, by metadata."""
     begins: Ints
-    """Where the ranks of a metadata begin."""
+    """The start of each metadata's ranks."""
     ranks: Ints
     """The rank of each name in the order of the bytes, for all metadata, one after the other."""
 
@@ -64,7 +64,7 @@ class _Names:
 
 
 def is_group(dtype: pa.DataType) -> bool:
-    """Return whether a type of a file is a group that variants are stored in, shredded or not."""
+    """Return whether a type in a file is a group that stores variants, shredded or not."""
     names = {item.name for item in dtype} if pa.types.is_struct(dtype) else set()
     return names in ({"metadata", "value"}, {"metadata", "typed_value"}, {"metadata", "value", "typed_value"})
 
@@ -73,7 +73,7 @@ def stored(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
     """Return variants as a struct of value and metadata, of the fields of `target`; shredded values are assembled.
 
     Args:
-        values: Groups as files have them, of types that are read.
+        values: Groups as stored in files, of supported types.
     """
     is_shredded = any(item.name == "typed_value" for item in values.type)
     children = {
@@ -168,7 +168,7 @@ def _rebuilt(group: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
 
 
 def _parts(group: pa.StructArray) -> dict[str, pa.Array]:
-    """Return the fields of a group by name, null where the group is null, whatever is stored there."""
+    """Return the fields of a group by name, null where the group is null, whatever the file stores for it."""
     return dict(zip((item.name for item in group.type), group.flatten(), strict=True))
 
 
@@ -238,8 +238,8 @@ def _cut(cells: Bytes, widths: Ints, counts: Ints | None = None) -> pa.Array:
     """Return the first bytes of rows of cells as binary values.
 
     Args:
-        widths: How many bytes of each row.
-        counts: How many rows make one value, for each value; by default one.
+        widths: The number of bytes of each row.
+        counts: The number of rows of each value; by default one.
     """
     data = cells[np.arange(cells.shape[1]) < widths[:, None]]
     ends = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
@@ -254,7 +254,7 @@ def _binary(ends: Ints, data: Bytes) -> pa.Array:
 
 
 def _joined(*parts: pa.Array) -> pa.Array:
-    """Return the parts of each value, one after the other; null where one is."""
+    """Return the concatenated parts of each value; null where a part is null."""
     return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.large_binary()))
 
 
@@ -269,8 +269,8 @@ def _containers(basic: int, counts: Ints, pieces: pa.Array, ids: Ints | None) ->
     """Return objects or arrays.
 
     Args:
-        counts: How many elements each has.
-        pieces: The elements of all, one after the other.
+        counts: The number of elements of each container.
+        pieces: The elements of all containers, in order.
         ids: The numbers of their names, for objects.
     """
     owners = np.repeat(np.arange(len(counts)), counts)
@@ -318,7 +318,7 @@ def _arrays(typed: pa.Array, which: Ints, names: _Names) -> pa.Array:
 
 
 def _objects(value: pa.Array | None, typed: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
-    """Return objects of shredded fields, and of those in a value; null where there is no shredded object."""
+    """Return objects with the shredded fields and the fields in `value`; null without a shredded object."""
     is_object = typed.is_valid()
     rows, ids, pieces = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [pa.array([], pa.large_binary())]
     for name, group in _parts(typed).items():

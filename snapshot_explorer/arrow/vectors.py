@@ -1,4 +1,4 @@
-"""Vectors: lists of a fixed length, whose items take memory also where the list is null."""
+"""Vectors: lists of a fixed length, whose items take memory even if the list is null."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 
 MOST_ITEMS = 2**20
-"""Items that a vector may have. The largest that are searched for have some ten thousand."""
+"""The maximum number of items of a vector. The largest vectors in use have some ten thousand."""
 _BATCH_BYTES = 64 * 2**20
 """Bytes of vectors in a batch. Null vectors count too, though they take no bytes in a file."""
 

@@ -23,7 +23,7 @@ _UNKNOWN_GROUPS = ("LogicalType that is not recognized", "cannot be applied to g
 _TOO_DEEP = "too deeply nested"
 """A part of the message of pyarrow for a file with more than 100 levels of columns."""
 LOADABLE = "table.readability() lists the versions that can be loaded"
-"""What to do where a file is missing: whether newer or older versions need it, only a listing shows."""
+"""Advice for a missing file: only a listing shows whether newer or older versions need it."""
 
 
 @contextmanager
@@ -74,8 +74,8 @@ def check_size(path: str, size_bytes: int, recorded: int | None, *, by: str) -> 
     """Check the size of a file that is read against the size that the metadata records.
 
     Args:
-        size_bytes: The number of bytes that it has.
-        recorded: The number of bytes that it had when it was written; None if not recorded.
+        size_bytes: The actual size of the file.
+        recorded: The size in the metadata; None if not recorded.
     """
     if recorded is not None and size_bytes != recorded:
         raise CorruptTableError(

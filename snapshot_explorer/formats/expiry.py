@@ -36,7 +36,7 @@ _PART = re.compile(r"(\d{1,15})\s*([a-z]+)\s*", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionRule:
-    """What to keep. None means the table's own setting."""
+    """A retention rule. None means the table's own setting."""
 
     keep: timedelta | None
     """Versions up to this age."""
@@ -60,7 +60,7 @@ class Expiry:
     """The rules by name, each with its value and source."""
     commands: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    """What the counts include, a sentence or two each."""
+    """Explanations of what the counts include, a sentence or two each."""
     metadata: pa.Table = field(default_factory=partial(frames.no_rows, frames.FREED))
     """FREED: the metadata files that would be deleted, by the same command or by another clean-up; see the notes."""
     command_notes: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ def sizes_of(lifetimes: pa.Table) -> dict[str, int | None]:
 
 
 def _total(sizes: Mapping[str, int | None], paths: Collection[str]) -> int | None:
-    """Return the size of files; None where one is unknown."""
+    """Return the size of files; None if one is unknown."""
     known = [sizes[path] for path in paths]
     return None if None in known else sum(size or 0 for size in known)
 
@@ -165,19 +165,19 @@ class CheckedFiles:
     resized: pa.Array
     """The paths of files whose size differs from the recorded one."""
     unknown: pa.Array
-    """The paths of files on another storage, or outside of the folder, that could not be looked for."""
+    """The paths of files on another storage, or outside the folder, that could not be checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """Which of the files that versions need exist."""
+    """The existence of the files that versions need."""
 
     gone: Mask
     """For each of the LIFETIMES whether the file, or the deletion vector that it needs, is missing."""
     resized: Mask
     """For each whether its file exists with another size than the recorded one."""
     unknown: Mask
-    """For each whether it is on another storage, or outside of the folder, and could not be looked for."""
+    """For each whether it could not be checked, because it is on another storage or outside the folder."""
     without: Mapping[int, str] = field(default_factory=dict)
     """For versions that lack a file of metadata, which one."""
     through: Mapping[int, str] = field(default_factory=dict)
@@ -218,10 +218,10 @@ def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = No
 
 
 def _existing(storage: Storage, addresses: Sequence[str]) -> tuple[Mapping[str, int | None], frozenset[str]]:
-    """Return the sizes of the files that exist, and the files that could not be looked for.
+    """Return the sizes of the files that exist, and the files that could not be checked.
 
-    Looks for files outside of the table's folder, one listing per folder. On a store, files whose names have empty
-    steps are looked for one by one, because a listing may spell their names in another way.
+    Also checks files outside the table's folder, with one listing per folder. On a store, files whose names have empty
+    steps are checked one by one, because a listing may spell their names differently.
     """
     odd: list[str] = []
     outside: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
-"""Features of table formats: declared once, refused from their declaration, and listed in README.
+"""Features of table formats: declared once, refused by their declaration, and listed in README.
 
-Each format declares its features in `FEATURES`; those that several formats share are here.
+Each format declares its features in `FEATURES`. This module declares the features that several formats share.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """Something that a table may use, and whether it is read."""
+    """A feature that a table may use, and whether it is supported."""
 
     name: str
     """A short description."""
@@ -38,7 +38,7 @@ def read(name: str, condition: str, *, area: str, keyword: str = "", note: str =
 
 
 def refused(name: str, condition: str, *, area: str, message: str = "", keyword: str = "") -> Feature:
-    """Declare a feature that is refused; without a message, a lower layer refuses it with its own."""
+    """Declare a feature that is refused. Without a message, a lower layer raises its own error."""
     return Feature(name=name, condition=condition, area=area, status="refused", keyword=keyword, message=message)
 
 
@@ -72,7 +72,7 @@ def listing(features: Sequence[Feature], places: Mapping[Feature, Sequence[str]]
     """Return a Markdown table with one row per feature.
 
     Args:
-        places: Where the code refuses each.
+        places: The places in the code that refuse each feature.
     """
     lines = ["| feature | since | needed by | refused in |", "|---|---|---|---|"]
     for feature in features:

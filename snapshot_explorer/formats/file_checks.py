@@ -17,12 +17,12 @@ class RecordedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedFile:
-    """What a data file contains."""
+    """The result of checking a data file."""
 
     rows: int | None = None
     """Its rows by its footer, or as they were read; None if that is not compared."""
     unchecked: str | None = None
-    """Why it was not looked at; None if it was."""
+    """Why it was not read; None if it was."""
 
 
 FileCheck = Callable[[RecordedFile, bool], CheckedFile]

@@ -45,7 +45,7 @@ from snapshot_explorer.storage import Storage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairSyntax:
-    """How Spark, with the format's connector, restores versions and puts back rows."""
+    """The statements with which Spark and the format's connector restore versions and rows."""
 
     time_travel: str | None = None
     """The clause behind a table's name that reads a version, with the fields of `TableFormat.restore_command`; None if
@@ -61,7 +61,7 @@ class RepairSyntax:
     restores_only_tags: bool = False
     """Whether only versions with a tag can be restored."""
     restore_note: str
-    """What restoring does to later versions, in a sentence."""
+    """The effect of a restore on later versions, in a sentence."""
     flink_restore_command: str | None = None
     """Flink's statement that restores a version, with the same fields."""
 
@@ -86,7 +86,7 @@ class TableFormat(ABC):
     restore_command: ClassVar[str]
     """The engine's own command that restores a version, with the fields `name`, `version` and `identifier`."""
     repairs: ClassVar[RepairSyntax | None] = None
-    """What else statements that repair a table need; None if they are not written."""
+    """The syntax of statements that repair a table; None if they are not generated."""
     inspections: ClassVar[tuple[Inspection, ...]] = ()
     """The format's metadata tables, under their names in the format."""
     catalog_file_query: ClassVar[str | None] = None
@@ -110,12 +110,12 @@ class TableFormat(ABC):
     has_changelogs: ClassVar[bool] = False
     """Whether commits may write files of row changes; if so, `TableVersion.changelog_files` is implemented."""
     statistics_clean_up: ClassVar[str | None] = None
-    """What removes metadata files with statistics, as a clause; None if they expire with their versions."""
+    """The operation that removes metadata files with statistics, as a clause; None if they expire with versions."""
     unsearched_values: ClassVar[str | None] = None
-    """Other files of the format that may contain values of rows and are not searched for them, in a phrase."""
+    """Other files of the format that may contain values of rows and are not searched, in a phrase."""
 
     other_formats: tuple[str, ...] = ()
-    """The names of other formats whose metadata is in the table's folder too, as far as its detection looked."""
+    """The names of other formats whose metadata was detected in the table's folder too."""
     root_folders: Collection[str] = ()
     """The folders that the format's detection found in the table's folder; empty if it did not list them."""
 
@@ -128,7 +128,7 @@ class TableFormat(ABC):
 
     @abstractmethod
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
-        """Bind to a table and a branch, the main one for None. Reads only what proves that the branch exists.
+        """Bind to a table and a branch, the main one for None. Only checks that the branch exists.
 
         Raises:
             TableNotFoundError: The branch does not exist; the message lists the existing ones.
@@ -148,10 +148,10 @@ class TableFormat(ABC):
     def at_metadata(
         cls, storage: Storage, *, branch: str | None, metadata_file: str | None, relocate: Mapping[str, str] | None
     ) -> "TableFormat":
-        """Return a table at one of its metadata files, or with recorded folders that are now elsewhere.
+        """Return a table at one of its metadata files, or with recorded folders that were moved.
 
         Args:
-            metadata_file: The file to read, below the root, also if there are newer ones; the current one for None.
+            metadata_file: The file to read, below the root, even if there are newer files; None for the current file.
             relocate: The actual folder for each recorded folder.
 
         Raises:
@@ -170,16 +170,16 @@ class TableFormat(ABC):
 
     @abstractmethod
     def listing(self, start: int | None = None) -> Listing:
-        """Return the versions in order, and where some are missing.
+        """Return the versions in order, and the gaps between them.
 
-        Without `start`, the format's hint is used and a number of requests that does not grow with the history; the
+        Without `start`, the format's hint is used. The number of requests does not grow with the history, and the
         versions contain at least the newest. With `start`, every version from there on.
         """
 
     def read_newest(self, count: int) -> None:
-        """Read and cache what is probably needed next of the newest versions; not for many versions.
+        """Read and cache the metadata of the newest versions that is probably needed next. Only for a few versions.
 
-        For a remote table, whose log is listed again at the same time.
+        For a remote table whose log is listed again at the same time.
         """
 
     @abstractmethod
@@ -187,7 +187,7 @@ class TableFormat(ABC):
         """Return one version, which is resolved once; the empty table for None. A request or two.
 
         Raises:
-            SnapshotNotFoundError: The version cannot be loaded; the message lists those that can.
+            SnapshotNotFoundError: The version cannot be loaded; the message lists the loadable versions.
         """
 
     def with_current_schema(self, listing: Listing) -> Self:
@@ -197,7 +197,7 @@ class TableFormat(ABC):
         selected in any other way has the schema of its commit.
 
         Args:
-            listing: The listing that has the newest version.
+            listing: The listing that contains the newest version.
         """
         return self
 
@@ -206,10 +206,10 @@ class TableFormat(ABC):
         """Return when each version was committed, aware, UTC. Reads at most one small file per version."""
 
     def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:
-        """Return the range of these versions that contains the version of a time.
+        """Return the range of these versions that contains the version at a time.
 
-        That is the last version committed at or before the time, unless the format records which version was current
-        when, also after a rollback; without `follow_log`, such a record is ignored.
+        That is the last version committed at or before the time. A format may record which version was current at which
+        time, even after a rollback: then that version, unless `follow_log` is false.
 
         Raises:
             SnapshotNotFoundError: The version that was current at the time is not in this history.
@@ -223,12 +223,12 @@ class TableFormat(ABC):
     def branch_at(self, time: datetime) -> str | None:
         """Return the branch with the version that was current at a time, by a name for `on_branch`.
 
-        None if that version is in this history, or if nothing records it. It may have been rolled back since.
+        None if that version is in this history, or if it is not recorded. It may have been rolled back since.
         """
         return None
 
     def version_named(self, number: int) -> int:
-        """Return the version that a number names, maybe as a snapshot's id, or the number itself. Reads nothing."""
+        """Return the version with a number or a snapshot id; otherwise the number itself. Reads nothing."""
         return number
 
     # Commits and their changes.
@@ -244,7 +244,7 @@ class TableFormat(ABC):
 
     @classmethod
     def copied_note(cls, commits: pa.Table) -> str | None:
-        """Return a sentence where the times of COMMITS show that the table was copied; otherwise None."""
+        """Return a sentence if the times of COMMITS show that the table was copied; otherwise None."""
         return None
 
     def commit_details(self, versions: Sequence[int]) -> pa.Table:
@@ -277,10 +277,10 @@ class TableFormat(ABC):
             SnapshotNotFoundError: A file that the mode reads has expired.
         """
 
-    # What lifetimes and comparisons need beside the changes.
+    # Metadata for lifetimes and comparisons, in addition to the changes.
 
     def lifetime_files(self, version: int) -> pa.Table:
-        """Return the FILES of a version, without deletions if CHANGES do not contain replaced ones."""
+        """Return the FILES of a version, without deletions if CHANGES do not contain replaced deletions."""
         return self.version(version).files()
 
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
@@ -291,11 +291,11 @@ class TableFormat(ABC):
         return None
 
     def delete_manifests(self, versions: Sequence[int]) -> Sequence[frozenset[str]]:
-        """Return for each version the manifests of its delete files: versions with the same have the same deletes."""
+        """Return for each version the manifests of its delete files. Equal manifests mean equal deletes."""
         return [frozenset()] * len(versions)
 
     def index_manifests(self, versions: Sequence[int]) -> Sequence[str | None]:
-        """Return for each version the manifest of its deletion vectors; None where LIFETIMES contain them."""
+        """Return for each version the manifest of its deletion vectors; None if LIFETIMES contain them."""
         return [None] * len(versions)
 
     def row_modifiers(self) -> frozenset[RowModifier]:
@@ -315,8 +315,8 @@ class TableFormat(ABC):
     def branches(self) -> Sequence[Branch]:
         """Return the other branches, sorted, with the version of this history that each begins with.
 
-        A listing and two small files per branch, and once the tags where versions have expired. Of more than 100
-        branches, and of a corrupt one, only the name is known.
+        A listing and two small files per branch, and once the tags if versions have expired. For more than 100
+        branches, and for a corrupt branch, only the name is returned.
         """
         return ()
 
@@ -325,11 +325,11 @@ class TableFormat(ABC):
         return ()
 
     def detached_heads(self) -> Sequence[str]:
-        """Return the newest versions that no branch leads to, as after a rollback, by names for `on_branch`."""
+        """Return the newest versions that are on no branch, such as after a rollback, by names for `on_branch`."""
         return ()
 
     def has_history(self, name: str) -> bool:
-        """Return whether versions that no branch leads to have a history of this name, which `on_branch` accepts."""
+        """Return whether `on_branch` accepts this name for a history of versions that are on no branch."""
         return False
 
     def on_branch(self, name: str) -> Self:
@@ -341,7 +341,7 @@ class TableFormat(ABC):
         return {}
 
     def check_comparable(self, other: Self, versions: tuple[int, int]) -> None:
-        """Check that columns of a version of this branch and of one of another can be matched by their field ids.
+        """Check that columns of versions of this and of another branch can be matched by their field ids.
 
         Raises:
             UnsupportedFeatureError: They cannot; the message names the columns.
@@ -379,9 +379,9 @@ class TableFormat(ABC):
         )
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        """Return which of the files that versions need exist: data files, and metadata that need not be read.
+        """Return which of the files that versions need exist: data files, and metadata files whose content is not read.
 
-        One listing for each folder with data files or deletion vectors, and of the manifests where the format has them.
+        One listing for each folder with data files, deletion vectors or manifests.
         """
         unchecked = np.ones(len(lifetimes), np.bool_)
         return Presence(gone=~unchecked, resized=~unchecked, unknown=unchecked, without={}, through={})
@@ -414,12 +414,12 @@ class TableFormat(ABC):
         nothing = FileCleanUp(kind="other", outcome="ignored", because="the format has no clean-up of such files")
         return CleanUp(files=[nothing] * len(files), rule="The format has no clean-up of such files.", commands=())
 
-    # What may still contain values of rows that are deleted.
+    # Metadata that may still contain values of deleted rows.
 
     def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
         """Return the metadata files that record statistics of data files, each with the versions that need it.
 
-        Reads what names them. Those that cannot be read are returned as `unread`, not raised.
+        Reads the metadata that names them. Unreadable metadata is returned as `unread`, not raised.
 
         Args:
             versions: The versions, ascending; some may have expired.
@@ -432,15 +432,15 @@ class TableFormat(ABC):
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
         """Return the tasks whose RECORDS contain the live files of a version.
 
-        Raises: as `TableVersion.files`, except for errors in what the tasks read.
+        Raises: as `TableVersion.files`, except for errors in the files that the tasks read.
         """
         raise self._no_tasks()
 
     def lifetime_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
         """Return the tasks whose RECORDS contain the `lifetime_files` of a version.
 
-        Where only the tasks can tell that the version's files are not all known, the RECORDS are of the first one after
-        it whose files are, with its commit time.
+        If only the tasks find that some of the version's files are unknown, they return the RECORDS of the first later
+        version whose files are all known, with its commit time.
         """
         return self.state_tasks(version, prefetch)
 
@@ -449,7 +449,7 @@ class TableFormat(ABC):
 
         The versions ascend. A task covers versions without a gap.
 
-        Raises: as `changes` and `committed_at`, except for errors in what the tasks read.
+        Raises: as `changes` and `committed_at`, except for errors in the files that the tasks read.
         """
         raise self._no_tasks()
 
@@ -470,7 +470,7 @@ class TableVersion(ABC):
     The version of a table without commits has the number None, the newest schema, no files and no rows.
     """
 
-    # What is in force at the version.
+    # Schema and properties in force at the version.
 
     @property
     @abstractmethod
@@ -483,7 +483,7 @@ class TableVersion(ABC):
         """The storage of the table."""
 
     def in_own_schema(self) -> "TableVersion":
-        """Return the version with the schema of its commit; the same one unless it has the current schema instead."""
+        """Return the version with the schema of its commit; the version itself if it already has that schema."""
         return self
 
     @property
@@ -499,7 +499,7 @@ class TableVersion(ABC):
     @property
     @abstractmethod
     def field_ids(self) -> Mapping[str, FieldIds]:
-        """The field ids of each column, including those in its type."""
+        """A column's id and its nested fields' ids, for each column."""
 
     @property
     @abstractmethod
@@ -508,7 +508,7 @@ class TableVersion(ABC):
 
     @property
     def recorded_properties(self) -> Mapping[str, str]:
-        """The properties recorded with the version, which may differ from those in force."""
+        """The properties recorded with the version, which may differ from the properties in force."""
         return self.properties
 
     @property
@@ -517,10 +517,10 @@ class TableVersion(ABC):
         return None
 
     def repair_obstacle(self, *, of_rows: bool) -> str | None:
-        """Return why statements may fail to put rows back into this version, in a sentence; None if they do not.
+        """Return why statements may fail to restore rows of this version, in a sentence; None if they do not.
 
         Args:
-            of_rows: Whether some rows are put back; otherwise the table is restored as a whole.
+            of_rows: Whether some rows are restored; otherwise the table is restored as a whole.
         """
         return None
 
@@ -546,9 +546,9 @@ class TableVersion(ABC):
         return pa.schema([])
 
     def fills_missing_columns(self, names: Collection[str]) -> bool:
-        """Return whether rows have values other than null in some of these columns where their file lacks it.
+        """Return whether rows have values other than null in one of these columns if their file lacks the column.
 
-        Such values are in no statistics of files, and change when the schema does. Reads the schema.
+        Statistics of files do not contain these values, which change with the schema. Reads the schema.
         """
         return False
 
@@ -556,7 +556,7 @@ class TableVersion(ABC):
         """Read enough metadata to prove that the version can be displayed.
 
         Raises:
-            SnapshotExplorerError: It cannot: its metadata is corrupt or missing.
+            SnapshotExplorerError: The version cannot be displayed: its metadata is corrupt or missing.
         """
         return Validation(table_id=None, notes=())
 
@@ -579,7 +579,7 @@ class TableVersion(ABC):
         """Return the FILES frame, restricted to partitions that might match the predicate.
 
         With `statistics`, the columns `lower`, `upper` and `null_count`, structs with a field per column of the table,
-        and `min_key` and `max_key` where the format has keys.
+        and `min_key` and `max_key` if the format has keys.
 
         Raises:
             SnapshotNotFoundError: The version cannot be reconstructed any more.
@@ -591,7 +591,7 @@ class TableVersion(ABC):
         return len(self.files())
 
     def measured_files(self) -> pa.Table:
-        """Return FILES and `delete_records`: rows in the file that delete others, null if not recorded.
+        """Return FILES and `delete_records`: the number of rows in the file that delete others, null if not recorded.
 
         Costs the same as `files`.
         """
@@ -658,7 +658,7 @@ class TableVersion(ABC):
         return None
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
-        """Return the data files of splits that do not exist; checks none where many are on remote storage."""
+        """Return the data files of splits that do not exist. Checks none if many files are on remote storage."""
         return self.storage.missing([path for split in splits for path in split.files])
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
@@ -672,9 +672,9 @@ class TableVersion(ABC):
         return None
 
     def files_by_names(self, split: Split) -> NativeRows | None:
-        """Return files of a split that have no `native_files`: columns are found by name where a file stores no ids.
+        """Return files of a split without `native_files` whose columns are found by name if a file stores no ids.
 
-        None if that is not so. Reads nothing: whether a file stores ids is in its footer.
+        Otherwise None. Reads nothing: the reader finds in the footer whether a file stores ids.
         """
         return None
 
@@ -692,7 +692,7 @@ class TableVersion(ABC):
     def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
         """Return the splits of this version and of another one, each for its own predicate.
 
-        Splits that both have may be left out before they are planned, which is faster where versions share many files.
+        Splits in both versions may be left out before they are planned, which is faster if versions share many files.
 
         Raises:
             UnsupportedFeatureError: A version needs a feature that is not read; nothing has been read.
@@ -724,14 +724,14 @@ class TableVersion(ABC):
     def stored_rows(self, split: Split) -> Split | None:
         """Return a split of all rows that a data file stores, also deleted ones, for a split of one file.
 
-        None where that is not supported: the rows of the split are merged, or its file has rows that delete others.
+        None if that is not supported: the rows of the split are merged, or its file has rows that delete others.
         """
         return None
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         """Return a value that is equal for splits of one file whose rows are equal in these columns, in this order.
 
-        None if that is unknown. A column that is None or absent is null in every row.
+        None if unknown. A column that is None or absent is null in every row.
         """
         return None
 

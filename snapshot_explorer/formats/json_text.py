@@ -11,11 +11,11 @@ from snapshot_explorer.errors import LimitError
 from snapshot_explorer.limits import Limits, exceeded
 
 MAX_LEVELS = 1024
-"""The most levels of objects and lists within each other that are parsed: orjson's own limit."""
+"""The maximum depth of nested objects and lists that is parsed: orjson's own limit."""
 WRITTEN_LEVELS = 200
-"""The most levels that are shown. orjson writes 254."""
+"""The maximum number of levels that are shown. orjson writes 254."""
 MAX_NESTED_TYPES = 100
-"""The most types within each other, such as structs in structs. pyarrow opens no parquet file with more."""
+"""The maximum depth of nested types, such as structs in structs. pyarrow opens no parquet file with deeper types."""
 
 _SMALL = 4 << 20
 """A file below this size may consist of blank lines, which need forty times as much memory as objects."""
@@ -120,7 +120,7 @@ def check_types(schema: Any, where: str) -> None:
 
 
 _PARTS = frozenset({"fields", "elementType", "keyType", "valueType", "element", "key", "value", "items", "values"})
-"""What the JSON of a type with other types in it has, in Delta, Paimon, Iceberg and Avro."""
+"""The keys of nested types in the JSON of a type, in Delta, Paimon, Iceberg and Avro."""
 
 
 def dumps(value: object) -> str:

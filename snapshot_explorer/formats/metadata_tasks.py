@@ -59,7 +59,7 @@ class StateTasks:
 
     tasks: Sequence[MetadataTask]
     keeps_last_add: bool
-    """Whether the last of several adds of one file is valid where their ranks are equal."""
+    """Whether the last of several adds of the same file is valid if their ranks are equal."""
 
 
 _COMMITS = 100
@@ -139,7 +139,7 @@ def contiguous_runs(versions: Sequence[int]) -> list[Sequence[int]]:
 
 
 def commit_batches(versions: Sequence[int]) -> list[Sequence[int]]:
-    """Return runs of consecutive versions, ascending: each has the commits of a task, whose sizes are unknown."""
+    """Return runs of consecutive versions, ascending, one per task. The sizes of the commits are unknown."""
     each = min(_COMMITS, max(2, len(versions) // _TASKS))
     return [run[begin : begin + each] for run in contiguous_runs(versions) for begin in range(0, len(run), each)]
 

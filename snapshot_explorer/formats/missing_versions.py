@@ -12,7 +12,7 @@ from snapshot_explorer.errors import SnapshotNotFoundError, StorageError, TableN
 from snapshot_explorer.model import absence_text
 
 TRIES = 3
-"""Listings before one is refused: an object store may not be up to date, or a writer may be active."""
+"""Attempts before a listing is refused: an object store may not be up to date, or a writer may be active."""
 PAUSE_SECONDS = 0.1
 _MAX_NAMED = 5
 """The maximum number of versions that a message lists."""

@@ -1,4 +1,4 @@
-"""Which files the metadata of a table names, and what the engine's own clean-up does with the others."""
+"""The files that the metadata of a table names, and the engine's own clean-up of all other files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ class NamedFiles:
     unread: tuple[str, ...] = ()
     """Metadata that was not read, and may name any file; a sentence each."""
     notes: tuple[str, ...] = ()
-    """What was not searched; a sentence each."""
+    """Metadata that was not searched; a sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileCleanUp:
-    """What the engine's own clean-up would do with a file that no metadata names."""
+    """The outcome of the engine's own clean-up for a file that no metadata names."""
 
     kind: str
     """data, deletes, deletion vector, index, change data, manifest, metadata, statistics, temporary, checksum or

@@ -35,8 +35,8 @@ _STORED = {
     _UTC: ("INT64", pa.int64()),
     pa.string(): ("BYTE_ARRAY", pa.binary()),
 }
-"""The types whose statistics are compared, each with its physical type and the Arrow type of that; and decimals that
-are stored as integers. Those of floating point leave out NaN."""
+"""The types whose statistics are compared, each with its physical type and the physical type's Arrow type. Decimals
+that are stored as integers are compared too. Statistics of floating point types leave out NaN."""
 
 
 class Run(NamedTuple):
@@ -83,8 +83,8 @@ def matching(
     """Return the numbers of the row groups in which rows may match a predicate, ascending. Reads nothing.
 
     Args:
-        columns: The file's column, by the name that the predicate calls it. Its values must be read as they are stored,
-            in its Arrow type. Other columns may have any values.
+        columns: The file's column by its name in the predicate. Its values must be read as they are stored, in its
+            Arrow type. Other columns may have any values.
         predicate: The rows to read; None for all.
     """
     groups = range(metadata.num_row_groups)

@@ -39,7 +39,7 @@ def parse_bytes(text: str) -> int | None:
 
 
 def parse_count(text: str, maximum: int = 2**31 - 1) -> int | None:
-    """Return a number from 1 on; None if the text is not one, or greater than the maximum."""
+    """Return a number of at least 1; None if the text is not such a number, or it exceeds the maximum."""
     text = text.strip()
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(maximum)) else 0
     return number if 0 < number <= maximum else None
@@ -96,7 +96,7 @@ class SettingsReader:
         return count
 
     def source_of(self, name: str, *, is_requested: bool) -> str:
-        """Return where a value is from: the request, the table or the engine's default."""
+        """Return the source of a value: the request, the table or the engine's default."""
         if is_requested:
             return "as requested"
         return f"the table's {name}" if name in self._values else f"{self._default} of {name}"

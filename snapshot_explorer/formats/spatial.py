@@ -16,7 +16,7 @@ _GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]+?)\s*(?:,\s*(\w+)\s*)?\))?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpatialType:
-    """What a geometry or geography refers to."""
+    """The parameters of a geometry or geography."""
 
     root: str
     crs: str

@@ -43,7 +43,7 @@ def by_path(files: Sequence[StatisticsFile]) -> list[StatisticsFile]:
 
 
 def renamed(known: Bounds, names: Mapping[str, str]) -> Bounds:
-    """Return the bounds of the columns that have another name here, under it."""
+    """Return the bounds with columns renamed; columns without a new name are left out."""
     columns = [name for name in known.lower.column_names if name in names]
     tables = (
         table.select(columns).rename_columns([names[name] for name in columns])
@@ -76,5 +76,5 @@ def bounds_from(columns: Mapping[str, tuple[pa.Array, pa.Array, pa.Array]], rows
 
 
 def table_of(columns: Mapping[str, pa.Array], rows: int) -> pa.Table:
-    """Return a table of columns, which has these rows also without any."""
+    """Return a table of columns, with this number of rows even without columns."""
     return pa.table(dict(columns)) if columns else pa.table({"": pa.nulls(rows)}).select([])

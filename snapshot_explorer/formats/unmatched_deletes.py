@@ -7,8 +7,8 @@ def of_unmatched_deletes(unmatched: int, deletes: int, *, advice: str) -> Findin
     """Return the finding.
 
     Args:
-        unmatched: How many delete files and deletion vectors of the version apply to none of its data files.
-        deletes: How many there are.
+        unmatched: The number of delete files and deletion vectors of the version that apply to none of its data files.
+        deletes: The number of all its delete files and deletion vectors.
         advice: The recommended action.
     """
     found = f"each delete file and deletion vector ({deletes:,}) applies to a data file"

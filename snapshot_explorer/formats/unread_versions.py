@@ -1,7 +1,7 @@
-"""Read what many versions record, although the metadata of some is missing, damaged or denied.
+"""Read the metadata of many versions, although the metadata of some is missing, damaged or denied.
 
-Such versions are returned with the reason, in place of an error for all: an answer over many versions uses the others,
-and names these. Nothing else catches errors of single versions.
+Unreadable versions are returned with the reason, instead of an error for all: a result over many versions uses the
+readable ones and names the others. Nothing else catches errors of single versions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from snapshot_explorer.storage import Storage
 
 T = TypeVar("T")
 Reasons = Mapping[int, SnapshotExplorerError]
-"""Why versions could not be read, by version."""
+"""The reason why each unreadable version could not be read, by version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +72,13 @@ def read_apart(read: Callable[[Sequence[int]], T], versions: Sequence[int], stor
 def readable_changes(
     table_format: TableFormat, versions: Sequence[int], *, changelog: bool = True
 ) -> tuple[pa.Table, Reasons]:
-    """Return the CHANGES of versions, and which versions are missing among them, with the reasons."""
+    """Return the CHANGES of versions, and the unreadable versions with the reasons."""
     read = read_apart(lambda group: table_format.changes(group, changelog=changelog), versions, table_format.storage)
     return pa.concat_tables([frames.CHANGES.empty_table(), *(part for _, part in read.parts)]), read.unread
 
 
 def readable_commits(table_format: TableFormat, versions: Sequence[int]) -> tuple[pa.Table, Reasons]:
-    """Return the COMMITS of versions, in their order, and those that cannot be read, whose rows have only a time."""
+    """Return the COMMITS of versions, in their order, and the unreadable versions, whose rows have only a time."""
     read = read_apart(table_format.commits, versions, table_format.storage)
     if not read.unread:
         return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)]), {}
@@ -90,7 +90,7 @@ def readable_commits(table_format: TableFormat, versions: Sequence[int]) -> tupl
 
 
 def readable_times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime | None]:
-    """Return when versions were committed, in their order; None where that cannot be read."""
+    """Return when versions were committed, in their order; None if that cannot be read."""
     read = read_apart(table_format.committed_at, versions, table_format.storage)
     times = {version: time for group, part in read.parts for version, time in zip(group, part, strict=True)}
     return [times.get(version) for version in versions]
@@ -100,7 +100,7 @@ def unread_notes(unread: Reasons, subject: str = "") -> tuple[str, ...]:
     """Return a sentence for each reason why versions could not be read, with the versions.
 
     Args:
-        subject: What of the versions could not be read, such as `the commit of`; empty for the versions as such.
+        subject: The unreadable part of the versions, such as `the commit of`; empty for the whole versions.
     """
     versions: dict[str, list[int]] = {}
     for version, error in sorted(unread.items()):

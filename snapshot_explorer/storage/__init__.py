@@ -1,7 +1,7 @@
 """Read-only files below one root, on disks and stores: concurrent reads of many small files, and translated errors.
 
 `location` parses and checks paths, `files` reads from the local disk and from fsspec, `object_stores` from S3, Azure
-and Google by requests of our own, `listings` reads what folders contain, `failures` translates errors.
+and Google with this package's own requests, `listings` reads listings of folders, `failures` translates errors.
 """
 
 import builtins  # `list` is a method here
@@ -96,15 +96,15 @@ E = TypeVar("E", bound=EntryFields)
 
 _NAME = attrgetter("name")
 _MAX_LISTED = 32
-"""The most folders of a table that are listed one by one where a store lists a tree like a folder."""
+"""The maximum number of folders that are listed one by one on a store that lists a tree as fast as a folder."""
 AHEAD_BYTES = 64 * 2**20
-"""Bytes of remote files that are fetched before the row groups are needed which they belong to, over all open files."""
+"""Bytes of remote files that are fetched before their row groups are needed, over all open files."""
 _MAX_REMOTE_CHECKS = 256
-"""The most files that are checked one by one: on remote storage in all, on the local disk per folder."""
+"""The maximum number of files that are checked one by one: on remote storage in all, on the local disk per folder."""
 _MAX_KEPT_BYTES = 2**16
 """The size of the largest files that `Storage.reading_once` keeps."""
 _MAX_WARNINGS = 1_000
-"""The most different warnings about a table."""
+"""The maximum number of different warnings about a table."""
 _MAX_ENTRIES_PER_FILE = 16
 """Entries of a folder that are listed per file to check."""
 
@@ -118,7 +118,7 @@ class _Connection:
     pool: ThreadPoolExecutor | None
     """Makes requests; None for local files."""
     ahead: ByteBudget
-    """What open files may fetch before it is read."""
+    """The number of bytes that open files may fetch ahead."""
 
 
 class Storage:
@@ -249,7 +249,7 @@ class Storage:
 
     @property
     def has_links(self) -> bool:
-        """Whether two names may be one file."""
+        """Whether two names may refer to the same file."""
         return may_have_links(self._location)
 
     @property
@@ -258,7 +258,7 @@ class Storage:
 
     @property
     def is_portable(self) -> bool:
-        """Whether another process of this machine can read the folder: not one in memory, or by a class of a user's."""
+        """Whether another process of this machine can read the folder: not in memory or through a user's own class."""
         return self.is_local or settings(self._location, self._options) is not None
 
     @property
@@ -275,7 +275,7 @@ class Storage:
         return self._external_locations.note
 
     def warn_once(self, logger: logging.Logger, message: str, *args: object) -> None:
-        """Log a warning about the table, once as long as it is open: calls read the same metadata many times."""
+        """Log a warning about the table once while it is open, because calls read the same metadata many times."""
         warning = (message, *map(str, args))
         if warning not in self._warnings and len(self._warnings) < _MAX_WARNINGS:
             self._warnings.add(warning)
@@ -291,12 +291,12 @@ class Storage:
             )
 
     def read(self, path: str, *, immutable: bool = False, size_bytes: int | None = None) -> bytes:
-        """Return a file's bytes, in one request. Raises LimitError, unread, for a larger file than the limits allow.
+        """Return a file's bytes, in one request. A file above the limits is not read: raises LimitError.
 
         Args:
             path: The file.
             immutable: Whether no writer replaces it; see `keeping_immutable`.
-            size_bytes: The recorded size of a file of data, which the limits of metadata do not limit.
+            size_bytes: The recorded size of a data file, to which the limits for metadata do not apply.
         """
         if immutable and (kept := self._immutable) is not None:
             return kept.read(path, partial(self.read, path))
@@ -316,8 +316,8 @@ class Storage:
     def read_each(self, paths: Sequence[str], *, immutable: bool = False) -> Iterator[bytes]:
         """Yield the files' bytes in the given order, one request each.
 
-        Where threads bring no speed, each file is read when the iterator reaches it, so that it is processed while in
-        the CPU cache. Otherwise all are read concurrently, like `read_many`.
+        If threads are not faster, each file is read when the iterator reaches it, so that it is processed while it is
+        in the CPU cache. Otherwise all are read concurrently, like `read_many`.
         """
         return map(self.read, paths) if self._pool is None else iter(self.read_many(paths, immutable=immutable))
 
@@ -335,10 +335,10 @@ class Storage:
 
     @contextmanager
     def keeping_immutable(self) -> Iterator[None]:
-        """Request each file that no writer replaces once for a block, up to 64 MiB. Does nothing on the local disk.
+        """Request each immutable file only once within a block, up to 64 MiB. Does nothing on the local disk.
 
-        A call asks several questions that read the same manifests. Blocks may be nested, and overlap in threads; what
-        is kept is dropped at the end of the last one. Missing files and listings are not kept.
+        Several steps of a call read the same manifests. Blocks may be nested, and overlap in threads. The cached files
+        are dropped at the end of the last block. Missing files and listings are not cached.
         """
         if self.is_local:
             yield
@@ -355,7 +355,7 @@ class Storage:
                     self._immutable = None
 
     def forget_immutable(self) -> None:
-        """Drop the files that are kept, because the table was replaced by another one."""
+        """Drop the cached immutable files, because another table replaced the table."""
         if (kept := self._immutable) is not None:
             kept.forget_all()
 
@@ -363,8 +363,8 @@ class Storage:
     def reading_ahead(self, paths: Sequence[str]) -> Iterator[None]:
         """Begin to read small files that a block probably reads first. Does nothing on the local disk.
 
-        In the block, the first `read` or `read_present` of each file takes these bytes, `exists` looks at them, and a
-        folder that is listed a second time has the first listing. So the block alone may use this object.
+        In the block, the first `read` or `read_present` of each file returns these bytes, `exists` checks them, and the
+        second listing of a folder returns the first one. So only the block may use this object meanwhile.
         """
         if (pool := self._pool) is not None:
             self._ahead.update((path, pool.submit(self._kept_present, path)) for path in paths)
@@ -377,14 +377,14 @@ class Storage:
 
     @contextmanager
     def reading_once(self, turns: "threading.Lock | None" = None) -> Iterator[None]:
-        """Read each small file and list each folder once for a block, as if nothing changed meanwhile.
+        """Read each small file and list each folder only once within a block, as if nothing changed meanwhile.
 
-        For several questions about a table at one moment, which would each read the same metadata again. It holds
-        for all threads that use this storage. A folder that lists a file which is gone is listed again.
+        For several computations on a table in the same state, which would each read the same metadata. It applies to
+        all threads that use this storage. A folder is listed again if a listed file no longer exists.
 
         Args:
-            turns: What the calling thread has acquired to compute something, where many others read other tables:
-                requests are then made one after another in this thread, and leave the turn to others meanwhile.
+            turns: The lock that the calling thread holds while it computes, if many threads read other tables.
+                Requests are then made one after another in this thread, and release the lock while they wait.
         """
         self._once, self._turns = SingleFlight(), turns
         try:
@@ -405,7 +405,7 @@ class Storage:
     def _kept_present(self, path: str) -> bytes | None:
         content = self._kept(path, partial(self._read_present_now, path))
         if content is None and (once := self._once) is not None:
-            # A listing that names the file is outdated: another one tells whether the file expired or was lost.
+            # A listing that names the file is outdated: a new one shows whether the file expired or was lost.
             folder, _, name = path.rpartition("/")
             for key in _listing_keys(folder):
                 if any(entry[0] == name for entry in once.peek(key) or ()):
@@ -417,7 +417,7 @@ class Storage:
         return self._kept_present(path) if ahead is None else ahead.result()
 
     def _taken_ahead(self, path: str) -> Future[bytes | None] | None:
-        """Return a file that is being or was read ahead, once; None if that failed before anybody asked."""
+        """Return a file that is being or was read ahead, once; None if reading ahead has already failed."""
         ahead = self._ahead.pop(path, None)
         has_failed = ahead is not None and ahead.done() and ahead.exception() is not None
         return None if has_failed else ahead
@@ -487,7 +487,8 @@ class Storage:
     def exists(self, path: str) -> bool:
         """Return whether the file exists. One request.
 
-        Within `reading_ahead` the file is read instead: opening a table reads a file that it looks for.
+        Within `reading_ahead` the file is read instead, because opening a table reads each file whose existence it
+        checks.
         """
         if self._listed is not None and (pool := self._pool) is not None and path not in self._ahead:
             self._ahead[path] = pool.submit(self._kept_present, path)
@@ -505,8 +506,8 @@ class Storage:
     def sizes(self, paths: Sequence[str]) -> dict[str, int | None]:
         """Return the size in bytes of each file that exists, by path; None if the storage does not report it.
 
-        One listing per folder, concurrently; of the whole table where S3, Azure or Google would list more than 32
-        folders. On the local disk a check per file, which is faster.
+        One listing per folder, concurrently; one listing of the whole table if S3, Azure or Google would list more than
+        32 folders. On the local disk a check per file, which is faster.
         """
         if self._location.protocol == LOCAL:
             checked = [(path, self._request(lambda _, address: local_size(address), path)) for path in paths]
@@ -527,10 +528,10 @@ class Storage:
         }
 
     def missing(self, paths: Sequence[str]) -> builtins.list[str]:
-        """Return the paths whose file does not exist, where the check is cheap.
+        """Return the paths whose file does not exist, if the check is cheap.
 
-        On the local disk all are checked, with one listing for a folder of many of them. On remote storage nothing is
-        checked above 256 paths, because each is a request.
+        On the local disk all paths are checked, with one listing for a folder with many of them. On remote storage,
+        more than 256 paths are not checked, because each check is a request.
         """
         if self._location.protocol != LOCAL and len(paths) > _MAX_REMOTE_CHECKS:
             return []
@@ -538,10 +539,10 @@ class Storage:
         return [path for path, exists in zip(rest, self.exists_many(rest), strict=True) if not exists]
 
     def _not_in_listings(self, paths: Sequence[str]) -> builtins.list[str]:
-        """Return the paths that are not found by listing folders that many of them are in.
+        """Return the paths that are not found in listings of folders with many of the paths.
 
-        That is faster than a check for each file. A path that is returned might still exist: listings stop where a
-        folder has far more entries than paths.
+        That is faster than a check for each file. A returned path might still exist: the listing of a folder with far
+        more entries than paths is not read to the end.
         """
         parts = [path.rpartition("/") for path in paths]
         existing: dict[str, frozenset[str]] = {}
@@ -576,7 +577,7 @@ class Storage:
     @overload
     def together(self, *reads: Callable[[], A]) -> tuple[A, ...]: ...
     def together(self, *reads: Callable[[], object]) -> tuple[object, ...]:
-        """Return the results of functions that read, in order. They run concurrently where requests take long.
+        """Return the results of functions that read, in order. They run concurrently if requests take long.
 
         The last function runs in the calling thread, where an interrupt stops it. Pass the function that reads the most
         last. Raises the first error, in the order of the functions.
@@ -586,13 +587,14 @@ class Storage:
     def open(self, path: str, *, size_bytes: int | None = None, end: int | None = None) -> pa.NativeFile:
         """Return a data file opened for random access; only the requested ranges are read.
 
-        From remote storage a file of up to 1 MiB is fetched whole, and of a larger one its last 128 KiB. Then it is a
-        `RemoteFile`, whose `load` fetches ranges before they are read; others are a request each, of 64 KiB or more.
+        From remote storage a file of up to 1 MiB is fetched whole. Of a larger file the last 128 KiB are fetched, and
+        the result is a `RemoteFile`, whose `load` fetches ranges before they are read. Each other read is a request of
+        64 KiB or more.
 
         Args:
             size_bytes: Its size, if the metadata contains it: saves a request.
-            end: Where the part that is read ends, if the size is unknown: up to 1 MiB are then fetched in one request,
-                as if the file ended there.
+            end: The end of the part to read, if the size is unknown. Up to 1 MiB are then fetched in one request, as
+                if the file ended there.
         """
         opened = self._request(lambda files, address: files.open(address, size_bytes, end), path)
         log.debug("opened %s", path)
@@ -614,15 +616,15 @@ class Storage:
         return self._resolve(path)[1] if self._location.protocol == LOCAL else None
 
     def addresses(self, paths: Sequence[str]) -> builtins.list[str | None]:
-        """Return where files are: equal for all paths of one file, also from different tables; None if not read.
+        """Return the addresses of files, equal for all paths of the same file, even from different tables.
 
-        Follows links of the local disk; reads nothing else.
+        None if a path is not read. Follows links of the local disk; reads nothing else.
         """
         of = Addresses(self._location, self._account).of
         return [of(self._escaped_names.original(path)) for path in paths]
 
     def is_same_store(self, other: "Storage") -> bool:
-        """Return whether equal addresses of both are the same file: same protocol, and equal options."""
+        """Return whether equal addresses of both storages are the same file: same protocol, and equal options."""
         mine, others = ((store._location.protocol, dict(store._options)) for store in (self, other))  # noqa: SLF001 - of this class
         return mine == others
 
@@ -708,7 +710,7 @@ class Storage:
                 raise
             except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote the options
                 caught = error
-            # Outside the handler: otherwise the foreign error, secrets and all, would remain as the context of ours.
+            # Outside the handler: otherwise the foreign error, with its secrets, would remain the context of our error.
             try:
                 detach(caught, ambient)
                 if self.is_local or not attempts.wait(caught):
@@ -727,7 +729,7 @@ class Storage:
             return StorageError(str(lacking)) if isinstance(error, OSError) else lacking
         if isinstance(own := own_error(error), OversizedAnswerError):
             return too_large(shortened(path), own.size_bytes, own.limit)
-        # A folder that could not be listed is not looked for as a file, because there is none of its name.
+        # No file can have the name of a folder that could not be listed, so none is searched for.
         is_missing = (
             is_missing_folder(error) and not is_transient(error) if is_folder else self._is_missing(error, path)
         )
@@ -765,7 +767,7 @@ class Storage:
     def each(self, operation: Callable[[B], A], items: Sequence[B]) -> builtins.list[A]:
         """Return the results of an operation that makes one request, in the order of the items.
 
-        Computed concurrently where that is faster. Raises the first error in order.
+        Computed concurrently if that is faster. Raises the first error in order.
         """
         pool = self._pool
         if pool is None or len(items) < 2:  # noqa: PLR2004 - one request needs no thread

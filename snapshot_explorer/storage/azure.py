@@ -1,4 +1,4 @@
-"""Azure on top of fsspec: `Storage` alone repeats requests, and the credentials that are missing are named."""
+"""Azure on top of fsspec: only `Storage` retries requests, and errors name the missing credentials."""
 
 import errno
 from typing import Any
@@ -15,7 +15,7 @@ PROTOCOLS = frozenset({"abfs", "abfss", "az"})
 def prepare(filesystem: Any) -> None:
     """Make a file system of adlfs leave retries to `Storage`, and follow no redirects.
 
-    Azure's client waits 18 seconds and more before a second attempt, also where credentials are missing.
+    Azure's client waits 18 seconds and more before a second attempt, even if credentials are missing.
     """
     client = getattr(filesystem, "service_client", None)
     policy = getattr(getattr(client, "_config", None), "retry_policy", None)
@@ -61,7 +61,7 @@ async def read_part(filesystem: Any, address: str, part: Range | None, etag: str
 
 
 def listings(filesystem: Any, container: str) -> Pages:
-    """Return the listings of a container with its keys unchanged, which adlfs takes for paths.
+    """Return the listings of a container with its keys unchanged; adlfs would treat them as paths.
 
     The answers are parsed here, because Azure's client returns an empty listing for any other document.
     """

@@ -1,4 +1,4 @@
-"""Answers of servers within limits of size and time: no server decides how much memory or patience a request costs."""
+"""Responses of servers within limits of size and time, so that no server controls the memory or time of a request."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 READ_SECONDS = 60.0
 """Seconds in which an answer must begin."""
 GRACE_SECONDS = 15.0
-"""Seconds in which the next bytes must come; from the first byte on, an answer may take so long and the time that its
-bytes take at the minimum speed."""
+"""Seconds in which the next bytes must arrive. After the first byte, an answer may take this long plus the time of its
+bytes at the minimum speed."""
 MIN_BYTES_PER_SECOND = 8 * 2**10
 """The minimum speed of an answer. 64 requests of 16 MiB at a time then need a connection of 4 Mbit/s."""
 MOST_UNKNOWN_BYTES = 2**30
-"""The most bytes of a file that is fetched whole because its storage does not report a size."""
+"""The maximum number of bytes of a file that is fetched whole because its storage does not report a size."""
 ERROR_BYTES = 2**16
 """Bytes of an error that are read: its code comes first."""
 _CALL_SECONDS = 60.0
@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
     content: bytes | bytearray
     etag: str | None
-    """What identifies the content that the file had: its ETag, or its generation; None if it is unknown."""
+    """The identity of the file's content: its ETag or its generation; None if unknown."""
 
 
 class Pace:
@@ -45,17 +45,17 @@ class Pace:
         """Begin to wait.
 
         Args:
-            read_seconds: The time in which the answer must begin, and the next bytes must come.
+            read_seconds: The time in which the answer must begin, and the next bytes must arrive.
         """
         self._read_seconds = read_seconds
         self._began: float | None = None
         self.received = 0
 
     def seconds_left(self) -> float:
-        """Return the time in which the next bytes must come.
+        """Return the time in which the next bytes must arrive.
 
         Raises:
-            SlowAnswerError: None is left.
+            SlowAnswerError: No time is left.
         """
         if self._began is None:
             return self._read_seconds
@@ -65,17 +65,17 @@ class Pace:
         return min(left, GRACE_SECONDS, self._read_seconds)
 
     def count(self, size_bytes: int) -> None:
-        """Count bytes that have come."""
+        """Count bytes that have arrived."""
         if self._began is None:
             self._began = time.monotonic()
         self.received += size_bytes
 
 
 def call(filesystem: Any, function: Callable[..., Awaitable[Any]], *args: Any, is_limited: bool = False) -> Any:
-    """Return the result of a coroutine of a file system of fsspec.
+    """Return the result of a coroutine of an fsspec file system.
 
     Args:
-        is_limited: Whether it limits its time itself.
+        is_limited: Whether the coroutine limits its own time.
     """
     from fsspec.asyn import sync  # noqa: PLC0415 - local tables do without it, and it takes long to import
 
@@ -83,12 +83,12 @@ def call(filesystem: Any, function: Callable[..., Awaitable[Any]], *args: Any, i
 
 
 def seconds_for(size_bytes: int) -> float:
-    """Return the time that so many bytes may take, from the first one on."""
+    """Return the maximum time of that many bytes, from the first byte on."""
     return GRACE_SECONDS + size_bytes / MIN_BYTES_PER_SECOND
 
 
 def until_first_byte() -> "asyncio.Timeout":
-    """Return the limit of time in which an answer must begin, for `async with`."""
+    """Return the timeout for the beginning of an answer, for `async with`."""
     import asyncio  # noqa: PLC0415 - local tables do without it
 
     return asyncio.timeout(READ_SECONDS)
@@ -98,13 +98,13 @@ async def collected(read: Callable[[int], Awaitable[bytes]], length: int | None,
     """Return the content of a stream of an asyncio client.
 
     Args:
-        read: Returns the next bytes, at most so many; none at the end.
+        read: Returns the next bytes, at most that many; none at the end.
         length: The length that the server announced.
-        most_bytes: The most bytes that it may have.
+        most_bytes: The maximum number of bytes.
 
     Raises:
-        OversizedAnswerError: It has more.
-        SlowAnswerError: It comes below the minimum speed.
+        OversizedAnswerError: The content has more bytes.
+        SlowAnswerError: The content arrives below the minimum speed.
     """
     import asyncio  # noqa: PLC0415 - as above
 
@@ -127,7 +127,7 @@ async def collected(read: Callable[[int], Awaitable[bytes]], length: int | None,
 
 
 def check_unchanged(found: str | None, expected: str | None) -> None:
-    """Raise ReplacedFileError if a part of a file is not of the content that an earlier part was of."""
+    """Raise ReplacedFileError if a part of a file belongs to another content than an earlier part."""
     if expected is not None and found is not None and found != expected:
         raise ReplacedFileError
 

@@ -37,7 +37,7 @@ class Bucket:
         """Request nothing yet.
 
         Args:
-            path: Its path on the server; empty where its name is in the host.
+            path: Its path on the server; empty if its name is in the host.
             tries: The requests before `Storage` starts an attempt of its own.
             query: The parameters of every request.
             headers: The headers of every request, with names in lower case.
@@ -59,10 +59,10 @@ class Bucket:
         return response.content
 
     def read_range(self, key: str, start: int, end: int, etag: str | None = None) -> Part:
-        """Return a part of an object; of a shorter one the bytes that it has, if it starts at its beginning.
+        """Return a part of an object; all bytes of a shorter object, if the part starts at its beginning.
 
         Args:
-            etag: What the object was when another part of it was read.
+            etag: The ETag of the object when another part of it was read.
         """
         headers = {"range": f"bytes={start}-{end - 1}", **{n.lower(): v for n, v in match_header(etag).items()}}
         response = self._request("GET", self._path_of(key), headers=headers, most_bytes=end - start)
@@ -100,7 +100,7 @@ class Bucket:
             try:
                 return self._answer(message, most_bytes)
             except Exception as error:
-                # What is slow now would be slow again: `Storage` alone repeats it.
+                # A slow request would be slow again: only `Storage` retries it.
                 if isinstance(error, TimeoutError) or not attempts.wait(error):
                     raise
 

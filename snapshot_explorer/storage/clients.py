@@ -1,4 +1,4 @@
-"""Which client reads a storage: the local disk, requests of our own, or a file system of fsspec."""
+"""The choice of the client for a storage: the local disk, this package's own requests, or an fsspec file system."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,6 +30,6 @@ def read_if_present(limits: Limits, files: Files, address: str) -> bytes | None:
 
 
 def refuse_file(files: Files, address: str) -> None:
-    """Raise NotADirectoryError for a file of a store that lists nothing in it."""
+    """Raise NotADirectoryError if the address is a file, on a store that returns an empty listing for a file."""
     if files.lists_files_as_folders and "/" in address and files.is_file(address):
         raise NotADirectoryError(f"{address} is a file, not a folder")

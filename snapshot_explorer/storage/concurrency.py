@@ -12,7 +12,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 _TOGETHER = 8
-"""The most functions beside the caller's that `together` runs at the same time; each makes many requests."""
+"""The maximum number of functions that `together` runs in other threads; each function makes many requests."""
 
 
 def concurrently(pool: ThreadPoolExecutor, workers: int, operation: Callable[[B], A], items: Sequence[B]) -> list[A]:

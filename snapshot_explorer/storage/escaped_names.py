@@ -1,4 +1,4 @@
-"""Names that are not UTF-8: text for them, with which they are found again."""
+"""Text for names that are not UTF-8, from which the original names can be restored."""
 
 from collections.abc import Sequence
 from operator import itemgetter

@@ -44,7 +44,7 @@ _UNAUTHORIZED = 401
 _DENIED_STATUSES = frozenset({_UNAUTHORIZED, 403})
 _MISSING_STATUSES = frozenset({404, 410})
 _MAX_PARTS = 2_000
-"""The most parts of an error and its chain that are searched for secrets; a larger one counts as unsafe."""
+"""The maximum number of parts of an error and its chain that are searched for secrets. Larger ones count as unsafe."""
 _REDIRECTS = range(300, 400)
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
 _MEMBERS = ("args", "filename", "filename2", "strerror", "object", "exceptions", "__cause__", "__context__")
@@ -56,7 +56,7 @@ class MissingBucketError(FileNotFoundError):
 
 
 class UnexpectedResponseError(OSError):
-    """The storage did not answer with the file, but with a page of a proxy or a part of it. A retry may succeed."""
+    """The storage did not answer with the file, but with a proxy's page or a part of the file. A retry may succeed."""
 
 
 class EndlessListingError(UnexpectedResponseError):
@@ -64,10 +64,10 @@ class EndlessListingError(UnexpectedResponseError):
 
 
 class SlowAnswerError(TimeoutError):
-    """An answer came below the minimum speed."""
+    """An answer arrived below the minimum speed."""
 
     def __init__(self, received: int) -> None:
-        """Store a message with the number of bytes that came."""
+        """Store a message with the number of bytes that arrived."""
         super().__init__(f"the storage stalled, or sends too slowly: {received:,} bytes came until the time was up")
 
 
@@ -98,7 +98,7 @@ class RedirectedError(OSError):
         Args:
             target: The URL of the redirect, if it is another server's. Only its host is shown: a query may be a
                 signature.
-            region: The region of S3 that the storage names.
+            region: The S3 region in the storage's answer.
         """
         is_region = isinstance(region, str) and _REGION.fullmatch(region) is not None
         self.region = region if is_region else None
@@ -118,7 +118,7 @@ def _shown_host(url: object) -> str:
 
 
 _OWN = (UnexpectedResponseError, SlowAnswerError, OversizedAnswerError, ReplacedFileError, RedirectedError)
-"""Errors whose text says all, without the name of their class."""
+"""Errors whose text is complete without the name of their class."""
 
 
 def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool) -> StorageError:
@@ -309,7 +309,7 @@ def _is_denied(error: BaseException) -> bool:
 
 
 def _own_advice(error: BaseException) -> str | None:
-    """Return the advice for an error that says exactly what happened."""
+    """Return the advice for an error with an exact cause."""
     match error:
         case NotADirectoryError():
             return "Give the table's own folder."
@@ -361,9 +361,9 @@ def is_missing_file(error: BaseException) -> bool:
 
 
 def is_missing_folder(error: BaseException) -> bool:
-    """Return whether the error means that the storage was asked for a folder, and has none of that name.
+    """Return whether the error means that the requested folder does not exist.
 
-    Every other error leaves open what is in the folder.
+    After any other error, the contents of the folder are unknown.
     """
     if getattr(error, "errno", None) == errno.ENAMETOOLONG:
         return True
@@ -376,8 +376,8 @@ def is_missing_folder(error: BaseException) -> bool:
 
 
 def _is_in_doubt(error: BaseException) -> bool:
-    """Return whether the storage may not have answered that something is missing, although the library raises that."""
-    # fsspec does for each answer of a web server with an error, and for lost connections.
+    """Return whether the library's error for a missing file may have another cause than the storage's answer."""
+    # fsspec raises it for each error status of a web server, and for lost connections.
     return "404" in error_names(error) or any(map(_is_other_failure, error_chain(error)))
 
 
@@ -400,8 +400,8 @@ def _answers(error: BaseException) -> Iterator[tuple[BaseException, int]]:
 def might_be_missing(error: BaseException) -> bool:
     """Return whether the error might mean a missing file, so that a check for the file is useful.
 
-    Not after denied access or a lost connection: the check would fail the same way, or wait as long. Nor after another
-    answer of a server than that something is missing.
+    Not after denied access or a lost connection: the check would fail the same way, or wait as long. Nor after a
+    server's answer with another meaning.
     """
     is_known = own_error(error) is not None or isinstance(
         error, PermissionError | ConnectionError | TimeoutError | IsADirectoryError
@@ -412,7 +412,7 @@ def might_be_missing(error: BaseException) -> bool:
 
 
 def _statuses(link: BaseException) -> Iterator[int]:
-    """Yield the HTTP status of an answer, where the clients of S3, Azure and the web keep it."""
+    """Yield the HTTP status of an answer, from the attributes that the clients of S3, Azure and the web use."""
     response = getattr(link, "response", None)
     metadata = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
     kept = metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
@@ -421,7 +421,7 @@ def _statuses(link: BaseException) -> Iterator[int]:
 
 
 def detach(error: BaseException, ambient: BaseException | None) -> None:
-    """Remove from an error what the caller was handling when it was raised: it says nothing about the storage."""
+    """Remove from an error the context that the caller was handling: it is unrelated to the storage."""
     if ambient is None:
         return
     for link in error_chain(error):
@@ -447,7 +447,7 @@ def lacks_hadoop(protocol: str, error: BaseException) -> bool:
 
 
 def missing_backend(protocol: str, error: BaseException) -> MissingDependencyError:
-    """Return the error for an unknown protocol, or one whose library is not installed."""
+    """Return the error for a protocol that is unknown, or whose library is not installed."""
     if protocol in ("hdfs", "arrow_hdfs"):
         problem = "hdfs:// needs pyarrow and a Hadoop client: set JAVA_HOME, HADOOP_HOME and CLASSPATH"
     elif package := _PACKAGES.get(protocol):

@@ -56,7 +56,7 @@ _READERS: Mapping[str, Callable[..., Awaitable[Part]]] = MappingProxyType(
         **dict.fromkeys(QUOTED, web.read_part),
     }
 )
-"""What reads files within limits of size and time, by protocol."""
+"""Functions that read files within limits of size and time, by protocol."""
 _SESSIONS = MappingProxyType(
     {**dict.fromkeys(gcs.PROTOCOLS, "session_kwargs"), **dict.fromkeys(QUOTED, "client_kwargs")}
 )
@@ -66,7 +66,7 @@ _WITHOUT_REQUESTS = frozenset({"zip", "tar", "libarchive", "memory"})
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 """Names of the last-modified time in file systems. A creation time is not used."""
 _LOGGERS = ("adlfs", "azure", "gcsfs", "google")
-"""Loggers of the libraries that log errors which they raise too."""
+"""Loggers of libraries that both log and raise an error."""
 _SECRET_OF_URL = re.compile(r"(?<=://)[^/\s]*(?=@)|(?<=\?)\S+")
 """User and password, and the query, which may be a signature."""
 _HTML_STARTS = frozenset({b"<", b" ", b"\n", b"\r", b"\t", codecs.BOM_UTF8[:1]})
@@ -74,32 +74,32 @@ _HTML_PREFIX = 256
 _BLOCK_BYTES = 512
 """The unit in which systems count the space that a file takes."""
 _TRIES_WHILE_WRITTEN = 3
-"""How often a local file is read that changes while it is read."""
+"""The maximum number of attempts to read a local file that changes meanwhile."""
 _SETTLED_NANOS = 10**9
 """The age of a folder's last change after which a later change certainly has another time."""
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 _NO_TARGET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
-"""What the disk answers for a link that leads to nothing. Any other error leaves open what is there."""
+"""The disk's errors for a link without a target. After any other error, it is unknown whether the target exists."""
 
 
 class Tail(NamedTuple):
-    """The end of a large file, of which ranges are read one by one."""
+    """The end of a large file whose ranges are read one by one."""
 
     size: int
     """The file's size."""
     content: bytes | bytearray
     """Its last bytes."""
     etag: str | None
-    """What identifies the content that it has; None if unknown."""
+    """The identity of its content; None if unknown."""
 
 
 class Files(Protocol):
     """The operations that `Storage` needs. Addresses are the storage's own; foreign errors are raised unchanged."""
 
     workers: int
-    """The most concurrent requests; 1 where threads cost more than they save."""
+    """The maximum number of concurrent requests; 1 if threads cost more than they save."""
     requests: int
     """Requests so far; 0 for the local disk."""
 
@@ -110,7 +110,7 @@ class Files(Protocol):
 
     @property
     def endpoint(self) -> str:
-        """The endpoint of requests, for messages; empty where the location contains it."""
+        """The endpoint of requests, for messages; empty if the location contains it."""
         ...
 
     def base(self, location: Location) -> str:
@@ -121,7 +121,7 @@ class Files(Protocol):
         """Return a file's bytes.
 
         Args:
-            recorded_bytes: The size of a file of data, which the limits of metadata do not limit; None if unknown.
+            recorded_bytes: The size of a data file, to which the limits for metadata do not apply; None if unknown.
 
         Raises: OversizedAnswerError, before it is read, for a larger file than allowed.
         """
@@ -136,7 +136,7 @@ class Files(Protocol):
         ...
 
     def tree(self, address: str) -> dict[str, int | None] | None:
-        """Return the size of each file below a folder, by its path in it; None if that lists each folder."""
+        """Return the size of each file below a folder, by its path in it; None if this would list each folder."""
         ...
 
     def is_file(self, address: str) -> bool:
@@ -150,7 +150,7 @@ class Files(Protocol):
     def read_range(self, address: str, start: int, end: int, etag: str | None = None) -> Part:
         """Return a part of a file, after `open` has returned a `Tail`.
 
-        Raises ReplacedFileError if it is no longer the file with the ETag.
+        Raises ReplacedFileError if the file no longer has the ETag.
         """
         ...
 
@@ -158,7 +158,7 @@ class Files(Protocol):
 class LocalFiles:
     """The local disk, without fsspec, whose overhead exceeds the cost of reading a small file."""
 
-    workers = 1  # measured: two threads take twice as long as none to read 10,000 small files
+    workers = 1  # measured: two threads need twice the time of one to read 10,000 small files
     endpoint = ""
     requests = 0
     lists_files_as_folders = False
@@ -200,7 +200,7 @@ class LocalFiles:
         try:
             return stat.S_ISREG(_status(address).st_mode)
         except FileNotFoundError:
-            return False  # usual where a history looks for old files, and translating an error costs more than this
+            return False  # usual when a history checks for old files, and translating an error costs more than this
 
     def open(self, address: str, size_bytes: int | None, end: int | None) -> pa.NativeFile:  # noqa: ARG002 - the disk knows the size
         """Return a file opened for random access; a small one is read whole, in one system call instead of many."""
@@ -235,7 +235,7 @@ class LocalFile(pa.OSFile):  # type: ignore[misc]  # pyarrow has no types
     def close(self) -> None:
         """Close the file.
 
-        Raises: what `failure` returns, if a writer has changed the file since it was opened.
+        Raises: the result of `failure`, if a writer has changed the file since it was opened.
         """
         is_changed = not self.closed and _identity(os.fstat(self.fileno())) != self._before
         super().close()
@@ -265,7 +265,7 @@ class FileNames:
 
 
 def _whole_content(handle: int, address: str, limits: Limits = DEFAULT, recorded_bytes: int | None = None) -> bytes:
-    """Return the bytes of an open file, which is read again if a writer changes it meanwhile."""
+    """Return the bytes of an open file. It is read again if a writer changes it meanwhile."""
     for _ in range(_TRIES_WHILE_WRITTEN):
         before = _regular(os.fstat(handle), address)
         if before.st_size > _SMALL_FILE_BYTES:
@@ -346,7 +346,7 @@ class RangedFiles(ABC):
 
     @abstractmethod
     def fetched(self, address: str, most_bytes: int) -> pa.Buffer:
-        """Return a file's bytes, in one request. Raises OversizedAnswerError for a file that has more."""
+        """Return a file's bytes, in one request. Raises OversizedAnswerError for a larger file."""
 
     def read(self, address: str, limits: Limits, recorded_bytes: int | None = None) -> bytes:
         """Return a file's bytes, in one request."""
@@ -355,10 +355,10 @@ class RangedFiles(ABC):
 
     @abstractmethod
     def read_range(self, address: str, start: int, end: int, etag: str | None = None) -> Part:
-        """Return a part of a file, in one request; the bytes that there are, if it starts at the beginning.
+        """Return a part of a file, in one request; all bytes of a shorter file, if the part starts at its beginning.
 
         Args:
-            etag: What identified the file's content when another part was read. Raises ReplacedFileError if it changed.
+            etag: The ETag of the file when another part was read. Raises ReplacedFileError if it changed.
         """
 
     @abstractmethod
@@ -389,7 +389,7 @@ class RangedFiles(ABC):
         return self._tail(address, size, is_certain=size_bytes is None)
 
     def _tail(self, address: str, size: int, *, is_certain: bool) -> "Tail":
-        """Return the end of a file. A size in the metadata may be wrong: it is checked if the end is not there."""
+        """Return the end of a file. A size in the metadata may be wrong: it is checked if the read fails."""
         start = max(size - TAIL_BYTES, 0)
         try:
             return Tail(size, *self.read_range(address, start, size))
@@ -431,7 +431,7 @@ class RemoteFiles(RangedFiles):
         if name := _SESSIONS.get(root.protocol):
             settings = web.within_origin(settings, name)
         self._fs = gcs.connect(file_system, settings) if root.protocol in gcs.PROTOCOLS else file_system(**settings)
-        # New commits must be visible. Not every protocol accepts `use_listings_cache`; all have `dircache`.
+        # New commits must be listed. Not every protocol accepts `use_listings_cache`; all have `dircache`.
         self._fs.dircache = DirCache(use_listings_cache=False)
         whole = getattr(self._fs, "_cat_file", self._fs.cat_file)
         if root.protocol == "s3":
@@ -475,7 +475,7 @@ class RemoteFiles(RangedFiles):
         return pa.py_buffer(content)
 
     def _part(self, address: str, part: Range | None, etag: str | None, most_bytes: int) -> Part:
-        """Return a part of a file, or all of it: for a client without another way what fsspec returns."""
+        """Return a part of a file, or all of it. Without another reader for the protocol, fsspec reads it."""
         read = _READERS.get(self._protocol)
         if read is not None and self._is_async:
             found: Part = call(self._fs, read, self._fs, address, part, etag, most_bytes, is_limited=True)
@@ -555,7 +555,7 @@ class RemoteFiles(RangedFiles):
 
     @property
     def _is_async(self) -> bool:
-        """Whether the client is one of asyncio, and not a wrapper that only looks like one."""
+        """Whether the client uses asyncio and is not a wrapper with the same interface."""
         import asyncio  # noqa: PLC0415 - local tables do without it
 
         return isinstance(getattr(self._fs, "loop", None), asyncio.AbstractEventLoop)
@@ -583,7 +583,7 @@ class RemoteFiles(RangedFiles):
 
 
 def _keep_off_stderr() -> None:
-    """Keep Python from writing the libraries' log to stderr where no handler is configured; the errors say it."""
+    """Keep Python from writing the libraries' log to stderr without a configured handler: errors contain the same."""
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):

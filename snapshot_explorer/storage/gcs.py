@@ -1,4 +1,4 @@
-"""Google Cloud Storage on top of fsspec: `Storage` alone repeats requests, and no second service is asked."""
+"""Google Cloud Storage on top of fsspec: only `Storage` retries requests, and no second service is called."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ from snapshot_explorer.storage.ranges import Range
 
 PROTOCOLS = frozenset({"gs", "gcs"})
 _LOGINS = frozenset({"anon", "browser", "cache", "cloud", "google_default", "token"})
-"""What gcsfs accepts as `token` beside a file, the contents of one, and a token."""
+"""Keywords that gcsfs accepts as `token`, in addition to a file, its contents, and a token."""
 _SUCCESS, _CHANGED = range(200, 300), 412
 _LISTING = "b/{}/o"
 """The path of a listing, in gcsfs. It is missing only where the bucket is: an empty listing is not an error."""
@@ -31,7 +31,7 @@ def plain_file_system(filesystem: type) -> type:
 def connect(create: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Return a file system of gcsfs; without the option `token` one with the default credentials, or with none.
 
-    gcsfs itself then also waits 15 seconds for a virtual machine's credentials, which are among the default ones.
+    gcsfs itself then also waits 15 seconds for a virtual machine's credentials, which are default credentials too.
     """
     token = options.get("token")
     if isinstance(token, str) and token not in _LOGINS and not Path(token).expanduser().exists():
@@ -51,7 +51,7 @@ def connect(create: Callable[..., Any], options: Mapping[str, Any]) -> Any:
 
 
 def prepare(filesystem: Any) -> None:
-    """Make a file system of gcsfs leave retries to `Storage`, and tell a missing bucket from a missing file."""
+    """Make a gcsfs file system leave retries to `Storage`, and distinguish a missing bucket from a missing file."""
     decorated = type(filesystem)._request  # noqa: SLF001 - the decorator, which retries, has no setting
     request = getattr(decorated, "__wrapped__", decorated)
 
@@ -92,7 +92,7 @@ async def read_part(filesystem: Any, address: str, part: Range | None, etag: str
 
 
 def listings(filesystem: Any, bucket: str) -> Pages:
-    """Return the listings of a bucket with its keys unchanged, which gcsfs takes for paths.
+    """Return the listings of a bucket with its keys unchanged; gcsfs would treat them as paths.
 
     Source: Cloud Storage JSON API, "Objects: list".
     """

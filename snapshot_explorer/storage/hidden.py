@@ -1,4 +1,4 @@
-"""Arguments with secrets, as they are kept: a traceback with local variables, a debugger or a pickle shows none."""
+"""Containers for arguments with secrets: a traceback with local variables, a debugger or a pickle shows no secret."""
 
 import functools
 import os
@@ -24,7 +24,7 @@ class HiddenOptions(dict[str, Any]):
 
 
 class HiddenTexts(list[str]):
-    """Secrets, of which only the number is shown."""
+    """Secrets. Only their number is shown."""
 
     def __repr__(self) -> str:
         return f"<{len(self)} texts>"
@@ -55,7 +55,7 @@ class HiddenUrl(str):
 
 
 def hidden_options(options: Mapping[str, Any] | None, name: str = "storage_options") -> HiddenOptions | None:
-    """Return options as they are kept; None for none.
+    """Return options with hidden values; None for no options.
 
     Raises:
         InvalidArgumentError: They are not a dict.
@@ -69,7 +69,7 @@ Argument = TypeVar("Argument")
 
 
 def hidden_url(path: Argument) -> Argument | HiddenUrl:
-    """Return a path as it is kept: a `HiddenUrl` if it has secrets."""
+    """Return a path, as a `HiddenUrl` if it has secrets."""
     if isinstance(path, HiddenUrl) or not isinstance(path, str | os.PathLike):
         return path
     text: object = os.fspath(cast("str", path))
@@ -77,18 +77,18 @@ def hidden_url(path: Argument) -> Argument | HiddenUrl:
 
 
 def hidden_text(text: Argument) -> Argument | HiddenText:
-    """Return a text as it is kept that may be a secret in the wrong place."""
+    """Return a text as a hidden text: it may be a secret in the wrong argument."""
     return HiddenText(text) if isinstance(text, str) else text
 
 
 class bare_errors:  # noqa: N801 - used like a function
-    """A block whose errors have no frames of the functions that it calls: their variables contain secrets."""
+    """A block whose errors have no frames of the called functions, whose variables contain secrets."""
 
     def __enter__(self) -> None:
         """Begin the block."""
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
-        """Raise an error of ours anew."""
+        """Raise our error again, without the frames."""
         if isinstance(error, SnapshotExplorerError):
             raise error.with_traceback(None)
 

@@ -1,4 +1,4 @@
-"""Files that no writer replaces, kept for a while."""
+"""A temporary cache of files that no writer replaces."""
 
 import threading
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from snapshot_explorer.single_flight import SingleFlight
 
 _MOST_BYTES = 64 * 2**20
-"""The most bytes of files that are kept in all."""
+"""The maximum number of bytes of files that are kept in all."""
 
 
 class ImmutableFiles(SingleFlight):
@@ -18,7 +18,7 @@ class ImmutableFiles(SingleFlight):
         self._weighing = threading.Lock()
 
     def read(self, path: str, read: Callable[[], bytes]) -> bytes:
-        """Return the content of a file, which one thread reads."""
+        """Return the content of a file. Only one thread reads it."""
         fits = True
 
         def read_and_weigh() -> bytes:

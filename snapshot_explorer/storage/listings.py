@@ -12,9 +12,9 @@ from snapshot_explorer.storage.failures import EndlessListingError, UnexpectedRe
 from snapshot_explorer.storage.location import is_plain_name, shortened
 
 _MOST_PAGES = 10_000
-"""The most pages of a listing: ten million keys, of which a page has a thousand."""
+"""The maximum number of pages of a listing: ten million keys, of which a page has a thousand."""
 _MOST_IDLE = 100
-"""The most pages without a new key, one after another. Azure and Google may answer with empty ones."""
+"""The maximum number of consecutive pages without a new key. Azure and Google may return empty pages."""
 _SIZES = range(2**63)
 NOT_A_LISTING = "the storage did not answer with a listing"
 
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     size_bytes: int | None
     """Size of a file; null for a folder."""
     modified: datetime | None
-    """When it was last written, aware, UTC; null where the storage does not report it."""
+    """When it was last written, aware, UTC; null if the storage does not report it."""
 
 
 EntryFields = tuple[str, bool, int | None, datetime | None]
@@ -46,7 +46,7 @@ class StoredObject(NamedTuple):
 def stored_object(
     key: str, size: object, modified: object, parse_time: Callable[[str], datetime] = datetime.fromisoformat
 ) -> StoredObject:
-    """Return an object with its size and time; None for what the store does not report.
+    """Return an object with its size and time; None if the store does not report them.
 
     Raises:
         UnexpectedResponseError: The size or the time cannot be parsed.
@@ -74,7 +74,7 @@ class Page(NamedTuple):
     prefixes: Sequence[str]
     """The keys of folders, each with a slash at its end."""
     token: str | None
-    """What requests the next page; None for the last one."""
+    """The continuation token for the next page; None for the last page."""
 
 
 class Pages(Protocol):
@@ -85,7 +85,7 @@ class Pages(Protocol):
 
         Args:
             delimiter: A slash, after which keys are grouped to folders; empty for all keys.
-            token: That of the page before; None for the first page.
+            token: The token in the previous page; None for the first page.
         """
         ...
 
@@ -126,7 +126,7 @@ def has_object(pages: Pages, key: str) -> bool:
         if any(item.key == key for item in page.objects):
             return True
         if page.objects or page.prefixes:
-            return False  # of all keys that begin with it, it would come first
+            return False  # it would be the first of all keys that begin with it
     return False
 
 

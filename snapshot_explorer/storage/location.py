@@ -96,7 +96,7 @@ def _shown_typed(path: str) -> str:
 
 
 def missing_slash(path: str) -> str | None:
-    """Return the URL that was probably meant by a path such as `s3:/lake/orders`, which is a local one; else None."""
+    """Return the URL that was probably meant by a local path such as `s3:/lake/orders`; else None."""
     match = _ONE_SLASH.fullmatch(path)
     known = {*_PROTOCOL_FAMILIES, *_PROTOCOL_FAMILIES.values(), *_BUCKETS} - {LOCAL, "local"}
     if match is None or match[1].lower() not in known:
@@ -128,7 +128,7 @@ def _archive_error(protocol: str) -> UnsupportedFeatureError:
 
 
 def check_wrapper(location: Location, options: Mapping[str, object]) -> None:
-    """Do nothing if fsspec can open the location with these options: not if it only wraps another one."""
+    """Refuse a protocol of fsspec that only wraps another file system, unless the options define that one."""
     protocol = location.protocol
     if protocol in ("tar", "libarchive"):
         raise _archive_error(protocol)
@@ -198,7 +198,7 @@ def listing_folder(path: str) -> str:
 
 
 def is_plain_name(name: str) -> bool:
-    """Return whether a path may have the name as one of its parts, wherever it stands: see `normalize`."""
+    """Return whether the name can be a part of a path, at any position: see `normalize`."""
     is_special = name in ("", ".") or name.startswith("\\") or "\0" in name or _has_parent_step(name)
     return not (is_special or _DRIVE.match(f"{name}/"))
 

@@ -1,4 +1,4 @@
-"""`Mask`, which finds known secrets in the texts of libraries and servers, however they are spelled there."""
+"""`Mask`, which finds known secrets in the texts of libraries and servers, however they are encoded there."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ _SHORTEST_WORD = 8
 _SHORTEST_SPLIT = 12
 """The length from which a secret is found with blanks between its letters; a shorter one might be an ordinary word."""
 _SHORTEST_ENCODED = 4
-"""The fewest letters in base64 that are searched for."""
+"""The minimum number of letters in base64 that are searched for."""
 _SHORTEST_DECODED = 3
 _SECRET_VARIABLES = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL|SAS\b|CONNECTION_STRING|ACCOUNT_KEY", re.IGNORECASE)
 """Names of environment variables that contain secrets of any storage."""
@@ -32,9 +32,9 @@ _PAIRS = re.compile(r"[;&?\s,]+")
 _MAX_DEPTH = 8
 """The depth to which options are searched."""
 _MAX_ROUNDS = 5
-"""How often a text may be encoded."""
+"""The maximum number of times that a text may be encoded."""
 _MAX_TEXT = 2**16
-"""The most letters of a text that are searched. The rest is never shown."""
+"""The maximum number of letters of a text that are searched. The rest is never shown."""
 _ESCAPE = re.compile(
     r"(?P<url>(?:%[0-9A-Fa-f]{2})+)"
     r"|(?P<xml>&(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});?)"
@@ -43,7 +43,7 @@ _ESCAPE = re.compile(
     r"|\\(?P<letter>.)",
     re.DOTALL,
 )
-"""A letter as URLs, XML, JSON and Python escape it, or the end of a line, which may be inside of a secret.
+"""A letter as URLs, XML, JSON and Python escape it, or the end of a line, which may be inside a secret.
 
 An equals sign too, which some encodings write before the end of a line."""
 _PADDING = re.compile(r"(?:\s*=){1,2}")
@@ -94,14 +94,14 @@ class Mask:
             if last > end:
                 parts += [text[end:first], "***"]
                 end = last
-        # The end of a text that was cut may be the beginning of a secret.
+        # The end of a truncated text may be the beginning of a secret.
         return "".join([*parts, text[end : -_MAX_TEXT // 4] if is_cut else text[end:]])
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where secrets begin and end in a text."""
         plain = _plain(text)
         if not (self._secrets.search(plain) or self._codes.search(plain)):
-            return  # where each letter was takes long to find out
+            return  # computing the position of each letter takes long
         decoded = _decoded(text)
         for match in self._secrets.finditer(decoded.text):
             yield decoded.starts[match.start()], _end(text, decoded.ends[match.end() - 1])
@@ -115,7 +115,7 @@ class Mask:
 
 
 def _end(text: str, end: int) -> int:
-    """Return where a secret ends, with the equals signs after it."""
+    """Return the end of a secret, including the equals signs after it."""
     padding = _PADDING.match(text, end)
     return padding.end() if padding else end
 
@@ -125,9 +125,9 @@ class _Decoded(NamedTuple):
 
     text: str
     starts: "range | list[int]"
-    """Where each letter begins in the original text."""
+    """The start of each letter in the original text."""
     ends: "range | list[int]"
-    """Where each letter ends there."""
+    """The end of each letter in the original text."""
 
 
 def _plain(text: str) -> str:
@@ -216,12 +216,12 @@ def _spelled(word: str) -> str:
 
 
 def _encoded(word: str) -> Iterator[str]:
-    """Yield patterns of a secret in hexadecimal digits, and in base64, wherever it begins in what was encoded."""
+    """Yield patterns of a secret in hexadecimal digits, and in base64 at any position in the encoded text."""
     for content in {word.encode("utf-8", "surrogatepass"), unquote(word).encode("utf-8", "surrogatepass")}:
         yield r"[ :\-]?".join(re.findall("..", content.hex()))
         for offset in range(3):
             code = base64.b64encode(b"\0" * offset + content).decode().rstrip("=")
-            # The first and the last letter also have bits of what is before and after the secret.
+            # The first and the last letter also contain bits of the text before and after the secret.
             known = code[-(-offset * 8 // 6) : (offset + len(content)) * 8 // 6]
             if len(known) >= _SHORTEST_ENCODED:
                 yield "".join({"+": r"[ \-]", "/": "[/_]"}.get(letter, letter) for letter in known)

@@ -1,7 +1,7 @@
-"""How S3, Azure and Google are reached by requests of our own, where these are certain to do what fsspec's packages do.
+"""The settings of this package's own clients for S3, Azure and Google, if they certainly behave like fsspec's packages.
 
-Credentials and endpoint are in the options, for S3 also in the environment, and no option is set that only fsspec's
-package has. Profiles, roles and logins remain with fsspec.
+That is the case if credentials and endpoint are in the options, for S3 also in the environment, and no option is set
+that only fsspec's package has. For profiles, roles and logins fsspec is used.
 """
 
 import json
@@ -71,18 +71,18 @@ _NOT_IN_KEYS = frozenset({"gcs_base_url", "disable_oauth"})
 
 
 class Settings(NamedTuple):
-    """How a store is reached."""
+    """The functions and the endpoint of a store."""
 
     bucket: "Callable[[str], Bucket]"
     """Returns a bucket or container by its name."""
     listings: "Callable[[Bucket], Pages]"
     """Returns the listings of a bucket or container."""
     endpoint: str
-    """The endpoint for messages; empty where the location contains it."""
+    """The endpoint for messages; empty if the location contains it."""
 
 
 def settings(root: Location, options: Mapping[str, Any]) -> Settings | None:
-    """Return how the store of a location is reached; None if that is left to fsspec. Opens nothing."""
+    """Return the settings for the store of a location; None to leave it to fsspec. Opens nothing."""
     connect = _CONNECT.get(root.protocol)
     if connect is None or root.hidden:
         return None

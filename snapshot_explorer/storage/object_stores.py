@@ -1,6 +1,6 @@
-"""S3, Azure and Google by requests of our own: a client that is ready in milliseconds, and follows no redirect.
+"""S3, Azure and Google with this package's own requests: a client that starts in milliseconds and follows no redirect.
 
-`object_store_clients` decides where that is certain to read as fsspec's packages would.
+`object_store_clients` decides when it is certain to read the same as fsspec's packages.
 """
 
 import builtins  # `list` is a method here

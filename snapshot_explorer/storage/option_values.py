@@ -1,4 +1,4 @@
-"""Checks of the values of storage options that the packages would answer with an error of their own, or not at all."""
+"""Checks of the values of storage options for which the packages would raise an unclear error, or none."""
 
 import difflib
 import json
@@ -41,10 +41,10 @@ _S3_CLIENT = frozenset(
         "verify",
     }
 )
-"""What botocore's clients accept."""
+"""Arguments that botocore's clients accept."""
 _SERVICE_ACCOUNT = ("client_email", "private_key", "token_uri")
 _USER = ("client_id", "client_secret", "refresh_token")
-"""What credentials of Google have beside their type."""
+"""Fields of Google credentials in addition to their type."""
 _OTHER_TYPES = frozenset({"external_account", "external_account_authorized_user", "impersonated_service_account"})
 """The types of credentials that google.auth reads from the environment, and gcsfs not from an option."""
 _KEY_FILE = re.compile(r"(/|~|\.{1,2}/|[A-Za-z]:[\\/])|.*\.json$", re.DOTALL)
@@ -53,7 +53,7 @@ _PEM = re.compile(r"\s*-----BEGIN[^\\]+-----END[^\\]+")
 _AZURE_NUMBERS: Mapping[str, Any] = MappingProxyType(
     {"timeout": int, "max_concurrency": int, "connection_timeout": int | float, "read_timeout": int | float}
 )
-"""The options of adlfs that its client refuses otherwise, in the midst of a call."""
+"""Number options of adlfs, which its client would reject only during a call."""
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
@@ -99,7 +99,7 @@ def check_endpoint(endpoint: object, name: str = "endpoint_url") -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like another one, if one is."""
+    """Return the known name that is most similar to another name; None if none is similar."""
     return next(iter(difflib.get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.6)), None)
 
 
@@ -115,7 +115,7 @@ def _check_s3(options: Mapping[str, Any], client: Mapping[str, Any]) -> None:
         near = nearest(str(name), _S3_CLIENT)
         if near:
             raise InvalidArgumentError(f"client_kwargs of s3:// has no option {name}. Did you mean {near}?")
-        # The name is not shown: it may be a value in the wrong place.
+        # The name is not shown: it may be a value in the wrong position.
         known = ", ".join(sorted(_S3_CLIENT))
         raise InvalidArgumentError(f"client_kwargs of s3:// contains an unknown option. Known are {known}.")
 

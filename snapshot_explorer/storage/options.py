@@ -194,7 +194,7 @@ _FURTHER: Mapping[str, frozenset[str]] = MappingProxyType(
         ),
     }
 )
-"""Options beside the arguments of the packages' file systems."""
+"""Options in addition to the arguments of the packages' file systems."""
 _USUAL: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "s3": frozenset({"key", "secret", "token", "anon", "endpoint_url", "client_kwargs", "config_kwargs"}),
@@ -204,7 +204,7 @@ _USUAL: Mapping[str, frozenset[str]] = MappingProxyType(
         **dict.fromkeys(("gs", "gcs"), frozenset({"token", "project", "endpoint_url"})),
     }
 )
-"""Options that need no look at the package, whose import takes long."""
+"""Options that are accepted without importing the package, which takes long."""
 _COMMON: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "s3": ("key", "secret", "token", "profile", "endpoint_url", "anon"),
@@ -247,7 +247,7 @@ def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_names(protocol: str, options: Mapping[str, Any]) -> None:
-    """Raise InvalidArgumentError for options that a file system without a schema of its own would ignore or pass on."""
+    """Raise InvalidArgumentError for options that a file system would ignore or pass on without checking them."""
     if not options or protocol not in _COMMON:
         return
     known = {*_own_names(protocol), *_COMMON[protocol]}

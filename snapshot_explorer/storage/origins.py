@@ -27,9 +27,9 @@ from snapshot_explorer.storage.bounded_answers import ERROR_BYTES, Pace
 from snapshot_explorer.storage.failures import OversizedAnswerError, SlowAnswerError, UnexpectedResponseError
 
 _MOST_BYTES = 64 * 2**20
-"""The largest answer where a request does not say otherwise: a page of 5,000 of the longest keys of Azure."""
+"""The default limit on an answer: a page with 5,000 of Azure's longest keys."""
 _HEAD_BYTES = 2**17
-"""The most bytes of the status and the headers, and of what surrounds the content."""
+"""The maximum number of bytes of the status and headers, and of the framing of the content."""
 _CHUNK_BYTES = 2**18
 _IDLE_SECONDS = 30.0
 """Seconds after which a connection is not used again: a router in between may have forgotten it."""
@@ -59,14 +59,14 @@ class Origin:
 
         Args:
             url: The server's address; its path, if any, is used for all requests.
-            connect_seconds: The time in which a connection must be there.
-            read_seconds: The time in which an answer must begin, and the next bytes must come.
+            connect_seconds: The time in which a connection must be established.
+            read_seconds: The time in which an answer must begin, and the next bytes must arrive.
         """
         address = urlsplit(url)
         self.path = address.path.rstrip("/")
-        """What the paths of all requests begin with."""
+        """The prefix of the paths of all requests."""
         self.host = address.netloc
-        """Host and port, as the header `Host` has them."""
+        """Host and port, for the header `Host`."""
         self._address = address
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         self._proxy = _proxy_of(address)
@@ -84,9 +84,9 @@ class Origin:
             most_bytes: The largest answer that is read; by default enough for any listing.
 
         Raises:
-            OversizedAnswerError: It has more bytes than allowed. They were not read.
-            UnexpectedResponseError: It is not an answer of HTTP.
-            SlowAnswerError: It comes below the minimum speed.
+            OversizedAnswerError: The answer has more bytes than allowed. They were not read.
+            UnexpectedResponseError: The answer is not HTTP.
+            SlowAnswerError: The answer arrives below the minimum speed.
             OSError: Other errors of the connection.
         """
         most_bytes = _MOST_BYTES if most_bytes is None else most_bytes
@@ -101,13 +101,13 @@ class Origin:
             raise ConnectionResetError("the storage closed the connection without an answer") from error
 
     def _kept(self) -> http.client.HTTPConnection | None:
-        """Return a connection that was used before and is still open, as far as is known."""
+        """Return a connection that was used before and is probably still open."""
         while self._idle:
             try:
                 since, connection = self._idle.pop()
             except IndexError:  # taken by another thread
                 return None
-            # What came without a request would be taken for the answer to the next one.
+            # Bytes that arrived without a request would be read as the answer to the next one.
             if time.monotonic() - since < _IDLE_SECONDS and not _has_something(connection.sock):
                 return connection
             connection.close()
@@ -178,11 +178,11 @@ class Origin:
 
 
 class _UnansweredError(Exception):
-    """The connection was closed before the headers of an answer were there."""
+    """The connection was closed before the headers of an answer arrived."""
 
 
 class _Incoming(io.RawIOBase):
-    """What a connection receives in answer to one request, at no less than the minimum speed."""
+    """The bytes that a connection receives in answer to one request, at the minimum speed or faster."""
 
     def __init__(self, connection: socket.socket, source: io.RawIOBase, read_seconds: float) -> None:
         """Begin to wait.
@@ -193,11 +193,11 @@ class _Incoming(io.RawIOBase):
         self._connection, self._source = connection, source
         self._pace = Pace(read_seconds)
         self.most_bytes = _HEAD_BYTES
-        """The most bytes that may come in all."""
+        """The maximum number of bytes in all."""
         self.has_end = True
         """Whether the answer declares its length; a connection that closes earlier is an error."""
         self.is_over = False
-        """Whether the answer is complete: nothing is waited for."""
+        """Whether the answer is complete."""
 
     def readable(self) -> bool:
         return True
@@ -221,7 +221,7 @@ class _Incoming(io.RawIOBase):
         return size
 
     def allow(self, size_bytes: int) -> None:
-        """Allow a content of a size, and as much around it."""
+        """Allow a content of a size, and the bytes of its framing."""
         self.most_bytes = self._pace.received + 2 * size_bytes + _HEAD_BYTES
 
     def close(self) -> None:
@@ -230,7 +230,7 @@ class _Incoming(io.RawIOBase):
 
 
 class _Buffer(io.BufferedReader):
-    """The bytes of an answer. When it is closed, it notes whether more came than belongs to the answer."""
+    """The bytes of an answer. When closed, it records whether more bytes arrived than belong to the answer."""
 
     raw: _Incoming
     has_more = False
@@ -243,7 +243,7 @@ class _Buffer(io.BufferedReader):
 
 
 class _Answer(http.client.HTTPResponse):
-    """An answer that comes at no less than the minimum speed."""
+    """An answer that arrives at the minimum speed or faster."""
 
     def __init__(self, sock: socket.socket, *args: Any, read_seconds: float, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
@@ -280,7 +280,7 @@ def _check_head(answer: _Answer) -> None:
 
 
 def _content(answer: _Answer, most_bytes: int) -> tuple[bytes | bytearray, bool]:
-    """Return the content of an answer, and whether it is whole: of errors the start is enough."""
+    """Return the content of an answer, and whether it is whole. Only the start of an error is read."""
     is_success = answer.status in _OK
     most = most_bytes if is_success else min(most_bytes, ERROR_BYTES)
     length = answer.length
@@ -312,7 +312,7 @@ def _has_something(connection: socket.socket) -> bool:
 
 
 def _proxy_of(address: SplitResult) -> SplitResult | None:
-    """Return the proxy that the environment sets for a server; None for none."""
+    """Return the proxy that the environment sets for a server; None without one."""
     text = _proxy_text(address)
     if text is None:
         return None
@@ -320,7 +320,7 @@ def _proxy_of(address: SplitResult) -> SplitResult | None:
 
 
 def is_reachable(url: str) -> bool:
-    """Return whether an `Origin` can be made of a URL: it is one of HTTP, behind no proxy of another kind."""
+    """Return whether an `Origin` supports a URL: it must be HTTP or HTTPS, and not behind another kind of proxy."""
     try:
         address = urlsplit(url)
         has_host = address.scheme in _PORTS and bool(address.hostname) and address.port != 0
@@ -331,7 +331,7 @@ def is_reachable(url: str) -> bool:
 
 
 def _proxy_text(address: SplitResult) -> str | None:
-    """Return the address of the proxy that the environment or the system sets for a server; None for none."""
+    """Return the address of the proxy that the environment or the system sets for a server; None without one."""
     if sys.platform.startswith("linux") and not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - few have proxies, and it takes time to load

@@ -1,4 +1,4 @@
-"""Files outside of a table's folder that its metadata names: whether they are read, and how they are reported."""
+"""Files outside a table's folder that its metadata names: whether they are read, and how they are reported."""
 
 import os
 from itertools import takewhile

@@ -8,7 +8,7 @@ from threading import Lock
 import pyarrow as pa
 
 Range = tuple[int, int]
-"""Where a part of a file starts and ends."""
+"""The start and end of a part of a file."""
 
 TAIL_BYTES = 1 << 17
 """Bytes at the end of a file that come with its first request: most footers."""
@@ -21,10 +21,10 @@ _MOST_BYTES = 1 << 24
 
 
 class ByteBudget:
-    """How many bytes may be fetched ahead. Safe to use from several threads; taking some never waits."""
+    """A budget of bytes that may be fetched ahead. Safe to use from several threads; never blocks."""
 
     def __init__(self, size_bytes: int) -> None:
-        """Start with all of them free."""
+        """Start with all bytes free."""
         self._free = size_bytes
         self._lock = Lock()
 
@@ -97,7 +97,7 @@ class SmallRemoteFile(pa.BufferReader):  # type: ignore[misc]  # pyarrow has no 
 
 
 class RemoteFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
-    """A large remote file, open for random access. For one reader: its ranges belong to what that decodes."""
+    """A large remote file, open for random access. For one reader, which decodes the ranges that are loaded."""
 
     @classmethod
     def of(
@@ -118,7 +118,7 @@ class RemoteFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
     def load(self, ranges: Iterable[Range], ahead: Iterable[Range] = ()) -> None:
         """Fetch ranges that will be read now, and begin to fetch others if the budget allows. Drops all others.
 
-        Returns when the ranges are there.
+        Returns when the ranges to read now are loaded.
         """
         requests, later = _requests(ranges), _requests(ahead)
         before = self._content.loaded
@@ -160,7 +160,7 @@ def is_remote(source: pa.NativeFile) -> bool:
 
 
 def _requests(ranges: Iterable[Range]) -> Sequence[Range]:
-    """Return ranges to request: those near each other as one, large ones in parts."""
+    """Return ranges to request: ranges near each other combined, large ranges in parts."""
     joined: list[Range] = []
     for start, end in sorted(ranges):
         if joined and start <= joined[-1][1] + _GAP:

@@ -1,4 +1,4 @@
-"""Which storage errors are transient, and how often and how long requests are retried."""
+"""Detection of transient storage errors, and the number and delays of retries."""
 
 import errno
 import random

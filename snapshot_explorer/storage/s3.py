@@ -42,7 +42,7 @@ def prepare(filesystem: Any) -> None:
 
     A session from the user stays unchanged.
     """
-    filesystem.cache_regions = False  # the region would be asked for with a client that follows redirects
+    filesystem.cache_regions = False  # a client that follows redirects would request the region
     client_of = filesystem.get_s3
 
     async def guarded_client(bucket: str | None = None) -> Any:
@@ -121,7 +121,7 @@ def is_directory_bucket(bucket: str) -> bool:
 
 
 def listings(filesystem: Any, bucket: str) -> Pages:
-    """Return the listings of a bucket with its keys unchanged, which s3fs takes for paths."""
+    """Return the listings of a bucket with its keys unchanged; s3fs would treat them as paths."""
 
     def page(prefix: str, *, delimiter: str, token: str | None) -> Page:
         options = {"Prefix": prefix, "Delimiter": delimiter, "ContinuationToken": token}
@@ -142,7 +142,7 @@ def listings(filesystem: Any, bucket: str) -> Pages:
 
 
 def endpoint(filesystem: Any) -> str:
-    """Return where a file system of s3fs sends its requests, without user and query; empty before it connects."""
+    """Return the endpoint of an s3fs file system, without user and query; empty before it connects."""
     meta = getattr(getattr(filesystem, "_s3", None), "meta", None)
     return shown_endpoint(str(meta.endpoint_url), meta.region_name) if meta else ""
 
@@ -164,7 +164,7 @@ def _leave_to_storage(caught_exception: Exception | None = None, **_: object) ->
 
 
 def _refuse_declarations(response_dict: Mapping[str, Any], **_: object) -> None:
-    """Refuse a document whose entities could grow without bounds: no answer of S3 declares any."""
+    """Refuse a document that declares entities, which could grow without bounds: no answer of S3 does."""
     body = response_dict.get("body")
     if isinstance(body, bytes | bytearray) and _DECLARATION.search(body):
         raise UnexpectedResponseError("the storage answered with a page, or a document that no object store sends")

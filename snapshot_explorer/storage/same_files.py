@@ -1,7 +1,7 @@
-"""Which file a path means: the same for every path of one file, however metadata, listings and other tables write it.
+"""Identity of files by path: equal for every path of a file, however metadata, listings and other tables write it.
 
-A file of the local disk is where its path leads, through symbolic links and mounts. On other storages the name is the
-file, but hosts, schemes and Azure's two endpoints are written in several ways.
+On the local disk, symbolic links and mounts are followed. On other storages the name identifies the file, but hosts,
+schemes and Azure's two endpoints are written in several ways.
 """
 
 import os
@@ -39,7 +39,7 @@ class RealPaths:
         self._folders: dict[str, str] = {}
 
     def of(self, path: str) -> str:
-        """Return where an absolute path leads; what does not exist has no links."""
+        """Return the target of an absolute path. Parts that do not exist are unchanged."""
         folder, name = os.path.split(path)
         real = self._folders.get(folder)
         if real is None:
@@ -49,7 +49,7 @@ class RealPaths:
 
 
 class Addresses:
-    """Where the files of a table are: equal for all paths of one file. Reads nothing but links of the local disk."""
+    """Addresses of a table's files, equal for all paths of the same file. Reads only links of the local disk."""
 
     def __init__(self, root: Location, account: object) -> None:
         self._root, self._account = root, account
@@ -70,14 +70,14 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchedFiles:
-    """Which of the listed files the paths in metadata mean."""
+    """The listed files that paths in the metadata refer to."""
 
     is_named: pa.Array
-    """For each listed path, whether a recorded path means its file."""
+    """For each listed path, whether a recorded path refers to its file."""
     listed_as: Mapping[str, str] = field(default_factory=dict)
     """For recorded paths that are written in another way than in the listing, the listed path of the file."""
     undecided: tuple[str, ...] = ()
-    """Recorded paths that might mean a listed file that no other path names."""
+    """Recorded paths that might refer to a listed file that no other path names."""
 
     @property
     def note(self) -> str | None:
@@ -92,7 +92,7 @@ class MatchedFiles:
 
 
 def match_files(storage: "Storage", listed: pa.Array, recorded: pa.Array | pa.ChunkedArray) -> MatchedFiles:
-    """Return which of the listed files the recorded paths mean. Looks at files and links on the local disk only.
+    """Return the listed files that the recorded paths refer to. Checks files and links on the local disk only.
 
     Args:
         listed: Paths of existing files, as they are listed; none twice.
@@ -154,7 +154,7 @@ def _contains_links(storage: "Storage", listed: Sequence[str]) -> bool:
                 if any(entry.is_symlink() for entry in entries):
                     return True
         except OSError:
-            return True  # unknown: looked for by each path
+            return True  # unknown: each path is checked
     return False
 
 
@@ -175,7 +175,7 @@ def _same_on_disk(recorded: Mapping[str, str | None], listed: Mapping[str, str |
 
 
 def _number(address: str | None) -> tuple[int, int] | None:
-    """Return the device and the number of a local file; None if it cannot be looked at."""
+    """Return the device and the inode of a local file; None if its status cannot be read."""
     try:
         status = None if address is None else os.stat(address)  # noqa: PTH116 - a Path costs more
     except (OSError, ValueError):
@@ -186,7 +186,7 @@ def _number(address: str | None) -> tuple[int, int] | None:
 def _undecided(
     storage: "Storage", recorded: Mapping[str, str | None], listed: Mapping[str, str | None]
 ) -> Iterator[str]:
-    """Yield the recorded paths that might mean one of the listed files.
+    """Yield the recorded paths that might refer to one of the listed files.
 
     Certain are paths below the folder without empty steps, local files that exist elsewhere, and names on a storage
     without links. Other paths are compared loosely: decoded, without case and empty steps. If it is uncertain in which

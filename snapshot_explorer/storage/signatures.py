@@ -1,4 +1,4 @@
-"""Who sends a request to S3, Azure or Google: headers that prove it."""
+"""Signatures of requests to S3, Azure and Google, as headers."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ _AZURE_UNSENT = 7
 _GOOGLE_SCOPE = "https://www.googleapis.com/auth/devstorage.read_only"
 _TOKEN_SECONDS = 3600
 _RENEWED_SECONDS = 1800
-"""Seconds after which a token of Google is signed anew."""
+"""Seconds after which a Google token is renewed."""
 
 
 class Message(NamedTuple):
@@ -56,7 +56,7 @@ def s3_signature(credentials: Mapping[str, Any], region: str) -> Sign:
     keys: dict[str, bytes] = {}
 
     def key_of(scope: str) -> bytes:
-        """Return the key of a day: it takes most of the time of a signature."""
+        """Return the signing key of a day. Deriving it takes most of the time of a signature."""
         if scope not in keys:
             key = f"AWS4{credentials['secret_access_key']}".encode()
             for part in scope.split("/"):

@@ -31,7 +31,7 @@ class UnreachableStoreError(ConnectionError):
 
 
 def answer_error(response: Response, host: str) -> Exception:
-    """Return the error for an answer that is not a success. That to a request for headers has its code in one.
+    """Return the error for an answer that is not a success. The answer to a HEAD request has its code in a header.
 
     Args:
         host: Host and port of the server.

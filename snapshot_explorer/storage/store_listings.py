@@ -1,4 +1,4 @@
-"""Listings of S3, Azure and Google: what is requested, and the pages in the answers."""
+"""Listings of S3, Azure and Google: the requests, and the parsers of the pages in the answers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
@@ -110,7 +110,7 @@ def _s3_page(root: ET.Element) -> Page:
 
 
 def azure_page(root: ET.Element) -> Page:
-    """Return the page of a document; raise UnexpectedResponseError if it is none."""
+    """Return the page of a document. Raises UnexpectedResponseError if the document is not a page of a listing."""
     listed = next(_children(root, "Blobs"), None)
     if _tag(root) != "EnumerationResults" or listed is None:
         raise UnexpectedResponseError(NOT_A_LISTING)

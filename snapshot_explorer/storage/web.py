@@ -12,7 +12,7 @@ from snapshot_explorer.storage.listings import Entry
 from snapshot_explorer.storage.ranges import Range
 
 MOST_PAGE_BYTES = 64 * 2**20
-"""The most bytes of a page that lists a folder."""
+"""The maximum number of bytes of a page that lists a folder."""
 _CHANGED = 412
 _REDIRECTS = range(300, 400)
 _PORTS = {"http": 80, "https": 443}
@@ -21,7 +21,7 @@ _TITLE = re.compile(r"index of|directory listing|directory:|listing of|files wit
 
 
 def within_origin(options: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return options of a file system of fsspec with which its client follows no redirect to another server.
+    """Return options with which an fsspec file system follows no redirect to another server.
 
     Args:
         name: The option with the arguments of aiohttp's session.

@@ -30,9 +30,9 @@ _FEW_ROWS = 24
 """Fewer rows are decoded faster one by one."""
 _PREFIX = 4
 _TEXT_PREFIX = 8
-"""The bytes of the first text by which rows are found."""
+"""The number of bytes of the first text that are used to find rows."""
 _SAMPLE = 512
-"""Texts by which the numbers of bytes before texts are found."""
+"""The number of texts from which the number of bytes before texts is estimated."""
 _MAX_LEAD = 11
 """The maximum number of bytes of a number that may be null."""
 _MAX_FIRST = 4
@@ -102,11 +102,11 @@ def decode_at(
 
 
 def only_rows(content: bytes, bounds: Offsets) -> tuple[npt.NDArray[np.bool_], Offsets, Offsets]:
-    """Return which of many Avro files without compression are one block of one row; where the rows start and end.
+    """Return which of many uncompressed Avro files are one block of one row, and the start and end of the rows.
 
     Args:
-        content: What follows the heads of the files, under 2 GB.
-        bounds: Where each file begins there, and the end of the last.
+        content: The bytes after the headers of the files, under 2 GB.
+        bounds: The start of each file in the content, and the end of the last one.
     """
     padded = np.frombuffer(content + bytes(2 * MARKER_BYTES), np.uint8)
     lanes = Lanes(padded, len(content), bounds[:-1] + MARKER_BYTES)
@@ -169,7 +169,7 @@ def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Offs
 
 
 def _occurrences(padded: npt.NDArray[np.uint8], part: bytes) -> Offsets:
-    """Return where a part of at most eight bytes occurs."""
+    """Return the positions at which a part of at most eight bytes occurs."""
     words: npt.NDArray[np.uint64] = np.ndarray((len(padded) - PADDING,), "<u8", padded, strides=(1,))
     pattern = np.uint64(int.from_bytes(part, "little"))
     if len(part) < _TEXT_PREFIX:
@@ -209,7 +209,7 @@ def _likely_starts(
 ) -> Iterator[Offsets]:
     """Yield the positions from which the fields before a text end at one of these texts.
 
-    Only those numbers of bytes are tried that occur before some of the texts, then before some of those that are left.
+    Only numbers of bytes that occur before some of the texts are tried, then before some of the remaining texts.
     """
     every = np.arange(len(before), _MAX_LEAD * len(before) + 1)
     tried: set[int] = set()
@@ -231,10 +231,7 @@ def _likely_starts(
 def _leading_to(
     texts: Offsets, leads: Offsets | int, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int
 ) -> tuple[Offsets, Offsets]:
-    """Return the positions this many bytes before texts from which the fields before a text end at it.
-
-    Returns the texts, too.
-    """
+    """Return the positions, this many bytes before texts, from which fields end at the text; also return the texts."""
     starts = texts - leads
     # The first number is small, and a union has two branches.
     likely = (starts >= 0) & (padded[starts] <= _MAX_FIRST)

@@ -179,11 +179,11 @@ def read_container(
 
 
 def parsed_schema(text: bytes | str, path: str) -> Any:
-    """Return the schema of a file, whose types do not nest too deep.
+    """Return the schema of a file, after checking the depth of its types.
 
     Raises:
-        ValueError: It is not JSON.
-        LimitError: Its types nest too deep.
+        ValueError: The schema is not JSON.
+        LimitError: Its types are nested too deep.
     """
     where = f"The Avro schema in {path}"
     try:

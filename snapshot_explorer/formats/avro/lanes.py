@@ -29,7 +29,7 @@ PADDING = 16
 """The bytes beyond the content that lanes may read."""
 _MAX_ITEMS = 4_096
 _MAX_STEPS, _MIN_ROWS = 64, 8
-"""Items of a list that are read in however few rows. The row-by-row decoder reads long lists of few rows faster."""
+"""Items of a list that are read even in few rows. The row-by-row decoder reads long lists of few rows faster."""
 _MAX_BLOCKS = 8
 """Blocks of one list. Writers create one, or none for an empty list."""
 _LAST_SHIFT = 63
@@ -133,7 +133,7 @@ def read_column(shape: Shape, lanes: Lanes, target: pa.DataType | None) -> Colum
 
 
 def _of_fixed_size(shape: Shape, lanes: Lanes) -> Column:
-    """Read a value whose size does not depend on it."""
+    """Read a value of a type with a fixed size."""
     match shape:
         case Atom("boolean"):
             return Numbers((lanes.content.take(lanes.bytes(1), mode="clip") != 0).astype(np.int64), None)

@@ -247,7 +247,7 @@ class DeltaVersion(TableVersion):
     def columns_added_since(self, other: Self) -> frozenset[str]:
         """Return the columns whose ids are greater than any that the table had at the other version.
 
-        None of its files has them: an id is assigned only once. Empty where column mapping is not enabled in both.
+        None of its files has them: an id is assigned only once. Empty if column mapping is not enabled in both.
 
         Source: delta PROTOCOL.md, "Column Mapping", delta.columnMapping.maxColumnId.
         """

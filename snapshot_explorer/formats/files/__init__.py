@@ -1,1 +1,1 @@
-"""Data files of parquet and ORC as Arrow. The formats supply the columns, their conversions and what is recorded."""
+"""Parquet and ORC data files as Arrow. The formats supply the columns, their conversions and the recorded metadata."""

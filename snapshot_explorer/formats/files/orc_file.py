@@ -11,9 +11,9 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import load_of
 
 _MAX_WHOLE = 64 * 2**20
-"""A stripe of up to this size is fetched whole, if all of its columns are read."""
+"""A stripe of up to this size is fetched whole if all its columns are read."""
 _MAX_PARTLY_READ = 2**20
-"""Likewise, if only some are: the round trips cost more than the bytes."""
+"""Likewise if only some columns are read: the round trips cost more than the bytes."""
 
 
 class OrcFile:
@@ -39,8 +39,8 @@ class OrcFile:
         """Yield the stripes in order, with at least these columns; without names, rows without columns.
 
         Args:
-            names: The columns, of those in the file.
-            micros: Those whose times may be returned in microseconds, if some of them do not fit nanoseconds.
+            names: The columns in the file to read.
+            micros: Columns whose times may be returned in microseconds, if some of them do not fit nanoseconds.
 
         Raises:
             pyarrow.ArrowException: A stripe is damaged, a text is not UTF-8, a time does not fit, or the database of

@@ -28,14 +28,14 @@ def check_file(storage: Storage, file: RecordedFile, *, is_whole: bool, kind: Fi
     """Read the footer of a data file, or all of it. Checksums of pages are compared.
 
     Args:
-        kind: Its format; None if its bytes and its name say which.
+        kind: Its format; None to detect it by its bytes and its name.
     """
     try:
         return _checked(storage, file, is_whole=is_whole, kind=kind)
     except CorruptTableError:
         if storage.is_local or file.size_bytes is None:
             raise
-        # Rows are read from some files whose size is not the recorded one, by which the end of the file was sought.
+        # Some files are read although their size differs from the recorded size, which was used to find their end.
         return _checked(storage, replace(file, size_bytes=None), is_whole=is_whole, kind=kind)
 
 

@@ -29,7 +29,7 @@ from snapshot_explorer.model import ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
 _MAX_GUESSES = 4
-"""The most branches whose hints are read before the options are known."""
+"""The maximum number of branches whose hints are read before the options are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

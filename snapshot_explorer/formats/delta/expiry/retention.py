@@ -303,7 +303,7 @@ class Vacuum:
         return pa.Table.from_pylist(rows, frames.RETAINED)
 
     def _times(self, versions: Sequence[int]) -> Sequence[datetime | None]:
-        """Return when versions were committed, None where only a checkpoint is left."""
+        """Return when versions were committed, None if only a checkpoint is left."""
         known = self._log.listing().commits
         committed = [version for version in versions if version in known]
         read = read_apart(self._committed_at, committed, self._storage)

@@ -22,7 +22,7 @@ class ExpectedColumns:
 
     schema: DeltaSchema
     stats: str | None
-    """The file's statistics in the log, JSON; None where the log has none as text."""
+    """The file's statistics in the log, JSON; None if the log has none as text."""
 
 
 def check_absent(

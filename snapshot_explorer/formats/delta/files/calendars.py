@@ -39,7 +39,7 @@ class Calendar:
     int96: bool = False
     """Whether timestamps stored as INT96 do."""
     zone: str | None = None
-    """The writer's zone; None where the file does not record it."""
+    """The writer's zone; None if the file does not record it."""
 
 
 def calendar_of(metadata: Mapping[bytes, bytes]) -> Calendar:

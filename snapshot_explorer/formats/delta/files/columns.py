@@ -42,7 +42,7 @@ class Origin:
 
 
 def stored_fields(fields: Sequence[DeltaField], file_fields: pa.Schema, origin: Origin) -> list[pa.Field | None]:
-    """Return the file's column of each column; None where the file lacks it."""
+    """Return the file's column of each column; None if the file lacks it."""
     every = list(file_fields)
     if origin.mode == "id" and every and fields and not any(field_id(field) is not None for field in every):
         raise CorruptTableError(

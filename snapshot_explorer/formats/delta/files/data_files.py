@@ -39,11 +39,11 @@ class DeltaDataFile:
 
     path: str
     size_bytes: int | None
-    """Size of the file; None where an old action omits it."""
+    """Size of the file; None if an old action omits it."""
     rows: int | None
-    """Physical rows; None where its statistics omit them."""
+    """Physical rows; None if its statistics omit them."""
     vector: DeltaVector | None
-    """Its deletion vector; None where all its rows are valid."""
+    """Its deletion vector; None if all its rows are valid."""
     base_row_id: int | None
     """The id of its first row, where rows have ids."""
     commit_version: int | None

@@ -15,7 +15,7 @@ from snapshot_explorer.formats.delta.scan.statistics import rows_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """The size of a file in the log; None where unknown."""
+    """The size of a file in the log; None if unknown."""
 
     rows: int | None
     """Rows in the file, without those that its deletion vector removes."""
@@ -24,7 +24,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """The counts of a commit; None where unknown."""
+    """The counts of a commit; None if unknown."""
 
     added_files: int = 0
     removed_files: int = 0

@@ -143,7 +143,7 @@ class Readability:
         return back.missing()
 
     def _present(self, files: pa.Table) -> dict[str, bool | None]:
-        """Return by key whether each file and its deletion vector exist; None where unknown."""
+        """Return by key whether each file and its deletion vector exist; None if unknown."""
         every = {
             key: (self._storage_path(path), self._vector_path(vector, path))
             for key, path, vector in zip(

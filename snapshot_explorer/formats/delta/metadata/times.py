@@ -104,7 +104,7 @@ class ListedTimes:
     paths: Mapping[int, str]
     """The commit file of each version that has one."""
     modified: Mapping[int, int] | None
-    """The adjusted file time of each of them; None where the storage does not report all file times."""
+    """The adjusted file time of each of them; None if the storage does not report all file times."""
     clock: Clock
 
     def reads_commit_file(self, version: int) -> bool:
@@ -253,7 +253,7 @@ class Times:
 
 
 def _modified(commits: Sequence[DeltaLogFile]) -> dict[int, int] | None:
-    """Return the adjusted file time of each version; None where the storage does not report all file times."""
+    """Return the adjusted file time of each version; None if the storage does not report all file times."""
     times = [commit.modified for commit in commits]
     if None in times:
         return None

@@ -69,7 +69,7 @@ def values(field: DeltaField, own: pa.Array | None, file: DeltaDataFile, start: 
 
     Args:
         field: One of `HIDDEN`.
-        own: The stored column; None where the file has none.
+        own: The stored column; None if the file has none.
         start: The position of the first row in the file.
     """
     own = pa.nulls(rows, pa.int64()) if own is None else own

@@ -69,7 +69,7 @@ class FileStates:
 
     @cached_property
     def total_rows(self) -> Sequence[int | None]:
-        """The rows in the files of each version; None where a log file changes them, or not all files are known."""
+        """The rows in the files of each version; None if a log file changes them, or not all files are known."""
         versions = np.array(self.versions, np.int64)
         counts = self.files.column("rows")
         known = np.zeros((2, len(versions) + 1), np.int64)
@@ -88,7 +88,7 @@ class FileStates:
 
     @property
     def earliest(self) -> int | None:
-        """The first version whose files are all known; None where that is the first one."""
+        """The first version whose files are all known; None if that is the first one."""
         since = max((lost.removed for lost in self.lost if not lost.since), default=self.start)
         return next((version for version in self.versions if version >= since > self.start), None)
 

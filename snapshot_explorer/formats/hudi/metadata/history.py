@@ -316,7 +316,7 @@ class HudiSource:
 
     @property
     def earliest(self) -> int | None:
-        """The first version whose files are all known; None where that is the first one, or was not looked at yet."""
+        """The first version whose files are all known; None if that is the first one, or was not looked at yet."""
         return None if self._state is None else self._state.earliest
 
     def _read_state(self) -> FileStates:

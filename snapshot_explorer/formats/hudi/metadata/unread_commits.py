@@ -35,7 +35,7 @@ class UnreadCommits:
     blocked_from: int
     """The first unknown commit whose files a listing cannot tell; NEVER without such a commit."""
     existing: frozenset[str]
-    """The data files that exist; empty where none was looked for, because every commit is known."""
+    """The data files that exist; empty if none was looked for, because every commit is known."""
     files: Sequence[ListedFile]
     """The existing data files that unknown commits wrote."""
 

@@ -101,7 +101,7 @@ def _range_read(source: Source, predicate: Predicate | None) -> _RangeRead:
 
 
 def _before(history: IcebergHistory, version: int) -> IcebergSnapshot | None:
-    """Return the snapshot before a version in a history; None where the table was empty."""
+    """Return the snapshot before a version in a history; None if the table was empty."""
     index = history.versions.index(version)
     before = history.snapshots[history.versions[index - 1]] if index else None
     parent = history.snapshots[version].parent_id

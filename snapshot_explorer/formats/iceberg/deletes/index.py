@@ -245,7 +245,7 @@ def _position_file(row: Mapping[str, Any], partition: _Partition) -> _PositionFi
 
 
 def only_path(row: Mapping[str, Any]) -> str | None:
-    """Return the only data file that a position delete file applies to; None where there may be several."""
+    """Return the only data file that a position delete file applies to; None if there may be several."""
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])
     if row["lower"] is None or row["lower"] != row["upper"]:

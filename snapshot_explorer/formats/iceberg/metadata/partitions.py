@@ -114,7 +114,7 @@ def parse_spec(raw: Mapping[str, Any]) -> Spec:
 
 
 def result_type(transform: Transform, source: IcebergDataType) -> IcebergDataType | None:
-    """Return the type of the values of a transform; None where that is not known."""
+    """Return the type of the values of a transform; None if that is not known."""
     if transform.name in ("identity", "void"):
         return source
     if source.root not in _SOURCES.get(transform.name, ()):

@@ -314,7 +314,7 @@ def _constants(columns: Sequence[PartitionColumn], partition: int) -> dict[int, 
 
 
 def _counted(rows: int | None, deletes: Deletes) -> int | None:
-    """Return how many rows of a file are left; None where the metadata does not contain it."""
+    """Return how many rows of a file are left; None if the metadata does not contain it."""
     if rows is None or deletes.equality or deletes.positions:
         return None
     left = rows - deletes.vector.cardinality if deletes.vector is not None else rows

@@ -48,7 +48,7 @@ class IcebergPlan:
     file: File
     sequence_number: int
     first_row_id: int | None
-    """The id of its first row; None where its rows have none."""
+    """The id of its first row; None if its rows have none."""
     spec_id: int
     constants: Mapping[int, pa.Scalar]
     deletes: Deletes

@@ -60,11 +60,11 @@ class PaimonDataFile(NamedTuple):
     min_sequence: int
     max_sequence: int
     deleted_rows: int | None
-    """Rows of kind -U or -D; None where not recorded."""
+    """Rows of kind -U or -D; None if not recorded."""
     write_columns: tuple[str, ...] | None
     """Its physical columns; None for all columns of its schema."""
     first_row_id: int | None = None
-    """The id of its first row; None where rows have no ids, or the file contains them."""
+    """The id of its first row; None if rows have no ids, or the file contains them."""
     vector: PaimonVector | None = None
     """The location of its deletion vector; None if all its rows are live."""
 

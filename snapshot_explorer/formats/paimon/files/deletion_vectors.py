@@ -35,7 +35,7 @@ class PaimonVector:
 
     path: str
     offset: int | None
-    """The offset of the vector, which begins with its size; None where the index manifest lacks it."""
+    """The offset of the vector, which begins with its size; None if the index manifest lacks it."""
     length: int | None
     cardinality: int | None
     """The number of rows it deletes; None if not recorded."""

@@ -104,7 +104,7 @@ def commits_frame(
     Args:
         delta: What each changed, with `deleted_rows.FILE_COLUMNS` if there are `states`.
         readable: Whether each can be loaded.
-        states: The deletion vectors before and after each; None where there are none.
+        states: The deletion vectors before and after each; None if there are none.
     """
     counts = _counts(delta, len(snapshots))
     unknown = ~np.array(delta.known, np.bool_)

@@ -194,7 +194,7 @@ _MAKERS: Mapping[str, Callable[[pa.Array, Function], aggregates.Fold]] = {
 
 _Flags = npt.NDArray[np.bool_]
 _ROWS_PER_ROUND = 20
-"""The fewest rows per round of `floats`; with fewer rows, a loop over the keys is faster."""
+"""The minimum number of rows per round of `floats`; with fewer rows, a loop over the keys is faster."""
 _SAFE = 0.999
 """The fraction of a type's range that estimates in floats may reach."""
 

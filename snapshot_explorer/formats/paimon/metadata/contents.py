@@ -62,7 +62,7 @@ class PaimonState:
     unread: int = 0
     """The number of manifests that the filter skipped."""
     files: int | None = None
-    """The number of live files in all manifests, read or not; None where the lists lack the counts."""
+    """The number of live files in all manifests, read or not; None if the lists lack the counts."""
     adds_up: bool = True
     """Whether the rows of the files are those that the snapshot records; true where not all manifests are read."""
 

@@ -65,7 +65,7 @@ def ruled_out(
 
 
 def bucket_key(schema: PaimonSchema) -> tuple[PaimonField, ...] | None:
-    """Return the columns whose hash is the bucket; None where buckets are assigned in another way."""
+    """Return the columns whose hash is the bucket; None if buckets are assigned in another way."""
     options = schema.options
     if options.get("bucket", "").strip() in ("-1", "-2"):
         return None

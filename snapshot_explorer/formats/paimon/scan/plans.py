@@ -100,7 +100,7 @@ class PaimonPlan:
     """Whether ORC files store TIMESTAMP_LTZ in the writer's local time."""
     row_tracking: bool
     groups: tuple[ColumnGroup, ...]
-    """The files by row id range, where the columns of a row are in several files. Empty where files have whole rows."""
+    """The files by row id range, where the columns of a row are in several files. Empty if files have whole rows."""
     blob_bytes: Mapping[int, int]
     """The size of all files of each blob column in the version, by field id."""
 
