@@ -92,7 +92,7 @@ class DeltaCommitsTask:
     """Their files, ascending, without a gap."""
     metadata: Metadata
     times: ListedTimes | None
-    """Their commit times, as far as the listing contains them; None if not requested."""
+    """Their commit times, if the listing contains them; None if not requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,7 @@ def change_tasks(
 ) -> list[MetadataTask]:
     """Return the tasks for the changes of commits.
 
-    Reads the metadata in force at the first commit of each run, and searches the commits for later ones.
+    Reads the metadata in force at the first commit of each run, and searches the commits for later metadata.
 
     Args:
         versions: Ascending, with or without gaps.

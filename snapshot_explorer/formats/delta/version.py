@@ -49,7 +49,7 @@ from snapshot_explorer.storage import Storage
 
 
 class DeltaVersion(TableVersion):
-    """One version of a Delta table. Immutable and picklable; protocol and metadata are read once, when first used.
+    """One version of a Delta table. Immutable and picklable; protocol and metadata are read once, on first use.
 
     The log caches the live files of the last few versions.
     """
@@ -102,7 +102,7 @@ class DeltaVersion(TableVersion):
         return versions + (f": {', '.join(features)}" if features else "")
 
     def repair_obstacle(self, *, of_rows: bool) -> str | None:
-        """Return which column or property prevents rows from being written again, or removed.
+        """Return the reason, a column or property, why rows cannot be written again or removed; None without one.
 
         Source: delta PROTOCOL.md, "Generated Columns", "Identity Columns", "Append-only Tables".
         """
@@ -229,7 +229,7 @@ class DeltaVersion(TableVersion):
         return replace(split, raw=True, counted=None, detail=replace(plan, files=files))
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        # The schemas of the versions may differ: a column is read as the file has it, by its name there or its id.
+        # The schemas of the versions may differ: a column is read as stored in the file, by its name there or its id.
         plan = _plan_of_file(split)
         if plan is None:
             return None
@@ -245,9 +245,10 @@ class DeltaVersion(TableVersion):
         return tuple(split.partition.values()), plan.files[0].path, plan.files[0].vector, tuple(read)
 
     def columns_added_since(self, other: Self) -> frozenset[str]:
-        """Return the columns whose ids are greater than any that the table had at the other version.
+        """Return the columns whose ids are greater than all ids of the table at the other version.
 
-        None of its files has them: an id is assigned only once. Empty if column mapping is not enabled in both.
+        None of that version's files contains them, because an id is assigned only once. Empty if column mapping is not
+        enabled in both.
 
         Source: delta PROTOCOL.md, "Column Mapping", delta.columnMapping.maxColumnId.
         """
@@ -276,7 +277,7 @@ class DeltaVersion(TableVersion):
         return replace(before, raw=False, rows=other.vector.cardinality, counted=None, detail=events)
 
     def _removals(self, version: int) -> Removals:
-        """Return how to find out whether a version that lacks a file has expired."""
+        """Return the search for a later version without a missing file, which shows that this version has expired."""
         return Removals(version=version, removed_in=partial(removed_in, self._storage, self._log))
 
 

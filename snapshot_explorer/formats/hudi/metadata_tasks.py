@@ -23,7 +23,7 @@ class HudiStateTask:
     version: int
     source: HudiSource
     for_lifetimes: bool
-    """Whether the next version whose files are all known takes the place of one whose files are not."""
+    """Whether the next version whose files are all known replaces a version with unknown files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

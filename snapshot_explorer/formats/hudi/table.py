@@ -170,7 +170,7 @@ class Hudi(TableFormat):
         return read_task
 
     def tags(self) -> dict[str, int]:
-        """Return the savepoints: their name is the version that they are on."""
+        """Return the savepoints. The name of a savepoint is its version."""
         return self._savepoints(self._history.current())
 
     def _savepoints(self, source: HudiSource) -> dict[str, int]:
@@ -178,7 +178,7 @@ class Hudi(TableFormat):
         return {item.text: item.time for item in saved if item.time in source.writes}
 
     def _with(self, versions: Sequence[int]) -> HudiSource:
-        """Return a listing that has these versions."""
+        """Return a listing that contains these versions."""
         source = self._history.current()
         missing = [version for version in versions if version not in source.writes]
         return self._history.having(missing[0]) if missing else source

@@ -54,7 +54,7 @@ from snapshot_explorer.storage import Storage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Definition:
-    """What a version is on other machines. Picklable."""
+    """The definition of a version for other machines. Picklable."""
 
     config: TableConfig
     fields: tuple[HudiField, ...]
@@ -112,7 +112,7 @@ class HudiVersion(TableVersion):
 
     @property
     def format_version(self) -> str:
-        """Return the table version, the timeline layout, the type of the table, and that the zone is not recorded."""
+        """Return the table version, the timeline layout, the table type, and a remark that the zone is not recorded."""
         config = self._definition.config
         word = "MERGE_ON_READ" if config.is_merge_on_read else "COPY_ON_WRITE"
         zone = "" if config.has_utc_times else "; times in the unrecorded zone of its writers"

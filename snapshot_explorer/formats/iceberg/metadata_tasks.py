@@ -61,7 +61,7 @@ def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes:
     """Return the tasks that read the changes of commits. Reads nothing.
 
     Args:
-        versions: Ascending. A task has versions that follow each other in the history.
+        versions: Ascending. A task contains consecutive versions of the history.
     """
     indices = {version: index for index, version in enumerate(history.versions)}
     tasks = []

@@ -71,7 +71,7 @@ _MAX_FORKS = 100
 
 @dataclass(slots=True, kw_only=True)
 class _ReadLast:
-    """What was read last of a table."""
+    """The metadata of a table that was read last."""
 
     numbers: Mapping[int, int]
     """The versions of snapshots without sequence numbers."""
@@ -227,7 +227,7 @@ class Iceberg(TableFormat):
         return [time_of(millis) for millis in snapshots.column("timestamp_ms", [ids[version] for version in versions])]
 
     def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:
-        """Return the version that was current in main at a time; without a log the last one committed by then."""
+        """Return the version that was current in main at a time; without a log the last one committed before it."""
         _, history = self._history(versions)
         snapshot = current_at(history, time) if follow_log else None
         if snapshot is not None:
@@ -445,7 +445,7 @@ class Iceberg(TableFormat):
         return known[0], known[1]
 
     def _history(self, versions: Sequence[int]) -> tuple[Source, IcebergHistory]:
-        """Return the history, which has these versions. Reads it again if the one read last lacks some."""
+        """Return a history that contains these versions. Reads it again if the last one read lacks some."""
         source, history = self._current()
         if not all(map(history.ids.__contains__, versions)):
             source, history, _ = self._read()

@@ -130,7 +130,7 @@ class IcebergVersion(TableVersion):
 
     @property
     def format_version(self) -> str:
-        """Return the version of the table's metadata, and the partition fields and settings that readers notice."""
+        """Return the version of the table's metadata, and the partition fields and settings that affect readers."""
         metadata = self._source.metadata
         names = {column.id: column.name for column in self.schema.columns}
         features = [

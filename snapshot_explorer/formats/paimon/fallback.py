@@ -65,7 +65,7 @@ class ClaimedPartitions:
 
     keys: frozenset[str]
     hidden: frozenset[str]
-    """The values of partitions without any visible file."""
+    """The values of partitions of which a batch read includes no file."""
     texts: frozenset[tuple[tuple[str, str | None], ...]]
     """The same partitions as pairs of text."""
 
@@ -219,7 +219,7 @@ def _key(values: Mapping[str, object]) -> str:
 
 
 def joined(first: ReadPlan, second: ReadPlan, claimed: ClaimedPartitions, version: int, link: FallbackLink) -> ReadPlan:
-    """Return the combined plan: all of the first, and the partitions of the second that the first lacks."""
+    """Return the combined plan: the first branch's splits, and the second's for partitions that the first lacks."""
     keys = [_of_split(split) for split in second.splits]
     if not claimed.hidden.isdisjoint(keys):
         raise refusal(features.HIDDEN_BRANCH_PARTITIONS, version=version, option=link.option)

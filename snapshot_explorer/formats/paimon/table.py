@@ -119,9 +119,9 @@ class Paimon(TableFormat):
         """Return the versions of the table.
 
         Without `start`, only the newest version, by the hint: at most three small requests, and a listing of the
-        snapshots where the hint is wrong. The first time also a listing of each folder of tags, changelogs and branches
+        snapshots if the hint is wrong. The first time also a listing of each folder of tags, changelogs and branches
         that the table is known to have. With `start`, all versions from there on: three concurrent listings and a
-        small file per tag. Beside it, a listing of the schemas: one may be newer than the newest version.
+        small file per tag. In both cases also a listing of the schemas: one may be newer than the newest version.
         """
         rewrites = self._history.rewrites
         if start is None:
@@ -172,10 +172,11 @@ class Paimon(TableFormat):
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`.
 
-        Reads the snapshots, their delta manifest lists and delta manifests, each kind at once, and the tags; of a table
-        with deletion vectors also each index manifest once, and the snapshot before the first. A commit whose delta has
-        vanished meanwhile has no counts, and is not readable. Rows that deletion vectors remove are not counted in
-        `total_rows`, and count as removed by the commit that deleted them; null where a writer did not record how many.
+        Reads the snapshots, their delta manifest lists and delta manifests, each kind at once, and the tags. For a
+        table with deletion vectors it also reads each index manifest once, and the snapshot before the first. A commit
+        whose delta has vanished meanwhile has no counts, and is not readable. Rows that deletion vectors remove are not
+        counted in `total_rows`, and count as removed by the commit that deleted them; null if a writer did not record
+        their number.
         """
         snapshots = self._history.snapshots(versions)
         if not snapshots:
@@ -196,7 +197,7 @@ class Paimon(TableFormat):
         """Return the CHANGES frame: per version the files of its delta, then, with `changelog`, of its changelog.
 
         Reads the lists and manifests of all versions concurrently, and their index manifests for deletion vectors. For
-        a version whose changelog is all that is left, only the changelog.
+        a version of which only the changelog is left, only the changelog.
         """
         snapshots = self._history.snapshots(versions)
         kinds = ("delta", "changelog") if changelog else ("delta",)

@@ -73,7 +73,7 @@ from snapshot_explorer.storage import Storage
 _CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
 
 _ORDERED = ("sequence.field", "rowkind.field", "ignore-delete")
-"""Options by which a row that is written last does not win."""
+"""Options with which the last written row does not always win."""
 
 
 class PaimonVersion(TableVersion):
@@ -159,7 +159,7 @@ class PaimonVersion(TableVersion):
         return replace(snapshot, schema_id=self._newest_schema.id) if self._is_newest_state else snapshot
 
     def _beside_lists(self, read: Callable[[], PaimonSchema]) -> PaimonSchema:
-        """Return a schema. On remote storage, what planning rows reads next is read at the same time."""
+        """Return a schema. On remote storage, the lists that planning reads next are read at the same time."""
         if self._storage.is_local:
             return read()
         early_hints = partial(fallback.early_hints, self._storage, self._history)
@@ -198,7 +198,7 @@ class PaimonVersion(TableVersion):
 
     @property
     def format_version(self) -> str:
-        """Return the format version of the snapshot and, where the newest schema was read, how the table is stored.
+        """Return the format version of the snapshot and, if the newest schema was read, how the table is stored.
 
         No request. The defaults are Paimon's.
         """
@@ -214,7 +214,7 @@ class PaimonVersion(TableVersion):
         return self._schema.options
 
     def repair_obstacle(self, *, of_rows: bool) -> str | None:
-        """Return why rows of the table cannot be put back by writing them again.
+        """Return why rows of the table cannot be restored by writing them again.
 
         Source: paimon docs, "Merge Engine", "Sequence and Rowkind".
         """
@@ -267,7 +267,7 @@ class PaimonVersion(TableVersion):
     def manifests(self) -> pa.Table:
         """Return the MANIFESTS frame: base, delta, changelog, index, in list order. Reads only the lists.
 
-        For a version whose changelog is all that is left, the existing lists.
+        For a version of which only the changelog is left, the existing lists.
         """
         if self._snapshot is None:
             return frames.MANIFESTS.empty_table()
@@ -435,7 +435,7 @@ class PaimonVersion(TableVersion):
         return *key, schema.fields, schema.partition_keys, schema.primary_keys, file.first_row_id
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        # The schemas of the versions may differ: a column is read as the file has it, by its id.
+        # The schemas of the versions may differ: a column is read as stored in the file, by its id.
         plan = _plan_of_file(split)
         if plan is None:
             return None

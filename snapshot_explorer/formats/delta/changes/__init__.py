@@ -1,1 +1,1 @@
-"""Rows that Delta commits changed: change data files, or what files and deletion vectors imply."""
+"""Rows that Delta commits changed, from change data files or derived from files and deletion vectors."""

@@ -66,7 +66,7 @@ class DeltaEvents:
 
     @property
     def identity(self) -> Hashable:
-        """Return a value that is equal where the same rows are read."""
+        """Return a value that is equal if the same rows are read."""
         return self.files.identity, self.change, self.version, self.vector_difference
 
 

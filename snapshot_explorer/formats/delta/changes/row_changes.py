@@ -49,7 +49,7 @@ class ChangeData:
         return pa.schema([arrow_field(field) for field in schema_of(metadata).fields])
 
     def of_version(self, version: int) -> list[Split]:
-        """Return splits of the rows that a version changed, under its own schema; as `between` in the mode auto."""
+        """Return splits of the rows that a version changed, under its own schema, as `between` in the mode auto."""
         actions = self._log.actions([version])
         schema = check_readable(*self._log.protocol_and_metadata(version))
         check_names(schema)
@@ -75,7 +75,7 @@ class ChangeData:
         Args:
             first: The version before the first included one; -1 for all from 0 on.
             last: The last included version.
-            mode: `auto`: change data files where a version has some, otherwise changes derived from its files and
+            mode: `auto`: change data files if a version has some, otherwise changes derived from its files and
                 deletion vectors. `delta`: always derived changes. `changelog`: as auto, if all versions recorded
                 their changes.
         """
@@ -254,7 +254,7 @@ class Definition:
 
 
 def reading_version(log: DeltaLog, start: int, end: int) -> int:
-    """Return the version whose schema the changes of a range are read under.
+    """Return the version under whose schema the changes of a range are read.
 
     That is the newest version; if columns are mapped at the start, at the end or in the newest version, it is the end.
     """

@@ -1,1 +1,1 @@
-"""What VACUUM would delete, which versions can be loaded, and the settings of maintenance."""
+"""The effect of VACUUM, the versions that can be loaded, and the maintenance settings."""

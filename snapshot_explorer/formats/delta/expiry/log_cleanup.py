@@ -25,7 +25,7 @@ _DELETED = ("checkpoint", "checksum", "commit")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogCleanUp:
-    """What the next clean-up of the log would delete."""
+    """The effect of the next clean-up of the log."""
 
     files: pa.Table
     """FREED: the log files."""

@@ -26,7 +26,7 @@ _AT_ONCE = 2_000
 def named_files(storage: Storage, log: DeltaLog, listed: pa.Array) -> NamedFiles:
     """Return the files that any commit or checkpoint of the log names, and the files of the log.
 
-    Reads every commit, and the state at each version that only a checkpoint leads to.
+    Reads every commit, and the state at each version that is only in a checkpoint.
     """
     listing = log.refresh()
     parts: list[Sequence[str | None]] = [_log_paths(listed)]
@@ -54,7 +54,7 @@ def named_files(storage: Storage, log: DeltaLog, listed: pa.Array) -> NamedFiles
 
 
 def _unread(listing: LogListing, listed: pa.Array) -> Iterator[str]:
-    """Yield which versions after the earliest loadable one are missing: they may name any file."""
+    """Yield a sentence about missing versions after the earliest loadable one: they may name any file."""
     first = earliest(listing)
     if first is None:
         yield "The log has no version that can be loaded."
@@ -69,7 +69,7 @@ def _unread(listing: LogListing, listed: pa.Array) -> Iterator[str]:
 
 
 def _starts(listing: LogListing) -> list[int]:
-    """Return the versions whose files are in a checkpoint, and not in all commits before."""
+    """Return the versions whose files are in a checkpoint but not in all commits before it."""
     commits = listing.commits
     return [
         version

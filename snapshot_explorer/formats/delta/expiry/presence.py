@@ -1,4 +1,4 @@
-"""Which of the files that versions need exist: data files with the recorded sizes, and deletion vectors."""
+"""Existence of the files that versions need: data files with the recorded sizes, and deletion vectors."""
 
 import re
 

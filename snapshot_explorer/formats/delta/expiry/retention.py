@@ -93,7 +93,7 @@ class Vacuum:
                 is converted to hours, and alone keeps only those versions.
             lifetimes: LIFETIMES of the table.
             newest: Their newest version.
-            unread: Versions that are not in them, because they cannot be read.
+            unread: Versions that are not in the LIFETIMES, because they cannot be read.
         """
         state = self._log.state(self._log.versions()[-1] if newest is None else newest)
         own = duration_of(state.metadata.configuration, _AGE)
@@ -147,7 +147,7 @@ class Vacuum:
         return lifetimes.set_column(index, lifetimes.schema.field(index), renamed)
 
     def _linked(self, listed_as: Mapping[str, str]) -> Iterator[str]:
-        """Yield a warning about needed files that the log names by a path outside of the folder, such as a link."""
+        """Yield a warning about needed files that the log names by a path outside the folder, such as a link."""
         if not self._storage.is_local:
             return
         start = f"{self._storage.resolve_external(self._storage.root)}/"
@@ -194,9 +194,9 @@ class Vacuum:
         )
 
     def _keep(self, rule: RetentionRule, own: timedelta) -> tuple[timedelta, Sequence[_RemovedFiles], str | None]:
-        """Return for how long files are kept, the files removed since then or shortly before, and why others may be.
+        """Return the retention period, the files removed in it or shortly before, and why there may be other files.
 
-        The last is None if all of these are known.
+        The last is None if all removed files are known.
         """
         keep = rule.keep if rule.keep is not None else own if rule.keep_last is None else timedelta(0)
         versions = self._log.versions()
@@ -266,7 +266,7 @@ class Vacuum:
 
     @staticmethod
     def _hidden_names(state: DeltaState) -> Callable[[str], bool]:
-        """Return the function that returns whether VACUUM skips a file or folder of a name."""
+        """Return a predicate on names: whether VACUUM skips a file or folder."""
         partitions = tuple(f"{name}=" for name in state.metadata.partition_columns)
         others = {"metadata"} if "iceberg" in state.metadata.configuration.get(_ICEBERG, "") else set[str]()
         return lambda name: _is_hidden(name, partitions) or name in others
@@ -351,7 +351,7 @@ def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]
 
 
 def _undecided(versions: pa.Table) -> pa.Table:
-    """Return RETAINED in which it is unknown whether versions are lost that would lose files."""
+    """Return RETAINED in which versions that may lose files are unknown instead of lost."""
     is_lost = pc.equal(versions["outcome"], "lost")
     names = versions.column_names
     for name, value in (("outcome", None), ("because", "not all could be decided: see the notes")):
@@ -467,11 +467,11 @@ def _is_hidden(name: str, partitions: tuple[str, ...]) -> bool:
 def _unknown_removes(
     commits: Sequence[DeltaLogFile], versions: Sequence[int], unread: Reasons, begin: datetime, keep: timedelta
 ) -> str | None:
-    """Return why files may have been removed since a time that are not known, in a sentence; None if all are.
+    """Return why some files removed since a time may be unknown, in a sentence; None if all are known.
 
     Args:
         commits: Every commit, ascending.
-        versions: Those since the time, which were read.
+        versions: The versions since the time, which were read.
     """
     effect = "Which other files VACUUM would delete is unknown"
     if not commits or (commits[0].version > 0 and _is_young(commits[0], begin)):

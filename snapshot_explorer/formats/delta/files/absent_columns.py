@@ -1,4 +1,4 @@
-"""Columns that a data file lacks: null if they were added later, refused if the log or the file contradicts that."""
+"""Columns that a data file lacks: null if they were added later, refused if the log or the file contradicts this."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

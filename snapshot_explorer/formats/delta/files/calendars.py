@@ -79,7 +79,7 @@ def _nulls(values: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _gregorian(days: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return days since 1970 of the dates that days before 1582-10-15 are in the Julian calendar.
+    """Return days since 1970. Days before 1582-10-15, counted from a Julian date, become Gregorian days.
 
     A 29th of February that only the Julian calendar has is the 1st of March.
     """

@@ -1,7 +1,7 @@
 """Columns of a data file as columns of the table: found by name or id at every depth, cast to the table's types.
 
-What a file lacks is null. A column of another type than the table's is cast if that preserves every value, and refused
-otherwise.
+A column that the file lacks is null. A column of another type than the table's is cast if that preserves every value,
+and refused otherwise.
 
 Source: delta PROTOCOL.md, "Reader Requirements for Column Mapping", "Reader Requirements for Type Widening".
 """
@@ -34,7 +34,7 @@ _TODAYS = Calendar()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The properties of a data file that decide how its columns are read."""
+    """The properties of a data file that determine how its columns are read."""
 
     path: str
     mode: Mode
@@ -42,7 +42,7 @@ class Origin:
 
 
 def stored_fields(fields: Sequence[DeltaField], file_fields: pa.Schema, origin: Origin) -> list[pa.Field | None]:
-    """Return the file's column of each column; None if the file lacks it."""
+    """Return the column in the file for each requested column; None if the file lacks it."""
     every = list(file_fields)
     if origin.mode == "id" and every and fields and not any(field_id(field) is not None for field in every):
         raise CorruptTableError(

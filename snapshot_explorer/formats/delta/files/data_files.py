@@ -43,7 +43,7 @@ class DeltaDataFile:
     rows: int | None
     """Physical rows; None if its statistics omit them."""
     vector: DeltaVector | None
-    """Its deletion vector; None if all its rows are valid."""
+    """Its deletion vector; None if all its rows are live."""
     base_row_id: int | None
     """The id of its first row, where rows have ids."""
     commit_version: int | None
@@ -92,7 +92,7 @@ class DeltaColumns:
         self._stored: tuple[list[pa.Field | None], pa.Schema | None] = ([], None)
 
     def of(self, opened_file: DeltaOpenFile) -> tuple[list[pa.Field | None], pa.Schema | None]:
-        """Return the file's column of each column, and the schema of its batches if they need no conversion."""
+        """Return the file's column for each column, and the schema of its batches if they need no conversion."""
         schema, origin = opened_file.schema, opened_file.origin
         last = self._last
         if (

@@ -111,7 +111,7 @@ class DeltaHistory:
 
 
 def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Sequence[int]]:
-    """Yield runs of consecutive versions, the newest first; a version without a commit is a separate run."""
+    """Yield runs of consecutive versions, the newest first. A version without a commit is a separate run."""
     left = sorted(set(versions))
     while left:
         start = len(left) - 1

@@ -18,7 +18,7 @@ class Size:
     """The size of a file in the log; None if unknown."""
 
     rows: int | None
-    """Rows in the file, without those that its deletion vector removes."""
+    """Live rows in the file: without the rows that its deletion vector removes."""
     size_bytes: int | None
 
 
@@ -29,15 +29,14 @@ class Counts:
     added_files: int = 0
     removed_files: int = 0
     added_rows: int | None = 0
-    """Rows in the added files, without those that deletion vectors remove; of a file that is removed and added in
-    one commit, with another deletion vector, those that are restored."""
+    """Live rows in the added files. For a file that one commit removes and adds with another deletion vector, only the
+    restored rows."""
     removed_rows: int | None = 0
-    """Rows in the removed files, without those that deletion vectors remove; of a file that is removed and added in one
-    commit, those that were deleted."""
+    """Live rows in the removed files. For a file that one commit removes and adds, only the deleted rows."""
     added_bytes: int | None = 0
     removed_bytes: int | None = 0
     total_rows: int | None = None
-    """Rows in all live files after the commit, without those that deletion vectors remove."""
+    """Live rows in all live files after the commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +61,8 @@ def counts_of(versions: Sequence[int], actions: Actions, known: DeltaLiveFiles |
 
     Args:
         versions: Consecutive versions, ascending.
-        known: The live files before the first version, or after one of them. From there on totals are known. Without
-            it, missing counts of removes are looked up only among the adds of `actions`.
+        known: The live files before the first version, or after one of the versions. From there on totals are known.
+            Without them, missing counts of removes are looked up only among the adds of `actions`.
     """
     commits = _by_version(actions)
     touched = pa.concat_arrays([keys(actions.removes), keys(actions.adds)])
@@ -167,7 +166,7 @@ def _known(recorded: Size, was: Size | None) -> Size:
 
 
 def _present_rows(files: pa.Table) -> pa.Array:
-    """Return the rows of each file without those that its deletion vector removes; null where unknown."""
+    """Return the number of live rows of each file; null where unknown."""
     vectors = single_chunk(files["deletion_vector"])
     if vectors.null_count == len(vectors):
         return rows_of(files)

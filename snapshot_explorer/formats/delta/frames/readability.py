@@ -1,4 +1,4 @@
-"""Which versions can still be loaded: distinguishes a cleaned log from vacuumed data.
+"""Detection of the versions that can still be loaded. Distinguishes a cleaned log from vacuumed data.
 
 The log does not show whether VACUUM deleted files of an old version. But VACUUM only deletes files that the newest
 version does not use, so only files removed after a version can be gone; these are checked.
@@ -28,7 +28,7 @@ _MAX_CHECKED = 256
 _MAX_FOLDERS = 64
 """The maximum number of folders to list. With more, the state of their files is unknown."""
 NEAR = 64
-"""Commits that are read to find what was removed after a version."""
+"""The number of commits that are read to find the files removed after a version."""
 _NOWHERE = ""
 """The location of an inline deletion vector."""
 _VALID_SECONDS = 30.0

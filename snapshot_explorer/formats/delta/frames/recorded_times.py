@@ -16,7 +16,7 @@ _RECORDED = re.compile(r'"timestamp":\s*(\d{10,15})\b', re.ASCII)
 def with_recorded_times(commits: pa.Table) -> pa.Table:
     """Return COMMITS with the times that their writers recorded, in their order.
 
-    A commit without one, and one with an in-commit timestamp, keeps its time.
+    A commit without a recorded time, or with an in-commit timestamp, keeps its time.
 
     Source: delta PROTOCOL.md, "Commit Provenance Information".
     """
@@ -31,10 +31,10 @@ def with_recorded_times(commits: pa.Table) -> pa.Table:
 
 
 def copied_note(commits: pa.Table) -> str | None:
-    """Return a sentence where commit times differ by a day or more from those that Delta's writers recorded.
+    """Return a sentence if commit times differ by a day or more from the times that writers recorded; otherwise None.
 
-    That is so after the table was copied: without in-commit timestamps, commit times are the times of the log's files.
-    Only the newest of the COMMITS is compared. None for other commits, and for one with an in-commit timestamp.
+    They differ after the table was copied: without in-commit timestamps, commit times are the times of the log's files.
+    Only the newest of the COMMITS is compared. None if it has no recorded time, or an in-commit timestamp.
 
     Source: delta PROTOCOL.md, "Commit Provenance Information".
     """

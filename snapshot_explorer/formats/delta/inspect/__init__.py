@@ -1,1 +1,1 @@
-"""Metadata tables with the columns of Delta's own."""
+"""Metadata tables with the columns of Delta's own tables."""

@@ -104,7 +104,7 @@ class DeltaInspector:
     def _last_modified(self, version: int) -> datetime | None:
         """Return the modification time of the version's commit file, unadjusted, like DESCRIBE DETAIL.
 
-        Where the storage reports no times, it is the commit time.
+        If the storage reports no times, the commit time is returned.
         """
         commit = self._log.listing().commits.get(version)
         modified = None if commit is None else _moment(commit.modified_ms)
@@ -169,7 +169,7 @@ def history_rows(versions: Sequence[int], infos: Infos, times: Sequence[datetime
 
 
 def table_features(protocol: Protocol) -> list[str]:
-    """Return the features of a table, sorted: the named ones, and those that come with older protocol versions.
+    """Return the features of a table, sorted: named features, and features implied by older protocol versions.
 
     Source: delta PROTOCOL.md, "Table Features"; delta TableFeatureSupport.implicitlySupportedFeatures.
     """

@@ -23,7 +23,7 @@ BYTES_KEPT = 64 << 20
 _BATCHES_KEPT = 32
 """The maximum number of batches whose actions are cached."""
 _SMALL = 1 << 20
-"""Bytes of commits whose actions are cached whatever they are read for."""
+"""Bytes of commits whose actions are cached for any reader."""
 _UNKNOWN_SIZE = 4_096
 """Assumed size of a commit whose size the listing lacks."""
 
@@ -69,9 +69,9 @@ class DeltaCommitReader:
             self._early = {item: content for item, content in zip(newest, contents, strict=True) if content}
 
     def actions(self, commits: Sequence[DeltaLogFile], *, infos: bool) -> Actions:
-        """Return the actions of commits, ascending. A request for each, but for cached ones where `infos` is false.
+        """Return the actions of commits, ascending. A request each, except for cached commits if `infos` is false.
 
-        Those of small commits without infos are cached: the states of these versions are often built next.
+        The actions of small commits without infos are cached: the states of these versions are often built next.
         """
         if not infos and sum(commit.size_bytes or _UNKNOWN_SIZE for commit in commits) <= _SMALL:
             return self.actions_to_keep(commits)

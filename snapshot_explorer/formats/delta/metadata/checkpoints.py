@@ -1,4 +1,4 @@
-"""Checkpoints of every form: one file, several parts, with or without sidecars, parquet or JSON.
+"""Checkpoints of every kind: one file, several parts, with or without sidecars, parquet or JSON.
 
 Only the columns that a state needs are read, row group by row group; tombstones only on request.
 
@@ -80,7 +80,7 @@ def read_checkpoint(storage: Storage, files: Sequence[DeltaLogFile], *, adds: bo
     """Return the contents of a checkpoint.
 
     Reads its files, small ones whole and concurrently. Without `adds` the live files are left out: then only the
-    columns of the other actions are read from a large file, and no sidecar.
+    columns of the other actions are read from a large file, and sidecars are not read.
     """
     parts = _CheckpointParts(adds=adds, limits=storage.limits)
     for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
@@ -254,7 +254,7 @@ def _read(storage: Storage, paths: Sequence[str]) -> Iterator[tuple[str, pa.Nati
 
 
 def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the actions of a rare kind, in their JSON form."""
+    """Yield the actions of a rare kind as JSON values."""
     if kind not in file.schema_arrow.names:
         return
     for group in range(file.num_row_groups):

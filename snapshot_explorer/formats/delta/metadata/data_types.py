@@ -73,7 +73,7 @@ class DeltaField:
     declared: str | None = None
     """The declared type, where the schema has another: varchar(10) for a string."""
     collation: str | None = None
-    """The collation of its texts, if they are not compared by their bytes; one of them if it contains several."""
+    """The collation of its texts, None if they are compared by bytes. The first collation if it contains several."""
     changes: tuple[TypeChange, ...] = ()
     """Its widenings, oldest first."""
 
@@ -148,7 +148,7 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> DeltaField:
 
 
 def _collation(type_name: object, listed: Mapping[str, str]) -> str | None:
-    """Return the collation of a field's own texts, or of those in its arrays and maps; None if they have none."""
+    """Return the collation of a field's texts, or of the texts in its arrays and maps; None without one."""
     match = _TEXT.fullmatch(type_name) if isinstance(type_name, str) else None
     names = [*map(str, listed.values()), *([match[1].split()[-1]] if match and match[1] else [])]
     return next((name for name in names if name.rpartition(".")[2].upper() != "UTF8_BINARY"), None)

@@ -42,7 +42,7 @@ class CheckpointHint:
     version: int
     """The version of a checkpoint, mostly the newest one."""
     size_bytes: int | None
-    """The size of its files; None if not recorded, and for a checkpoint of version 2, whose sidecars are included."""
+    """The size of its files; None if not recorded, or for a checkpoint of version 2: its size includes sidecars."""
 
 
 def read_hint(storage: Storage) -> tuple[CheckpointHint | None, tuple[str, ...]]:

@@ -77,7 +77,7 @@ class ActionColumns:
     """
 
     def __init__(self, names: frozenset[str], maps: frozenset[str] = frozenset()) -> None:
-        """Start empty; other names than the requested ones are skipped. `maps` are the names whose values are maps."""
+        """Start empty. Only the requested names are kept. `maps` are the names whose values are maps."""
         self._requested = names
         self._maps = maps
         self._columns: dict[str, list[Any] | Maps] = {}
@@ -107,12 +107,12 @@ class ActionColumns:
         return {name: [item.get(name) for item in objects] for name in names}
 
     def values(self, name: str) -> list[Any] | None:
-        """Return the values of that name, None for objects without one. Return None if no object has one."""
+        """Return the values of a name, None for objects without it. Return None if no object has the name."""
         result = self._columns.get(name)
         return result if isinstance(result, list) else None
 
     def maps(self, name: str) -> Maps | None:
-        """Return the maps of that name; None if no object has one."""
+        """Return the maps of a name; None if no object has the name."""
         result = self._columns.get(name)
         return result if isinstance(result, Maps) else None
 

@@ -18,9 +18,9 @@ HINT = f"{LOG}/_last_checkpoint"
 """The hint of writers to the newest checkpoint. It may be wrong."""
 SIDECARS = f"{LOG}/_sidecars"
 STAGED = {"_staged_commits": ("catalogManaged", "catalogOwned-preview"), "_commits": ("coordinatedCommits-preview",)}
-"""The folders, in the log, of commits that are not published yet, and the features of tables that have them.
+"""The folders in the log for commits that are not published yet, and the features of tables with such folders.
 
-Who publishes them is a catalog, or a commit coordinator (Delta's RFC managed-commits).
+A catalog or a commit coordinator (Delta's RFC managed-commits) publishes the commits.
 """
 
 _LARGEST = 2**63 - 1
@@ -67,7 +67,7 @@ class DeltaLogFile(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, int | None, datetime | None]:
-        """Return a value that differs for another file of the same name."""
+        """Return a value that distinguishes files of the same name."""
         return self.name, self.size_bytes, self.modified
 
 

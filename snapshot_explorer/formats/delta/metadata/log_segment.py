@@ -28,7 +28,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSegment:
-    """The files of the log that make one version: a checkpoint, or none, and the commits after it."""
+    """The files of the log that make one version: a checkpoint, if any, and the commits after it."""
 
     version: int
     commits: tuple[DeltaLogFile, ...]

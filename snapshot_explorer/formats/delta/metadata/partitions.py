@@ -95,7 +95,7 @@ def partitions_of(files: pa.Table, schema: DeltaSchema) -> DeltaPartitions:
 
 
 def _distinct(files: pa.Table, schema: DeltaSchema) -> tuple[npt.NDArray[np.int64], list[tuple[str | None, ...]]]:
-    """Return the index of each file's partition among the distinct ones, and these."""
+    """Return the index of each file's partition among the distinct partitions, and the distinct partitions."""
     of_rows = np.zeros(len(files), np.int64)
     if not schema.partition_columns or not len(files):
         return of_rows, [()] if len(files) else []

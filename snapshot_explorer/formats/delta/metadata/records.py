@@ -20,7 +20,7 @@ DELETION_VECTOR = pa.struct(
         pa.field("cardinality", pa.int64()),
     ]
 )
-"""Where a deletion vector is: PROTOCOL.md, "Deletion Vector Descriptor Schema"."""
+"""The location of a deletion vector: PROTOCOL.md, "Deletion Vector Descriptor Schema"."""
 
 _FILE = [
     pa.field("version", pa.int64()),  # the commit with the action; null if it is in a checkpoint
@@ -42,10 +42,10 @@ ADDS = pa.schema(
         pa.field("clustering_provider", pa.string()),
     ]
 )
-"""Add actions. Those from a checkpoint without statistics as text have another column `stats_parsed`."""
+"""Add actions. Adds from a checkpoint without statistics as text have another column `stats_parsed`."""
 
 REMOVES = pa.schema([*_FILE, pa.field("deleted_at", pa.int64()), pa.field("extended", pa.bool_())])
-"""Remove actions. Those of old writers have null partition values, size and statistics."""
+"""Remove actions. Removes of old writers have null partition values, size and statistics."""
 
 CDC = pa.schema(_FILE[:5])
 
@@ -55,7 +55,7 @@ class Protocol:
     """The protocol that a reader must support."""
 
     min_reader_version: int
-    """Reader version 1 to 3; from 3 on, the features decide."""
+    """Reader version 1 to 3. From 3 on, the features determine what a reader must support."""
     min_writer_version: int
     """Writer version; readers ignore it."""
     reader_features: frozenset[str] | None

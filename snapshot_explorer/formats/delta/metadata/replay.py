@@ -229,7 +229,7 @@ def _newest(by_version: Mapping[int, T], before: T | None) -> T | None:
 
 
 def joined_adds(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return ADDS as one table; columns that only some have, or have with other fields, are null in the others."""
+    """Return ADDS as one table. Columns that a table lacks, or has with other fields, are null in its rows."""
     filled = [table for table in tables if table.num_rows] or tables[:1]
     if len(filled) < 2:  # noqa: PLR2004 - nothing to join
         return filled[0] if filled else empty_table(ADDS)

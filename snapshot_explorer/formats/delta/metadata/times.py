@@ -104,7 +104,7 @@ class ListedTimes:
     paths: Mapping[int, str]
     """The commit file of each version that has one."""
     modified: Mapping[int, int] | None
-    """The adjusted file time of each of them; None if the storage does not report all file times."""
+    """The adjusted file time of each commit file; None if the storage does not report all file times."""
     clock: Clock
 
     def reads_commit_file(self, version: int) -> bool:

@@ -64,8 +64,8 @@ def stored(fields: Sequence[DeltaField], tracking: RowTracking | None) -> list[t
 def values(field: DeltaField, own: pa.Array | None, file: DeltaDataFile, start: int, rows: int) -> pa.Array:
     """Return a metadata column for rows of a file.
 
-    A stored value takes precedence. Otherwise a row's id follows from its position in the file, and its version is that
-    of the commit that added the file.
+    A stored value takes precedence. Otherwise a row's id follows from its position in the file, and its version is the
+    version of the commit that added the file.
 
     Args:
         field: One of `HIDDEN`.

@@ -27,7 +27,7 @@ from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import is_full_location
 
 _IDENTITY = ["path", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version"]
-"""The columns of ADDS that decide which rows are read of a file; see `Plan.identity`."""
+"""The columns of ADDS that determine which rows of a file are read; see `Plan.identity`."""
 _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20
 

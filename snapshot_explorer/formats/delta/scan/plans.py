@@ -44,7 +44,7 @@ class DeltaPlan:
 
     @property
     def identity(self) -> Hashable:
-        """Return a value that is equal where the same rows are read; see `Split.identity`."""
+        """Return a value that is equal if the same rows are read; see `Split.identity`."""
         files = tuple((file.path, file.vector, file.base_row_id, file.commit_version) for file in self.files)
         return files, self.schema, self.row_tracking
 

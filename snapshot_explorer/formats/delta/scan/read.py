@@ -36,7 +36,7 @@ def read(
 
     Args:
         split: A split from `planning`, maybe from another machine.
-        columns: Names of the version's columns, and of hidden ones where the table tracks its rows; without any, the
+        columns: Names of the version's columns, and of hidden columns if the table tracks its rows. Without names, the
             batches contain rows without columns.
         predicate: Row groups in which no row matches it may be left out.
         removals: For the error if a file does not exist.
@@ -52,7 +52,7 @@ def read_rows(
     keep: Mapping[str, Positions],
     removals: Removals | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a split as `read` does, of some files only the rows at given positions.
+    """Yield the rows of a split as `read` does, but from some files only the rows at given positions.
 
     Args:
         keep: Positions by path (`DataFile.path`), ascending: these rows are read, even if a deletion vector removes

@@ -1,4 +1,4 @@
-"""Which version removed a file that no longer exists."""
+"""Search for the version that removed a file that no longer exists."""
 
 import pyarrow as pa
 
@@ -34,7 +34,7 @@ def removed_in(storage: Storage, log: DeltaLog, path: str) -> int | None:
 
 
 def _needs(storage: Storage, adds: pa.Table, path: str) -> bool:
-    """Return whether a file is among live files, or contains a deletion vector of one."""
+    """Return whether a file is a live file, or contains a deletion vector of a live file."""
     paths = adds.column("path")
     if pc.any(pc.equal(paths, path)).as_py():
         return True

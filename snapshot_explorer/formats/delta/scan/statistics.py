@@ -199,7 +199,7 @@ def _parsed(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
     try:
         result = json.loads(text, parse_float=str) if exactly else orjson.loads(text)
     except (ValueError, RecursionError) as error:
-        # The rows do not depend on them, and there are as many of them as files.
+        # Rows do not depend on statistics, and every file has statistics.
         log.debug("statistics that cannot be parsed are not used: %s", error)
         return {}
     return result if isinstance(result, dict) else {}
@@ -216,8 +216,8 @@ def _number(value: object) -> int | None:
 def bounds_in(adds: pa.Table, names: Sequence[str], schema: DeltaSchema, written: DeltaSchema) -> Bounds:
     """Return bounds of columns of a schema in files that were added under another schema of the table.
 
-    Bounds that a writer may have rounded are widened. Bounds of columns that had another type are unknown; all are if
-    the table had other partition columns.
+    Bounds that a writer may have rounded are widened. Bounds of columns that had another type are unknown. All bounds
+    are unknown if the table had other partition columns.
     """
     chosen = frozenset(names)
     fields = [field for field in schema.fields if field.name in chosen and is_known(field.type)]
@@ -240,7 +240,7 @@ def bounds_in(adds: pa.Table, names: Sequence[str], schema: DeltaSchema, written
 
 
 def _is_like(written: str | None, read: str) -> bool:
-    """Return whether bounds of a column that had one type are bounds of the column with another."""
+    """Return whether bounds of a column with a former type are valid bounds with its current type."""
     return written == read or (written in _BITS and read in _BITS)
 
 
@@ -450,7 +450,7 @@ def _schema(fields: Sequence[DeltaField]) -> list[pa.Field]:
 
 
 def _without_lost_days(values: pa.Array) -> pa.Array:
-    """Return ends of columns; dates and times of days that the old calendar lacks are null.
+    """Return bounds of columns; dates and times of days that the old calendar lacks are null.
 
     Spark's mode LEGACY writes 1582-10-05 to 1582-10-14 as the 15th, and Delta records what was inserted.
 

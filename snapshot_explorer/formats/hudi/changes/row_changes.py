@@ -1,7 +1,7 @@
-"""Which rows changed between two versions: the file slices that differ are read at both, and compared by key.
+"""The rows that changed between two versions: slices that differ are read at both versions, and compared by key.
 
-Rows of file groups whose slice is the same at both versions cannot differ. Where a commit recorded its changes, these
-are read instead.
+Rows of file groups whose slice is the same at both versions cannot differ. If a commit recorded its changes, the
+recorded changes are read instead.
 
 Source: hudi "Incremental Queries"; hudi HoodieCDCExtractor.
 """
@@ -49,19 +49,19 @@ class ChangedSlices:
     after: tuple[Split, ...]
     """The slices of the later version."""
     keys: RecordKeys
-    """Where the keys of rows are."""
+    """The location of the rows' keys."""
     fields: tuple[HudiField, ...]
     """The columns of the later version."""
     version: int
     """The later version."""
     instant: str
-    """The later version as its commit writes it."""
+    """The later version as its instant's text."""
     change_files: tuple[ChangeFile, ...] = ()
-    """The files in which the commit recorded the changes of the slice; without any, its sides are compared."""
+    """The files in which the commit recorded the changes of the slice; if empty, the slices are compared."""
 
     @property
     def identity(self) -> Hashable:
-        """Return a value that is equal where the same rows are read."""
+        """Return a value that is equal if the same rows are read."""
         sides = (tuple(split.identity for split in splits) for splits in (self.before, self.after))
         return *sides, self.version, self.change_files
 
@@ -77,7 +77,7 @@ def no_changelog() -> InvalidArgumentError:
 def splits_between(
     source: HudiSource, at: Callable[[int], VersionFiles], first: int, last: int, mode: ChangeMode
 ) -> list[Split]:
-    """Return splits of the rows that changed after `first` up to `last`, by version, and of a version by partition.
+    """Return splits of the rows that changed after `first` up to `last`, by version, then by partition.
 
     Args:
         at: Returns the files from which the splits of a version are planned, in the schema of `last`.
@@ -115,7 +115,7 @@ def recorded_splits(
     """Return a split per file of change data that a version's commit wrote; see `splits_between`.
 
     Args:
-        before: The version before it, if there is one.
+        before: The version before it, if any.
     """
     change_files = change_files_of(source.commits([last]))[last]
     if not change_files:
@@ -130,7 +130,7 @@ def recorded_splits(
 
 
 class _Difference:
-    """The file slices by which two versions differ."""
+    """The file slices that differ between two versions."""
 
     def __init__(self, source: HudiSource, at: Callable[[int], VersionFiles], before: int | None, after: int) -> None:
         self._source = at(after)
@@ -196,7 +196,7 @@ class _Difference:
 
 
 def read_changes(storage: Storage, changed: ChangedSlices, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that differ, with these columns: of the schema, and `rowkind`. Both sides are held in memory."""
+    """Yield the rows that differ, with these columns of the schema and `rowkind`. Both versions' rows are in memory."""
     fields = {field.name: arrow_field(field) for field in (*changed.fields, FIELDS[COMMIT_TIME])}
     schema = pa.schema([_KIND_FIELD if name == ROW_KIND else fields[name] for name in columns])
     for kinds, rows in _changed_rows(storage, changed):
@@ -234,7 +234,7 @@ def _recorded(events: ChangeEvents, changed: ChangedSlices, sides: Sequence[_Sid
     """Return the kinds of recorded changes and their rows.
 
     Args:
-        sides: The rows of the slice before and after, where the change data lacks them.
+        sides: The rows of the slice before and after, if the change data lacks them.
     """
     operations = np.array(events.operations.to_pylist(), object)
     tables = []
@@ -306,7 +306,7 @@ def _changes(
 
 
 def _without_keys(before: pa.Table, after: pa.Table, names: Sequence[str]) -> Iterator[tuple[pa.Array, pa.Table]]:
-    """Yield the rows of one side that the other lacks, where keys do not identify rows."""
+    """Yield the rows that only one version has, for tables without unique keys."""
     old, new = (exact_keys([_flat(table.column(name)) for name in names]) for table in (before, after))
     for kind, table, mine, other in ((DELETED, before, old, new), (INSERTED, after, new, old)):
         left = Counter(other)

@@ -1,1 +1,1 @@
-"""Which files of Hudi tables exist."""
+"""Existence of the files of Hudi tables, and the effect of the cleaner and the archiver."""

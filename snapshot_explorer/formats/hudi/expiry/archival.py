@@ -23,7 +23,7 @@ _MARGIN = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archival:
-    """What the archiver would do."""
+    """The effect of the archiver."""
 
     versions: frozenset[int]
     """The versions that would be moved."""
@@ -71,7 +71,7 @@ def archival(source: HudiSource, earliest_kept: int | None, savepoints: Sequence
 
 
 def _bounds(source: HudiSource, active: Sequence[int], settings: SettingsReader) -> Iterator[tuple[int, str]]:
-    """Yield instants from which on commits stay active, each with the reason in words."""
+    """Yield instants since which commits stay active, each with the reason as text."""
     pending = [item.time for item in source.timeline.of_action(*PENDING_ACTIONS) if item.state != "completed"]
     if pending:
         before = [version for version in active if version < pending[0]]

@@ -65,11 +65,11 @@ class _Policy:
     keep: timedelta | None
     """The age to keep, of the policy by hours."""
     source: str
-    """Where the number is from, in words."""
+    """The source of the number, as text."""
 
     @property
     def rule(self) -> tuple[str, str]:
-        """The property of the number, and its value in words."""
+        """The property of the number, and its value as text."""
         option, _, noun, _ = _NUMBERS[self.name]
         amount = counted(self.count, noun) if self.keep is None else format_duration(self.keep)
         return option, f"{amount}, {self.source}"
@@ -98,7 +98,7 @@ def expiry(
     Args:
         lifetimes: LIFETIMES of the table.
         newest: The newest version in them, or None.
-        gone: Which of these files do not exist.
+        gone: A mask of the files in the LIFETIMES that do not exist.
         savepoints: The versions with savepoints.
         unread: Versions that are not in the LIFETIMES, because a commit cannot be read.
     """
@@ -162,7 +162,7 @@ def _undecided(source: HudiSource, policies: Sequence[_Policy], versions: Sequen
 
 
 def _policies(source: HudiSource, rule: RetentionRule) -> list[_Policy]:
-    """Return the policies of a rule, or the table's own: of an age and a number, both."""
+    """Return the policies of a rule, or the table's own. A rule with an age and a number has two policies."""
     policies = []
     if rule.keep is not None:
         hours = -(-rule.keep // _HOUR)
@@ -244,7 +244,7 @@ def _by_slice(file: StoredFile) -> tuple[str, str, int]:
 def _earliest(
     source: HudiSource, policies: Sequence[_Policy], rule: RetentionRule, versions: Sequence[int]
 ) -> int | None:
-    """Return the earliest version to keep; None if nothing would be deleted by it."""
+    """Return the earliest version to keep; None if the policy deletes nothing."""
     active = [version for version in versions if version in source.timeline.writes]
     chosen: list[int | None] = []
     for policy in policies:
@@ -259,7 +259,7 @@ def _earliest(
 
 
 def _before_pending(source: HudiSource, versions: Sequence[int], earliest: int | None) -> int | None:
-    """Return the earliest version to keep where a write is pending: the last one before it, if that is earlier."""
+    """Return the earliest version to keep if a write is pending: the last version before it, if that is earlier."""
     pending = [instant.time for instant in source.timeline.of_action(*PENDING_ACTIONS) if instant.state != "completed"]
     if earliest is None or not pending or min(pending) >= earliest:
         return earliest
@@ -281,10 +281,10 @@ def _kept_by_own_policy(source: HudiSource, versions: Sequence[int]) -> int | No
 
 
 def _dropped(source: HudiSource, slices: Sequence[Sequence[StoredFile]]) -> dict[str, list[Entry]]:
-    """Return the partitions whose folders the cleaner deletes with everything in them, and what these contain.
+    """Return the partitions whose folders the cleaner deletes with all their contents, and the files in them.
 
-    It deletes the folder of a partition if it keeps no file slice there. A file group that a failed writer left in the
-    folder prevents this.
+    The cleaner deletes the folder of a partition if it keeps no file slice there. A file group that a failed writer
+    left in the folder prevents this.
 
     Source: hudi CleanPlanner.hasPendingFiles, CleanActionExecutor.clean.
     """
@@ -333,7 +333,7 @@ def _untracked(source: HudiSource, dropped: Mapping[str, Sequence[Entry]], track
 
 
 def _change_data(source: HudiSource, cleaned: Sequence[Sequence[StoredFile]]) -> pa.Table:
-    """Return the FREED frame of the files of change data in some file slices, without those that do not exist."""
+    """Return the FREED frame of the existing files of change data in some file slices."""
     if not source.config.logs_changes or not cleaned:
         return frames.FREED.empty_table()
     ended = {_by_slice(files[0]): max(file.removed for file in files) for files in cleaned}

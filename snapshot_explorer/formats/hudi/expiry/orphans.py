@@ -1,4 +1,4 @@
-"""The files that the timeline of a Hudi table names, and what Hudi does with the others.
+"""The files that the timeline of a Hudi table names, and Hudi's clean-up of all other files.
 
 Source: hudi HoodieRepairTool, RepairUtils.findInstantsToRepair, HoodieRollbackMetadata, MarkerBasedRollbackStrategy.
 """
@@ -79,7 +79,7 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
 
 
 def _undone_files(source: HudiSource) -> Iterator[str]:
-    """Yield the names of log files in the metadata of rollbacks and restores: readers need what these wrote."""
+    """Yield the names of log files in the metadata of rollbacks and restores: readers need the files they wrote."""
     undone = [instant for instant in source.timeline.of_action(*_UNDONE) if instant.state == "completed"]
     records = [source.record(instant) for instant in undone]
     for instant, record in zip(undone, records, strict=True):

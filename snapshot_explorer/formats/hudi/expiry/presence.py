@@ -1,4 +1,4 @@
-"""Which files of a Hudi table exist."""
+"""Existence of the files of a Hudi table."""
 
 import pyarrow as pa
 

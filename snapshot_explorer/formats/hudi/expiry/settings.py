@@ -1,4 +1,4 @@
-"""Maintenance settings of a Hudi table, and the findings of its own: log files, pending services, cleaning."""
+"""Maintenance settings of a Hudi table, and its own findings: log files, pending services, cleaning."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _LOG_FILES = "hoodie.compact.inline.max.delta.commits", 5
 _RETAINED = "hoodie.clean.commits.retained", 10
 _SERVICES = ("compaction", "logcompaction", "clustering")
 _WATCH_PENDING = 2 * _LOG_FILES[1]
-"""The commits after which an action that did not complete is worth a look."""
+"""The number of commits after which an action that did not complete is reported."""
 _NOT_RECORDED = "Hudi's writers do not record their options: where hoodie.properties lacks one, Hudi's default is used."
 
 

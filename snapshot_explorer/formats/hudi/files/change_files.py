@@ -64,7 +64,7 @@ class ChangeEvents:
         return self.batch.column(image).is_valid()
 
     def image(self, image: str) -> pa.Table:
-        """Return the rows before, or after; of nulls where a record has none."""
+        """Return the rows before, or after; rows of nulls for records without one."""
         rows = self.batch.column(image)
         return pa.Table.from_arrays(rows.flatten(), schema=pa.schema(list(rows.type)))
 

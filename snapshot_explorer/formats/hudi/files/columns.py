@@ -1,6 +1,6 @@
 """Columns of base files and log records as columns of the table: found by name at every depth, cast to its types.
 
-What a file lacks is null. A type that is not the table's is cast where Hudi's readers do, and refused elsewhere.
+A column that a file lacks is null. Values of another type are cast if Hudi's readers do so, and refused otherwise.
 
 Source: hudi "Schema Evolution"; hudi AvroSchemaCompatibility, HoodieArrayWritableAvroUtils.
 """
@@ -101,7 +101,7 @@ def _changed(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.A
     elif data_type.root == "double" and pa.types.is_float32(stored):
         converted = _widened(values)
     elif data_type.root in ("float", "double") and pa.types.is_integer(stored):
-        converted = values.cast(target, safe=False)  # rounds what has more digits, as Java does
+        converted = values.cast(target, safe=False)  # rounds values with more digits, as Java does
     elif _is_cast(stored, data_type):
         converted = values.cast(target)
     else:
@@ -150,7 +150,7 @@ def _is_text(stored: pa.DataType) -> bool:
 
 
 def _unread(values: pa.Array, data_type: HudiType) -> UnsupportedFeatureError:
-    """Return the error for nested values where the table has others."""
+    """Return the error for nested values of another type than the table's."""
     return refusal(features.TYPE_CHANGES, stored=values.type, type=type_text(data_type))
 
 

@@ -42,7 +42,7 @@ def read_base(
     """Yield the rows of a base file in file order, with these columns.
 
     Args:
-        fields: The columns. No others are read; those that the file lacks are null.
+        fields: The columns. No others are read; columns that the file lacks are null.
         predicate: A condition on the columns: row groups whose statistics rule out each row are not read.
     """
     with (

@@ -31,7 +31,7 @@ class _Reader:
         self._at = 0
         self._classes: list[str] = []
         self._objects: list[str | None] = []
-        """What was written, in order; None for arrays and keys, which nothing refers to."""
+        """The objects written so far, in order; None for arrays and keys, which are never referred to."""
 
     def record_keys(self) -> list[str]:
         self._begin(f"[L{_KEY};")

@@ -1,4 +1,4 @@
-"""Log files as Arrow: the records and deletes of the blocks that count for a version.
+"""Log files as Arrow: the records and deletes of the blocks that belong to a version.
 
 Source: hudi specification, "Log Format"; hudi BaseHoodieLogRecordReader.scanInternalV1.
 """
@@ -43,11 +43,11 @@ class HudiLogFile:
     size_bytes: int | None
     """Its size; None if it is not recorded."""
     may_have_grown: bool
-    """Whether something may have been appended to it that is not recorded."""
+    """Whether unrecorded blocks may have been appended to it."""
     commits: tuple[int, ...]
-    """The commits up to the version that wrote it: blocks of others do not count."""
+    """The commits up to the version that wrote to it. Blocks of other commits are skipped."""
     committed_before: int | None
-    """Blocks of instants before this one count too; None if all commits are known."""
+    """Blocks of instants before this one are included too; None if all commits are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +63,15 @@ class LogRecords:
 
 
 LogItem = LogRecords | list[DeletedRecord]
-"""What a block contains."""
+"""The contents of a block."""
 
 
 def read_logs(storage: Storage, files: Sequence[HudiLogFile], fields: Sequence[HudiField]) -> list[LogItem]:
-    """Return the contents of the blocks of a slice's log files that count, in order.
+    """Return the contents of the included blocks of a slice's log files, in order.
 
     Args:
         files: The files, in order.
-        fields: The columns. Those that a block lacks are null.
+        fields: The columns. Columns that a block lacks are null.
 
     Raises:
         CorruptTableError: A file has another size than recorded, or no block of a commit that wrote to it.

@@ -103,7 +103,7 @@ def _counts(state: FileStates, versions: Sequence[int], is_empty: npt.NDArray[np
     removes_lost = np.isin(versions, [lost.removed for lost in state.lost])
     removes_lost |= np.asarray(versions, np.int64) >= state.unknown_from
     adds_others = np.isin(versions, state.after_missing)
-    # Log files belong to slices that cannot be told apart.
+    # Log files belong to slices that cannot be distinguished.
     adds_others |= np.asarray(versions, np.int64) >= state.unread.blocked_from
     return {
         name: pc.if_else(

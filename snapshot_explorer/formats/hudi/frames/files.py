@@ -19,11 +19,11 @@ from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 
 _SAME = ("path", "rows", "size_bytes")
-"""The columns of STORED that frames have too."""
+"""The columns of STORED that frames contain too."""
 
 
 def files_frame(config: TableConfig, files: pa.Table, start: int) -> pa.Table:
-    """Return the FILES frame. Of files from before the first known commit it is unknown which version added them."""
+    """Return the FILES frame. The version that added a file is unknown for files before the first known commit."""
     added = pc.list_element(files.column("commits"), 0)
     columns = {name: files.column(name) for name in _SAME} | {
         "partition": partition_column(config, files.column("partition")),
@@ -34,7 +34,7 @@ def files_frame(config: TableConfig, files: pa.Table, start: int) -> pa.Table:
 
 
 def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]) -> pa.Table:
-    """Return the CHANGES frame: per version the files that it removed, then those that it added, then change data."""
+    """Return the CHANGES frame: per version its removed files, then its added files, then its change data files."""
     commits = source.commits(versions)
     state.check_changes(versions, source.storage.root)
     (removed, removing), (added, adding) = state.changed(versions, "removed"), state.changed(versions, "first")
@@ -93,6 +93,6 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
 
 
 def manifest_path(source: HudiSource, version: int) -> str:
-    """Return where the metadata of a version's commit is: its file, or the file of the archive and the instant."""
+    """Return the path of the metadata of a version's commit: its file, or the archive's file and the instant."""
     instant = source.instant(version)
     return f"{instant.path}#{instant.text}" if version not in source.timeline.writes else instant.path

@@ -113,7 +113,7 @@ def inspect_table(name: str, source: HudiSource) -> pa.Table:
 
 @dataclass(slots=True, kw_only=True)
 class _Action:
-    """An action that completed, and those that ran at the same time."""
+    """An action that completed, and the actions that ran at the same time."""
 
     instant: Instant
     requested: datetime

@@ -1,1 +1,1 @@
-"""What the versions of a Hudi table are made of: properties, timeline, commit metadata and file groups."""
+"""Metadata of a Hudi table: properties, timeline, commit metadata and file groups."""

@@ -56,11 +56,11 @@ class ArchivedInstant:
 
     @property
     def path(self) -> str:
-        """Where it is, for messages."""
+        """Its path, for messages."""
         return f"{self.instant.path} (instant {self.instant.text})"
 
     def raw(self, shapes: dict[bytes, Shape], limits: Limits) -> Mapping[str, Any]:
-        """Return everything that was recorded about it."""
+        """Return all recorded metadata of the action."""
         if isinstance(self.content, bytes):
             return read_raw(self.content, self.path, shapes, limits)
         return self.content or {}
@@ -68,7 +68,7 @@ class ArchivedInstant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveListing:
-    """The files of an archive that count."""
+    """The valid files of an archive."""
 
     names: tuple[str, ...]
     """Their paths, in order."""
@@ -76,11 +76,11 @@ class ArchiveListing:
     is_absent: bool
     """Whether there is no archive, so that nothing was archived, or the archive was deleted."""
     unread: Mapping[str, SnapshotExplorerError] = field(default_factory=dict)
-    """Why some of the files cannot be read, as far as the listing shows it, by path."""
+    """Why some of the files cannot be read, by path, if the listing shows it."""
     has_holes: bool = False
-    """Whether files may be missing between these, by their numbers."""
+    """Whether files may be missing between the listed ones, by their numbers."""
     problem: SnapshotExplorerError | None = None
-    """Why it is unknown which files count; None if it is known."""
+    """Why it is unknown which files are valid; None if it is known."""
 
 
 class Archive:
@@ -100,9 +100,9 @@ class Archive:
     def read(
         self, listing: ArchiveListing
     ) -> tuple[dict[tuple[int, str], ArchivedInstant], SnapshotExplorerError | None]:
-        """Return the completed actions in the archive, by time and action, after the last that cannot be read.
+        """Return the completed actions in the archive, by time and action, after the last unreadable one.
 
-        Also why older ones are unknown. Reads files that were not read before.
+        Also returns why older actions are unknown. Reads files that were not read before.
         """
         with self._lock:
             keys = list(zip(listing.names, listing.sizes, strict=True))
@@ -174,7 +174,7 @@ class Archive:
         return replace(listing, unread={f"{folder}/{name}": _missing(f"{folder}/{name}", path) for name in lost})
 
     def _version(self, folder: str) -> int | None:
-        """Return the number of the manifest that counts, None if it is not recorded. Not always as new as a listing."""
+        """Return the number of the valid manifest, None if it is not recorded. It may be older than a listing."""
         content = self._storage.read_present([f"{folder}/_version_"])[0]
         text = "" if content is None else content.decode("utf-8", "replace").strip()
         return int(text) if text.isascii() and text.isdigit() else None

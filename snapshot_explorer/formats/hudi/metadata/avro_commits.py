@@ -37,7 +37,7 @@ Stat = TypeVar("Stat")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatReader(Generic[Stat]):
-    """What is made of a write stat."""
+    """Functions that create a value from a write stat."""
 
     fields: tuple[str, ...]
     of_values: Callable[[str, tuple[bytes | None, ...]], Stat]
@@ -54,7 +54,7 @@ def text_of(value: bytes) -> str:
     """Return text from the bytes that encode it.
 
     Raises:
-        LengthError: It has another length than it says.
+        LengthError: The text has another length than encoded.
     """
     first = value[0]
     size, start = (first, 1) if first < _CONTINUES else ((first & (_CONTINUES - 1)) | value[1] << 7, 2)
@@ -83,7 +83,7 @@ class _CommitSchema:
 
 
 def read_avro_commit(container: Container, reader: StatReader[Stat]) -> tuple[list[Stat], Mapping[str, Any]] | None:
-    """Return the write stats of a commit, in order, and its other fields; None for records of another form.
+    """Return the write stats of a commit, in order, and its other fields; None for records with another schema.
 
     Raises:
         TruncatedError, or one of FOREIGN_ERRORS: The file is damaged.

@@ -171,7 +171,7 @@ def change_data(commits: Mapping[int, CommitMetadata]) -> Iterator[ChangeDataFil
 
 
 def read_raw(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> Mapping[str, Any]:
-    """Return everything in a completed file of the timeline: JSON, Avro, or empty."""
+    """Return all fields in a completed file of the timeline: JSON, Avro, or empty."""
     if not content.strip():
         return {}
     return read_record(content, path, shapes, limits) if is_avro(content) else _document(content, path, limits)
@@ -349,7 +349,7 @@ def _damaged(path: str, reason: str) -> CorruptTableError:
 
 
 def details(raw: Mapping[str, Any]) -> str | None:
-    """Return everything that was recorded about an instant as JSON text; None if its file is empty."""
+    """Return all recorded metadata of an instant as JSON text; None if its file is empty."""
     return json_text.dumps(_jsonable(raw)) if raw else None
 
 
@@ -357,7 +357,7 @@ def _jsonable(value: object, levels: int = json_text.WRITTEN_LEVELS) -> object:
     if not levels and isinstance(value, Mapping | list):
         return "..."
     if isinstance(value, Mapping):
-        # Absent fields of Avro records are null: they say nothing.
+        # Absent fields of Avro records are null: they are left out.
         return {
             str(name): part if type(part) in _SCALARS else _jsonable(part, levels - 1)
             for name, part in value.items()

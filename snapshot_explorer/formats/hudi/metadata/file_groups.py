@@ -44,7 +44,7 @@ class StoredFile(NamedTuple):
     first: int
     """The first instant at which it is live."""
     removed: int
-    """The first instant at which it is not; NEVER while live."""
+    """The first instant at which it is no longer live; NEVER while live."""
     rows: int | None
     """Rows of a base file; None for a log file, whose records are changes."""
     size_bytes: int | None
@@ -95,22 +95,22 @@ class LostSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteHistory:
-    """What the sum is computed from."""
+    """The input from which the live files are computed."""
 
     commits: Mapping[int, CommitMetadata]
     """The completed writes, ascending."""
     written: pa.Table
     """The files that they wrote: WRITTEN."""
     completion: Callable[[int], int]
-    """Returns when a commit was completed, where log files belong to slices by that time."""
+    """Returns when a commit was completed, if log files belong to slices by that time."""
     pending: Sequence[tuple[FileGroup, int]]
-    """The file groups in the plans of pending compactions, with the instants of these."""
+    """The file groups in the plans of pending compactions, with the compactions' instants."""
     listed: Sequence[ListedFile] = ()
     """Files from before the first known commit."""
     has_completion_times: bool
     """Whether a log file belongs to the slice at the completion time of its commit, as from table version 8 on."""
     versions: Sequence[int]
-    """Every version, ascending, also those whose commits are not known."""
+    """Every version, ascending, including versions whose commits are unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ class _Groups:
 
 
 def stored_files(history: WriteHistory) -> tuple[pa.Table, list[LostSlice]]:
-    """Return the files of all versions, STORED, and slices from before the first known commit that are lost."""
+    """Return the files of all versions, STORED, and lost slices from before the first known commit."""
     written = pa.concat_tables([_as_written(history.listed), history.written]).combine_chunks()
     versions = np.asarray(history.versions, np.int64)
     groups = _groups(written, history)
@@ -277,7 +277,7 @@ def _log_name(path: str, time: int) -> LogName:
 
 
 def _starts(numbers: Numbers) -> Numbers:
-    """Return where runs of the same number begin. Numbers are 0 or more."""
+    """Return the starts of runs of the same number. Numbers are 0 or more."""
     return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 
@@ -313,11 +313,11 @@ class _Instants:
         return groups, self._times[times - 1]
 
     def before(self, instants: Numbers, among: Numbers, default: Numbers) -> Numbers:
-        """Return the time of the last one among instants of the same group up to these; a default without one."""
+        """Return for each instant the time of the last of these instants up to it in its group, or the default."""
         return self._beside(instants, among, np.searchsorted(among, instants, "right") - 1, default)
 
     def after(self, instants: Numbers, among: Numbers, default: Numbers) -> Numbers:
-        """Return the time of the first one among instants of the same group after these; a default without one."""
+        """Return for each instant the time of the first of these instants after it in its group, or the default."""
         return self._beside(instants, among, np.searchsorted(among, instants, "right"), default)
 
     def _beside(self, instants: Numbers, among: Numbers, index: Numbers, default: Numbers) -> Numbers:
@@ -373,7 +373,7 @@ def _digits(numbers: Numbers) -> Numbers:
 
 
 def is_before(previous: pa.ChunkedArray, start: int) -> npt.NDArray[np.bool_]:
-    """Return which instants in write stats are before a version; those that are null or no numbers are not."""
+    """Return which instants in write stats are before a version; False for nulls and texts that are not numbers."""
     encoded = single_chunk(previous).dictionary_encode()
     texts = encoded.dictionary.to_pylist()
     is_early = np.array([text.isdecimal() and int(text) < start for text in texts] + [False], np.bool_)

@@ -1,4 +1,4 @@
-"""The files of all versions of a Hudi table, and which versions have files that are not known."""
+"""The files of all versions of a Hudi table, and the versions with unknown files."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -51,13 +51,13 @@ class FileStates:
 
     @cached_property
     def after_missing(self) -> tuple[int, ...]:
-        """The versions right after commits that are missing: what those changed is in their files."""
+        """The versions right after missing commits: their files include the missing commits' changes."""
         indices = {bisect_left(self.versions, instant) for instant in self.unread.missing}
         return tuple(self.versions[index] for index in sorted(indices) if index < len(self.versions))
 
     @cached_property
     def _lacks_files(self) -> Sequence[bool]:
-        """Whether each version has a file that does not exist. Then others that it had may be unknown."""
+        """Whether each version has a file that does not exist. Then other files of the version may be unknown."""
         versions = np.array(self.versions, np.int64)
         exists = pc.is_in(self.files.column("path"), pa.array(list(self.unread.existing), pa.string()))
         counts = np.zeros(len(versions) + 1, np.int64)
@@ -93,7 +93,7 @@ class FileStates:
         return next((version for version in self.versions if version >= since > self.start), None)
 
     def changed(self, versions: Sequence[int], bound: Literal["first", "removed"]) -> tuple[Numbers, Numbers]:
-        """Return the indices of the files that versions added, or removed, and for each the index of the version."""
+        """Return the indices of the files that versions added or removed, and the index of each file's version."""
         ascending = np.argsort(np.array(versions, np.int64), kind="stable")
         ordered = np.append(np.array(versions, np.int64)[ascending], NEVER)
         times = self.files.column(bound).to_numpy()
@@ -102,7 +102,7 @@ class FileStates:
         return files, ascending[index[files]]
 
     def counts(self, versions: Sequence[int], bound: Literal["first", "removed"]) -> FileCounts:
-        """Return how many files, rows and bytes each of some versions added, or removed."""
+        """Return the numbers of files, rows and bytes that each of some versions added or removed."""
         files, index = self.changed(versions, bound)
         columns = self.files.select(["rows", "size_bytes"]).take(from_numpy(files))
         return FileCounts(

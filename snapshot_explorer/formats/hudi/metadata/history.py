@@ -1,4 +1,4 @@
-"""The history of a Hudi table: its completed writes, active and archived, and the state that they add up to."""
+"""The history of a Hudi table: its completed writes, active and archived, and the resulting state."""
 
 import threading
 import time
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats.avro.container import Shape
 
 _WORK = ("partitionToWriteStats", "operations", "clusteringPlan")
-"""The fields of requested and inflight files that say what a commit was to write."""
+"""The fields of requested and inflight files that contain the planned writes of a commit."""
 _AT_ONCE = 2_000
 """Commits whose contents are in memory at the same time."""
 _REMOVING = ("clean", "rollback", "restore")
@@ -80,13 +80,13 @@ _DEEPEST = 12
 class _ReadArchive:
     instants: Mapping[tuple[int, str], ArchivedInstant]
     removed: frozenset[str]
-    """The instants among them that restores removed."""
+    """The instants of the archive that restores removed."""
     problem: SnapshotExplorerError | None
-    """Why older ones are unknown."""
+    """Why older actions are unknown."""
 
 
 class HudiSource:
-    """One listing of a table's timeline, and what was read since. Thread-safe."""
+    """One listing of a table's timeline, and the metadata read since. Thread-safe."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class HudiSource:
         """Folders that were listed early."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return the listing, without what was read since."""
+        """Return the listing, without the metadata read since."""
         return HudiSource, (self.storage, self.config, self.entries, self.archive_listing)
 
     @property
@@ -119,7 +119,7 @@ class HudiSource:
 
     @cached_property
     def _archive(self) -> "_ReadArchive":
-        """What the archive contains. Reads it."""
+        """The contents of the archive. Reads it."""
         instants, problem = self.reader.archive.read(self.archive_listing)
         try:
             removed = self._restored_away() if archived_writes(instants) else frozenset[str]()
@@ -173,7 +173,7 @@ class HudiSource:
         return write.instant if isinstance(write, ArchivedInstant) else write
 
     def record(self, instant: Instant) -> Mapping[str, Any]:
-        """Return everything that the file of an instant contains. One request."""
+        """Return all fields in the file of an instant. One request."""
         content = self.reader.early.pop(instant.path, None) or self.storage.read(instant.path)
         return read_raw(content, instant.path, self.reader.shapes, self.storage.limits)
 
@@ -311,12 +311,12 @@ class HudiSource:
 
     @property
     def after_gaps(self) -> tuple[int, ...]:
-        """The versions right after commits that are known to be missing, as far as was looked."""
+        """The versions right after commits that are known to be missing so far."""
         return () if self._state is None else self._state.after_missing
 
     @property
     def earliest(self) -> int | None:
-        """The first version whose files are all known; None if that is the first one, or was not looked at yet."""
+        """The first version whose files are all known; None if that is the first version, or not computed yet."""
         return None if self._state is None else self._state.earliest
 
     def _read_state(self) -> FileStates:
@@ -399,7 +399,7 @@ class HudiSource:
         return emptied
 
     def completion(self, version: int) -> int:
-        """Return when a version was completed, where log files belong to slices by that time; otherwise the version.
+        """Return when a version was completed, if log files belong to slices by that time; otherwise the version.
 
         An instant that is not a version counts as completed at once.
         """
@@ -410,7 +410,7 @@ class HudiSource:
     def _known_files(self, start: int) -> Sequence[ListedFile] | None:
         """Return files of instants before the first known commit, from an earlier listing of the partitions.
 
-        None if an action that removes files came since.
+        None if an action removed files since.
         """
         known = self.reader.listed
         return known[2] if known is not None and known[:2] == (start, self._removals) else None
@@ -434,7 +434,7 @@ class HudiSource:
         return files
 
     def _list_early(self) -> None:
-        """List the root, and with it the partitions that it probably has."""
+        """List the root and its expected partitions concurrently."""
         if not self._listings and self._known_files(self.versions[0]) is None:
             folders = ["", *self.reader.partitions]
             self._listings = dict(zip(folders, self.storage.names_many(folders), strict=True))
@@ -442,7 +442,7 @@ class HudiSource:
     def _list_before(self, start: int, expected: Collection[str] = ()) -> tuple[list[ListedFile], bool]:
         """List all partitions, level by level. Return the files, and whether a folder was empty.
 
-        Folders that are expected are listed with the first level, and used where their parents have them.
+        Expected folders are listed with the first level, and used if their parents contain them.
         """
         files: list[ListedFile] = []
         has_empty_folders = False
@@ -479,7 +479,7 @@ class HudiSource:
         return self._sized(files), has_empty_folders
 
     def _sized(self, files: Sequence[ListedFile]) -> list[ListedFile]:
-        """Return listed files with their sizes, which a listing of the local disk lacks, but for those gone since."""
+        """Return listed files with their sizes, which a listing of the local disk lacks, without files gone since."""
         sizes = self.storage.sizes([file.path for file in files if file.size_bytes is None])
         return [
             replace(file, size_bytes=sizes[file.path]) if file.size_bytes is None else file
@@ -511,7 +511,7 @@ def _listed_file(folder: str, name: str, size_bytes: int | None) -> ListedFile |
 
 
 class HudiCommitReader:
-    """What was read of a table's commits, over all listings: files of the timeline do not change."""
+    """A cache of a table's commits over all listings: files of the timeline do not change."""
 
     def __init__(self, storage: Storage) -> None:
         self.archive = Archive(storage)
@@ -616,7 +616,7 @@ class HudiHistory:
         return self._storage.names_many([folder])[0]
 
     def having(self, version: int) -> HudiSource:
-        """Return a listing that has a version: the last one, or a new one."""
+        """Return a listing that contains a version: the last one, or a new one."""
         source = self.current()
         if version not in source.writes:
             source = self.refresh()

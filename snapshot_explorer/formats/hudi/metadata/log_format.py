@@ -23,7 +23,7 @@ COMMAND, DELETE, AVRO, HFILE, PARQUET, CHANGES = 0, 1, 3, 4, 5, 6
 INSTANT, TARGET_INSTANT, SCHEMA, COMMAND_TYPE, COMPACTED_TIMES = 0, 1, 2, 3, 4
 """Entries of headers."""
 IS_PARTIAL = 7
-"""The entry of a header that says that the records lack columns that were not changed."""
+"""The entry of a header that marks records that lack unchanged columns."""
 _VERSION = 1
 _LENGTH = struct.Struct(">q")
 _NUMBER = struct.Struct(">i")
@@ -38,7 +38,7 @@ class LogBlock:
     header: Mapping[int, str]
     content: bytes
     at: int
-    """Where it begins in the file."""
+    """Its offset in the file."""
 
 
 class _CutError(Exception):
@@ -118,7 +118,7 @@ class AvroRecords:
     schema_text: str
     content: bytes
     starts: npt.NDArray[np.int64]
-    """Where each record starts: its length is before it."""
+    """The start of each record, which follows its length."""
     ends: npt.NDArray[np.int64]
 
     @property

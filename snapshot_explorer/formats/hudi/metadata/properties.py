@@ -31,7 +31,7 @@ PartialUpdate = Literal["IGNORE_DEFAULTS", "FILL_UNAVAILABLE"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableConfig:
-    """The properties of a table that decide how it is read."""
+    """The properties of a table that determine how it is read."""
 
     values: Mapping[str, str]
     version: int
@@ -125,7 +125,7 @@ class TableConfig:
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:
-        """The columns that decide which of two records with one key is newer."""
+        """The columns that determine which of two records with the same key is newer."""
         return self.names("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
 
 
@@ -143,7 +143,8 @@ _GENERATORS = {
 def has_properties(storage: Storage) -> bool:
     """Return whether a folder has the properties of a Hudi table, or their backup.
 
-    One request. Where the properties are missing, the backup and what is probably read next are requested together.
+    One request. If the properties are missing, the backup and the files that are probably read next are requested
+    together.
     """
     if storage.exists(PROPERTIES):
         return True

@@ -1,4 +1,4 @@
-"""The schema of a version: the newest that a commit up to it recorded.
+"""The schema of a version: the newest schema that a commit up to it recorded.
 
 Source: hudi TableSchemaResolver.
 """
@@ -21,7 +21,7 @@ from snapshot_explorer.model import Column, FieldIds, TableSchema
 
 _META = "_hoodie_"
 _USERS = "_hoodie_is_deleted"
-"""A column of the user that is called like one of Hudi's."""
+"""A user's column with the name of one of Hudi's columns."""
 _AT_ONCE = 16
 _AVRO_SCHEMA = b"parquet.avro.schema"
 
@@ -36,7 +36,7 @@ class VersionSchema:
 
 
 def version_schema(source: HudiSource, version: int | None) -> VersionSchema:
-    """Return the columns of a version; of a table without versions those that it was created with.
+    """Return the columns of a version; for a table without versions the columns it was created with.
 
     Reads the commit of the version, and earlier ones until one has a schema.
     """
@@ -130,7 +130,7 @@ def table_schema(config: TableConfig, fields: Sequence[HudiField]) -> TableSchem
 
 
 def field_ids(field: HudiField) -> FieldIds:
-    """Return the names of a column and of the fields in its type, which are what renames would change."""
+    """Return the names of a column and its nested fields. Hudi identifies columns by name."""
     return FieldIds(id=field.name, parts=_parts(field.type))
 
 

@@ -24,7 +24,7 @@ _NAMES = re.compile(r"(?<![^/])((\d{1,18})(?:_(\d{1,18}))?\.([a-z.]+))(?![^/])",
 """Matches names in a text where a slash, which no name contains, separates them."""
 _SECOND_DIGITS = 14
 _PARTS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
-"""Where the year, the month, the day, the hour, the minute and the second are in the text of an instant."""
+"""The positions of year, month, day, hour, minute and second in the text of an instant."""
 
 
 class Instant(NamedTuple):
@@ -107,7 +107,7 @@ _SUFFIXES = {
     for action in _ACTIONS
     for rank, suffix in enumerate((".requested", ".inflight", ""))
 } | {state: ("commit", "commit", rank) for rank, state in enumerate(("requested", "inflight"))}
-"""What names end with: the action when it is completed, the action, and the index of its state.
+"""The suffixes of file names: the action when completed, the action, and the index of its state.
 
 The inflight file of a commit does not name its action.
 """

@@ -1,4 +1,4 @@
-"""Commits of a Hudi table that cannot be read, or are missing, and what is known in spite of them.
+"""Commits of a Hudi table that cannot be read or are missing, and the versions that are known nevertheless.
 
 Readers of Hudi list the partitions, and need the metadata of a commit only for the file groups that it replaced. So the
 files that such a commit wrote are taken from a listing. It lacks files that the cleaner has removed since, slice by
@@ -27,15 +27,15 @@ class UnreadCommits:
     """The completed writes whose metadata is unknown."""
 
     errors: Reasons
-    """Why versions cannot be read."""
+    """The reason why each unreadable version cannot be read."""
     missing: Reasons
     """Instants of no version whose files later commits follow, with errors that name them."""
     archived: frozenset[int]
     """Those of `missing` that were archived: readers count their files. The others are not completed for readers."""
     blocked_from: int
-    """The first unknown commit whose files a listing cannot tell; NEVER without such a commit."""
+    """The first unknown commit whose files cannot be found by a listing; NEVER without such a commit."""
     existing: frozenset[str]
-    """The data files that exist; empty if none was looked for, because every commit is known."""
+    """The data files that exist; empty if no files were listed, because every commit is known."""
     files: Sequence[ListedFile]
     """The existing data files that unknown commits wrote."""
 
@@ -50,7 +50,7 @@ class UnreadCommits:
         return min(self.instants, default=NEVER)
 
     def error_of(self, version: int) -> SnapshotExplorerError:
-        """Return why the files of a version are not known."""
+        """Return the error that explains why the files of a version are unknown."""
         if version in self.errors:
             return self.errors[version]
         known = {**self.missing, **self.errors}
@@ -72,7 +72,7 @@ def unread_commits(
 
     Args:
         errors: Why commits cannot be read, by version.
-        files: The files that the others wrote: WRITTEN.
+        files: The files that the other commits wrote: WRITTEN.
         writes: Every version.
         listed: Lists the data files of the table; called only if some writes are unknown.
         has_holes: Whether the archive may lack files.
@@ -110,7 +110,7 @@ def _missing(instant: int) -> CorruptTableError:
 
 
 def _is_listed(write: Instant | ArchivedInstant, config: TableConfig) -> bool:
-    """Return whether the files of a commit can be told from a listing, and it replaced no file group."""
+    """Return whether the files of a commit can be found by a listing, and it replaced no file group."""
     action = write.instant.action if isinstance(write, ArchivedInstant) else write.action
     return action in _RECOVERED and (config.names_logs_by_commit or not config.is_merge_on_read)
 

@@ -31,7 +31,7 @@ Sources = list[int]
 
 @dataclass(slots=True)
 class _Entry:
-    """What the log files say about a key."""
+    """The merged log records and deletes of a key."""
 
     row: int
     """The log record; -1 for a key of a delete block."""
@@ -41,7 +41,7 @@ class _Entry:
     is_delete: bool
     """Whether the record is deleted."""
     sources: Sources
-    """Where the values of the columns are, if they are merged column by column; otherwise empty."""
+    """For each column the source of its value, if values are merged column by column; otherwise empty."""
 
     @property
     def is_commit_time_delete(self) -> bool:
@@ -51,7 +51,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Entries:
-    """Entries as columns: at first one for each record and each delete of the log files, then one for each key."""
+    """Entries as columns: first an entry for each record and delete of the log files, then one for each key."""
 
     keys: pa.Array
     rows: Indices
@@ -59,7 +59,7 @@ class _Entries:
     java_types: list[str]
     is_delete: Mask
     sources: Indices
-    """A row for each entry and a column for each of the table's, if these are merged one by one; otherwise empty."""
+    """A row for each entry and a column for each of the table's columns, if merged one by one; otherwise empty."""
 
     def entry(self, index: int) -> _Entry:
         return _Entry(
@@ -103,12 +103,12 @@ class SliceMerge:
     """Merges the log records of a slice."""
 
     rules: HudiMergeRules
-    """How records are merged."""
+    """The rules by which records are merged."""
     keys: RecordKeys
     fields: Sequence[HudiField]
     """The columns of the log records and of the base file."""
     names: Sequence[str]
-    """Those of them that are returned."""
+    """The columns that are returned."""
     _rows: pa.Table = field(init=False)
     _entries: _Entries = field(init=False)
     _by_column: bool = False
@@ -184,7 +184,7 @@ class SliceMerge:
         return merged
 
     def _merged(self, known: _Entry, entry: _Entry) -> _Entry:
-        """Return the entry of a key after another one of the key."""
+        """Return the merged entry of two entries of a key."""
         if entry.row < 0:
             is_comparable = known.java_type == entry.java_type and not _is_default(entry.ordering, entry.java_type)
             is_older = is_comparable and not _not_less(entry.ordering, known.ordering)
@@ -198,7 +198,7 @@ class SliceMerge:
         return self._filled(entry, known) if is_newer else self._filled(known, entry)
 
     def _filled(self, winner: _Entry, loser: _Entry) -> _Entry:
-        """Return a record with the columns of another that it does not have, or that have their default."""
+        """Return a record whose missing or default columns are filled from another record."""
         if not self._by_column or winner.is_delete or loser.is_delete:
             return winner
         winner.sources = [
@@ -276,7 +276,7 @@ class SliceMerge:
             yield self._taken(inserted, entries.sources[inserted], None)
 
     def _updated(self, batch: pa.RecordBatch, hits: Indices, matched: Indices) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a batch of the base file, some of which meet an entry."""
+        """Yield the rows of a batch of the base file, merged with the entries of their keys."""
         wins = self._wins(batch, hits, matched)
         is_delete = self._entries.is_delete[matched]
         is_replaced = ~is_delete & (wins | self._by_column)
@@ -297,7 +297,7 @@ class SliceMerge:
             yield self._taken(chosen, self._entries.sources[chosen], None)
 
     def _wins(self, batch: pa.RecordBatch, hits: Indices, matched: Indices) -> Mask:
-        """Return whether entries win against the rows of the base file that they meet."""
+        """Return whether entries win against the rows of the base file with their keys."""
         ordering_fields = [name for name in self.rules.ordering_fields if name in batch.schema.names]
         if self._is_by_time or not ordering_fields:
             return np.ones(len(hits), np.bool_)

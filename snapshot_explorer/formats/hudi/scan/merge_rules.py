@@ -1,4 +1,4 @@
-"""How the records of a file slice are merged, from the table's properties.
+"""The rules by which records of a file slice are merged, from the table's properties.
 
 Source: hudi HoodieTableConfig.inferMergingConfigsForPreV9Table, inferMergingConfigsForV9TableCreation.
 """
@@ -26,13 +26,13 @@ _UNAVAILABLE = "__debezium_unavailable_value"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HudiMergeRules:
-    """How the records of a slice are merged. Picklable."""
+    """The rules by which records of a slice are merged. Picklable."""
 
     ordering: Ordering
-    """Whether the later record wins, or the one with the greater values of the ordering columns."""
+    """Whether the later record wins, or the record with the greater values of the ordering columns."""
     ordering_fields: tuple[str, ...]
     fill: Fill | None = None
-    """Which columns of the winner take the value of the loser: those with their default, or with a marker."""
+    """The columns of the winner that are filled from the loser: columns with their default, or with a marker."""
     unavailable: str = ""
     delete_field: str = ""
     """The column that marks deleted records; empty if there is none."""
@@ -66,14 +66,14 @@ _PAYLOADS: Mapping[str, _Payload] = {
 
 
 def merge_rules(config: TableConfig) -> HudiMergeRules:
-    """Return how the records of the table's slices are merged."""
+    """Return the merge rules of the table."""
     nested = next((name for name in config.ordering_fields if "." in name), None)
     if nested is not None:
         raise refusal(features.CUSTOM_MERGES, merger=f"the nested column {nested}")
     named = config.text("hoodie.compaction.payload.class", "hoodie.table.legacy.payload.class").rpartition(".")[2]
     payload = _PAYLOADS.get(named)
     mode = _mode(config, named, payload)
-    # From table version 9 on the properties say what the class of older tables implies.
+    # From table version 9 on the properties contain the rules that the class of older tables implies.
     implied = payload if payload is not None and config.version <= _COMPLETION_TIMES else _Payload(mode)
     partial = config.text("hoodie.table.partial.update.mode", default=implied.partial).upper()
     if partial not in ("", "NONE", "IGNORE_DEFAULTS", "FILL_UNAVAILABLE"):

@@ -56,6 +56,6 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
 
 
 def _may_differ(data_type: HudiType) -> bool:
-    """Return whether values of a type may be stored in forms that readers convert in different ways."""
+    """Return whether values of a type may be stored in representations that readers convert differently."""
     is_plain = not data_type.fields and data_type.element is None and data_type.logical != "vector"
     return not is_plain or data_type.logical.startswith("timestamp-millis")

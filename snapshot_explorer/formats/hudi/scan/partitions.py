@@ -93,9 +93,9 @@ def _parsed(text: str, data_type: HudiType) -> object:
 
 
 def partition_values(config: TableConfig, fields: Sequence[HudiField], path: str) -> dict[str, pa.Scalar]:
-    """Return the values of partition columns in the path of a partition, for those that it contains.
+    """Return the values of the partition columns that the path of a partition contains.
 
-    Files may have others: rows whose partition column changed stay where a global index finds them.
+    Files may contain other values: rows whose partition column changed stay where a global index finds them.
 
     Source: hudi on Spark, whose readers take these columns from the path.
     """

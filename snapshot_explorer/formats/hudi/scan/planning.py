@@ -32,7 +32,7 @@ _BOOTSTRAP = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionFiles:
-    """What the splits of a version are planned from."""
+    """The files and settings from which the splits of a version are planned."""
 
     config: TableConfig
     """The table's properties."""
@@ -41,7 +41,7 @@ class VersionFiles:
     files: pa.Table
     """STORED."""
     committed_before: int | None
-    """Blocks of instants before this one count too; None if all commits are known."""
+    """Blocks of instants before this one are included too; None if all commits are known."""
     schema_on_read: bool
     """Whether columns are found by ids."""
     has_one_type_per_column: bool
@@ -173,7 +173,7 @@ def slice_splits(source: VersionFiles) -> dict[tuple[str, str], Split]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Partition:
-    """What the splits of a partition share."""
+    """The values that the splits of a partition share."""
 
     texts: Mapping[str, str | None]
     constants: tuple[tuple[str, pa.Scalar], ...]

@@ -14,12 +14,12 @@ from snapshot_explorer.formats.hudi.scan.record_keys import RecordKeys
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMerge:
-    """The log files of a slice, and how they are merged into its base file. Picklable."""
+    """The log files of a slice, and the rules to merge them into its base file. Picklable."""
 
     logs: tuple[HudiLogFile, ...]
     """The log files, in order."""
     rules: HudiMergeRules
-    """How records are merged."""
+    """The rules by which records are merged."""
     keys: RecordKeys
 
 
@@ -38,7 +38,7 @@ class HudiPlan:
 
     @property
     def identity(self) -> Hashable:
-        """Return a value that is equal where the same rows are read; see `Split.identity`."""
+        """Return a value that is equal if the same rows are read; see `Split.identity`."""
         return self.bases, self.merge, self.fields
 
     def for_file(self, index: int) -> "HudiPlan":

@@ -25,10 +25,10 @@ def read(
 
     Args:
         split: A split from `planning`, maybe from another machine.
-        columns: Names of the version's columns, and of `_hoodie_*` columns; with none of them the batches hold rows
+        columns: Names of the version's columns, and of `_hoodie_*` columns; without names the batches contain rows
             without columns.
-        predicate: Row groups in which no row matches it may be left out. Not of slices with log files, whose rows the
-            statistics of the base file do not describe.
+        predicate: Row groups in which no row matches it may be left out, except in slices with log files: statistics of
+            the base file do not describe their rows.
     """
     plan = split.detail
     if not isinstance(plan, HudiPlan):
@@ -71,7 +71,7 @@ def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[
 
 
 def finished(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:
-    """Return columns of files as the version's: with the values of partition columns in the path."""
+    """Return columns of files as the version's columns, with the partition columns from the path."""
     if not fields:
         return bare(batch.num_rows)
     constants = dict(plan.partition)

@@ -21,7 +21,7 @@ _PLAIN = ("int", "long", "string")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKeys:
-    """Where the keys of rows are. Picklable."""
+    """The columns from which the keys of rows are read or computed. Picklable."""
 
     columns: tuple[HudiField, ...]
     is_stored: bool
@@ -30,7 +30,7 @@ class RecordKeys:
 
 
 def record_keys(config: TableConfig, fields: Sequence[HudiField]) -> RecordKeys:
-    """Return where the keys of the table's rows are."""
+    """Return the location of the keys of the table's rows."""
     names = config.record_keys
     by_name = {field.name: field for field in fields}
     columns = tuple(by_name[name] for name in names if name in by_name)

@@ -44,9 +44,9 @@ class Part:
     """Rows of a data file. Picklable."""
 
     live: IcebergPlan
-    """The file and the deletes that leave the rows."""
+    """The file and the deletes that keep the rows."""
     deleted: IcebergPlan | None = None
-    """The same file and the deletes that do not leave them; None for all that `live` leaves."""
+    """The same file and the deletes that remove the rows; None for all rows that `live` keeps."""
 
     @property
     def identity(self) -> Hashable:
@@ -71,7 +71,7 @@ class IcebergEvents:
 
     @property
     def context(self) -> Context:
-        """What all files share."""
+        """The context that all files share."""
         return (*self.removed, *self.added)[0].live.context
 
     @property
@@ -127,7 +127,7 @@ def _rows(reader: RowReader, parts: Sequence[Part], fields: Sequence[IcebergFiel
 def _net_changes(
     reader: RowReader, events: IcebergEvents, fields: Sequence[IcebergField]
 ) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int8]]]:
-    """Yield the rows that are on one side only, each as many times as its count exceeds that on the other side."""
+    """Yield the rows whose count is greater on one side, each as many times as the counts differ."""
     columns = events.context.schema.fields
     every = [*columns, ROW_ID] if events.context.has_row_ids else [*columns]
     # Two columns of the table may have the names of metadata columns: columns are found by position.
@@ -157,7 +157,7 @@ def _net_changes(
 
 
 def _surplus(codes: npt.NDArray[np.int64], is_added: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return which rows are left if each row is struck out together with an equal one of the other side."""
+    """Return the rows that remain if each row cancels an equal row of the other side."""
     count = int(codes.max(initial=-1)) + 1
     both = np.minimum(np.bincount(codes[is_added], minlength=count), np.bincount(codes[~is_added], minlength=count))
     order = np.lexsort([is_added, codes])
@@ -200,7 +200,7 @@ Codes = npt.NDArray[np.int64]
 
 
 def row_codes(columns: Sequence[pa.ChunkedArray | pa.Array], rows: int) -> Codes:
-    """Return a number per row, equal where all columns are.
+    """Return a number per row, equal for rows that are equal in all columns.
 
     Nulls are equal, and so are all NaN; 0.0 and -0.0 differ. Entries of maps have no order.
     """

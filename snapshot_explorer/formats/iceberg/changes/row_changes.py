@@ -1,7 +1,6 @@
-"""Which rows changed between two versions, from their data files and the deletes that apply to them.
+"""The rows that changed between two versions, from their data files and the deletes that apply to them.
 
-Of each commit the files before and after it are compared. Only files that are not in both with the same deletes are
-read.
+The files before and after each commit are compared. Files in both with the same deletes are not read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,8 +34,8 @@ def splits_between(
 ) -> list[Split]:
     """Return splits of the rows that changed after `first` up to `last`, under the table's current schema.
 
-    They come by version, and of a version by partition, deletes before inserts. Neither a row that a commit only
-    rewrote nor a compaction is a change. Reads the manifests of a version and the one before, and of appends their own.
+    They are ordered by version, then by partition, deletes before inserts. Neither a row that a commit only rewrote nor
+    a compaction is a change. Reads the manifests of each version and its predecessor; for an append only its own.
 
     Args:
         first: The version before the first included one.
@@ -80,7 +79,7 @@ _State = Mapping[str, Split]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RangeRead:
-    """What all commits of a range share: how their rows are read."""
+    """The settings for reading rows that all commits of a range share."""
 
     schema: Mapping[str, Any]
     """The schema of the rows, JSON."""
@@ -149,7 +148,7 @@ def _appended(
 def _difference(before: _State, after: _State, commit: IcebergEvents) -> Iterator[Split]:
     """Yield splits of the rows by which two versions differ: by partition, deletes before inserts.
 
-    Where a partition has rows on both sides, they are one split: some may only have been written again.
+    Rows of a partition on both sides form one split, because some may only have been rewritten.
     """
     removed = [
         _Side(split=split, part=part) for path, split in before.items() for part in _gone(split, after.get(path))
@@ -183,7 +182,7 @@ class _Side:
 
 
 def _gone(split: Split, other: Split | None) -> Iterator[Part]:
-    """Yield the rows of a file that another version lacks; nothing if its deletes show that it lacks none."""
+    """Yield the rows of a file that another version lacks; nothing if the deletes show that it lacks no row."""
     live = plan_of(split)
     if other is None:
         yield Part(live=live)

@@ -74,7 +74,7 @@ def vector_of(
 def deleted(storage: Storage, vector: IcebergVector, data_path: str, rows: int | None) -> Positions:
     """Return the positions of the rows that a vector deletes, ascending.
 
-    Reads a small file whole, of a large one only the bytes of the vector.
+    Reads a small file whole, and only the bytes of the vector of a large file.
 
     Args:
         rows: The row count of the data file, if it is known: all positions must be below it.

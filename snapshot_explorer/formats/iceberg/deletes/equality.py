@@ -1,7 +1,7 @@
 """Equality deletes: rows that are equal to a deleted row in some columns.
 
-Deleted rows of one set of columns are put together, each column's values numbered, and each row as a number of numbers.
-Rows of data files are looked up column by column, so that no value is compared in Python.
+Deleted rows of the same columns are combined: the values of each column are numbered, and then each row by the numbers
+of its values. Rows of data files are looked up column by column, so that no value is compared in Python.
 
 Source: iceberg specification, "Equality Delete Files"; `StructLikeSet`, `JavaHash`, `Comparators`.
 """
@@ -49,7 +49,7 @@ class EqualityColumn:
 
 
 def narrowed(path: tuple[IcebergField, ...]) -> IcebergField:
-    """Return a column with nothing but the field at the end of a path."""
+    """Return a column that contains only the field at the end of a path."""
     first, rest = path[0], path[1:]
     if not rest:
         return first
@@ -78,7 +78,7 @@ def read_equality_deletes(
 
 
 def check_columns(columns: Iterable[EqualityColumn]) -> None:
-    """Refuse columns that rows cannot be compared by."""
+    """Refuse columns by which rows cannot be compared."""
     for column in columns:
         field = column.path[-1]
         if is_nested(field.type):
@@ -91,7 +91,7 @@ def check_columns(columns: Iterable[EqualityColumn]) -> None:
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """Return values that are equal exactly where Iceberg's values are.
+    """Return values that are equal if and only if Iceberg's values are.
 
     All NaN are equal; 0.0 and -0.0 differ.
 
@@ -145,7 +145,7 @@ class DeletedRows:
 
         Args:
             columns: The comparable values of each column.
-            sequence_number: The file's: only deletes with a greater one count.
+            sequence_number: The file's number: only deletes with a greater number apply.
         """
         result = self._lookups[0].contains(columns[0])
         for lookup, column in zip(self._lookups[1:], columns[1:], strict=True):

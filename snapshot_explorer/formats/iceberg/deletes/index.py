@@ -1,4 +1,4 @@
-"""Which deletes apply to which data files.
+"""Lookup of the deletes that apply to a data file.
 
 Source: iceberg specification, "Scan Planning", "Delete Formats"; `DeleteFileIndex`.
 """
@@ -43,8 +43,8 @@ _NEEDED = (
 class EqualitySet:
     """Equality delete files that delete by the same columns. Picklable.
 
-    All data files of a partition share one set: of a data file with the sequence number s only the delete files with a
-    greater one count.
+    All data files of a partition share one set. Only delete files with a greater sequence number than a data file
+    apply to it.
     """
 
     ids: tuple[int, ...]
@@ -65,12 +65,12 @@ class Deletes:
     vector: IcebergVector | None = None
     """Its deletion vector; then no position delete file applies."""
     positions: tuple[File, ...] = ()
-    """Position delete files that may contain positions of it."""
+    """Position delete files that may contain positions in the data file."""
     equality: tuple[EqualitySet, ...] = ()
     """Sets of equality delete files of which at least one applies."""
 
     def identity(self, sequence_number: int) -> Hashable:
-        """Return a value that is equal where the same rows of a file of this sequence number are deleted."""
+        """Return a value that is equal if the same rows of a file with this sequence number are deleted."""
         positions = tuple(file.location for file in self.positions)
         return self.vector, positions, tuple((item.ids, item.after(sequence_number)) for item in self.equality)
 

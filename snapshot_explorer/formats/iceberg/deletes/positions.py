@@ -46,7 +46,7 @@ class PositionDeletes:
     """The content of a position delete file."""
 
     ranges: Mapping[str, tuple[int, int]]
-    """For each data file, by its recorded path, where its positions begin and end."""
+    """For each data file, by its recorded path, the start and end of its positions."""
     positions: Positions
     """Positions of all data files, ascending in each."""
 
@@ -66,7 +66,7 @@ def read_position_deletes(storage: Storage, file: File) -> PositionDeletes:
 
     A file of another size than its manifest records is read if the manifest records its first and last path, without
     their folders, and its first and last position: releases of Iceberg before 1.12 that copy a table to another path
-    (`rewrite_table_path`) write the paths of its delete files anew, but leave the old sizes in manifests.
+    (`rewrite_table_path`) rewrite the paths in its delete files, but leave the old sizes in manifests.
 
     Source: apache/iceberg issue 12554.
     """

@@ -1,4 +1,4 @@
-"""The content of delete files, each read once however many data files it applies to."""
+"""The content of delete files. Each file is read once for all data files to which it applies."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ S = TypeVar("S", bound=_DeleteFile)
 
 
 class DeleteReader:
-    """Reads delete files, and caches those that were used last. Safe to use from several threads."""
+    """Reads delete files, and caches the last used ones. Safe to use from several threads."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -68,7 +68,7 @@ class DeleteReader:
         return self._kept(f"equality {equality_set.key}", made)
 
     def _kept(self, key: str, make: Callable[[], S]) -> S:
-        """Return a cached value, or make it; the values that were not used for longest are dropped."""
+        """Return a cached value, or create it. The least recently used values are dropped."""
         result = self._values.get(key, make)
         with self._lock:
             self._total += result.size_bytes - self._sizes.pop(key, 0)

@@ -16,10 +16,10 @@ _Partition = tuple[int, int]
 
 
 def unmatched_deletes(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> tuple[int, int]:
-    """Return how many of the delete files and deletion vectors apply to no live data file, and their number.
+    """Return the number of delete files and deletion vectors that apply to no live data file, and their total number.
 
-    By the metadata alone: a position delete file that names no file by its statistics counts as applying if a data file
-    of its partition is old enough. Those with the sequence number 0 never apply.
+    By the metadata alone: a position delete file whose statistics name no file counts as applying if a data file of its
+    partition is old enough. Delete files with the sequence number 0 never apply.
 
     Args:
         unpartitioned: Ids of specs without partitions, whose equality deletes apply to all files.
@@ -59,7 +59,7 @@ class _DataFiles:
         return oldest is not None and oldest <= number
 
     def has_between(self, partition: _Partition, lower: bytes | None, upper: bytes | None, number: int) -> bool:
-        """Return whether one of at most this sequence number has a path within bounds; None is unbounded."""
+        """Return whether a file of at most this sequence number has a path within bounds; None is unbounded."""
         paths: Sequence[tuple[bytes, int]] = self._paths.get(partition, ())
         first = 0 if lower is None else bisect_left(paths, (lower, -1))
         for index in range(first, len(paths)):  # most often the first one has an answer
@@ -72,7 +72,7 @@ class _DataFiles:
 
 
 def has_deletes(manifests: pa.Table, content: int) -> bool:
-    """Return whether manifests of a content have live files, or may have."""
+    """Return whether manifests with this content have live files, or may have."""
     chosen = manifests.filter(pc.equal(manifests["content"], content))
     counts = [pc.fill_null(chosen[name], 1) for name in ("added_files", "existing_files")]
     return bool(pc.any(pc.greater(pc.add(*counts), 0)).as_py())

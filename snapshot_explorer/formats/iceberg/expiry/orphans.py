@@ -1,4 +1,4 @@
-"""The files that Iceberg's metadata names, and what `remove_orphan_files` does with the others.
+"""The files that Iceberg's metadata names, and the effect of `remove_orphan_files` on all other files.
 
 Source: iceberg docs, "Spark Procedures" (remove_orphan_files); iceberg DeleteOrphanFilesSparkAction, ReachableFileUtil.
 """
@@ -57,7 +57,7 @@ def named_files(source: Source, listed: pa.Array) -> NamedFiles:
 
 
 def _metadata_log(source: Source, listed: pa.Array, unread: list[str]) -> list[str]:
-    """Return the recorded paths of earlier metadata files, also those that only the oldest existing ones name.
+    """Return the recorded paths of earlier metadata files, including paths that only the oldest existing files name.
 
     Source: iceberg ReachableFileUtil.metadataFileLocations.
     """
@@ -99,7 +99,7 @@ def _newer_files(metadata: TableMetadata, listed: pa.Array) -> Iterator[str]:
 def _manifests(
     source: Source, snapshots: Sequence[IcebergSnapshot], seen: set[str], unread: list[str]
 ) -> Iterator[pa.Table]:
-    """Yield the MANIFEST_FILES of snapshots that were not seen before, in parts; after an error of each snapshot."""
+    """Yield the MANIFEST_FILES of snapshots that were not seen before, in parts; after an error one by one."""
     try:
         lists = manifests_of(source, snapshots)
     except SnapshotExplorerError as error:

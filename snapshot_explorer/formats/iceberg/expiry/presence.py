@@ -1,4 +1,4 @@
-"""Which of the files that versions need exist, with the recorded sizes: data files, delete files and manifests."""
+"""Existence of the files that versions need, with the recorded sizes: data files, delete files and manifests."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -74,9 +74,9 @@ def _unreadable(source: Source, resized: pa.Array, recorded: pa.Array) -> pa.Arr
 def _check_deletes(
     source: Source, history: IcebergHistory, lists: pa.Table
 ) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
-    """Return for versions how many of their delete files are missing or resized, and how many were not checked.
+    """Return for versions the numbers of delete files that are missing or resized, and that were not checked.
 
-    Also which manifest of delete files cannot be read.
+    Also the manifest of delete files that cannot be read, if any.
 
     Reads each manifest of delete files once.
     """

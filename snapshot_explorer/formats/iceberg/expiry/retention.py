@@ -226,7 +226,7 @@ class _ReachableFiles:
         self.manifest_rows = manifests
         """MANIFEST_FILES of each manifest."""
         self.unread = {self.snapshots[row].id: error for row, error in of_lists.unread.items()}
-        """Why the files of snapshots are not all known, by their ids."""
+        """The reason why some files of a snapshot are unknown, by its id."""
         for row, code in zip(owners.tolist(), codes.tolist(), strict=True):
             if code in unread:
                 self.unread.setdefault(self.snapshots[row].id, unread[code])
@@ -254,7 +254,7 @@ class _ReachableFiles:
 def _freed(
     source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifetimes: pa.Table
 ) -> tuple[pa.Table, Sequence[str]]:
-    """Return FREED, and notes on files that kept snapshots may name by another path: these are left out."""
+    """Return FREED, and notes on files that are left out because kept snapshots may name them by another path."""
     lost = [snapshot.id for snapshot in reached.snapshots if snapshot.id not in kept.snapshots]
     needed = pa.array(reached.files(list(kept.snapshots)))
     freed = pc.and_(pa.array(reached.files(lost)), pc.invert(needed))
@@ -335,7 +335,7 @@ def _freed_metadata(source: Source, reached: _ReachableFiles, kept: _KeptSnapsho
 
 
 def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnapshots) -> pa.Table:
-    """Return the HOLDERS frame: what keeps files that the newest version of the history no longer has."""
+    """Return the HOLDERS frame: the references to files that are not in the newest version of the history."""
     if not history.versions:
         return frames.HOLDERS.empty_table()
     newest = reached.files([history.snapshots[history.versions[-1]].id])

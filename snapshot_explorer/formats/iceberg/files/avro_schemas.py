@@ -48,7 +48,7 @@ def _field(name: str, node: Any, number: object, named: Mapping[str, Any]) -> pa
 
 
 def _type(node: Mapping[str, Any], named: Mapping[str, Any]) -> pa.DataType:
-    """Return the Arrow type of a part of the schema: numbers of times as such, decimals as their bytes."""
+    """Return the Arrow type of a part of the schema: times as their numbers, decimals as their bytes."""
     avro_type, logical = node["type"], str(node.get("logicalType", ""))
     if avro_type == "record":
         return pa.struct([_field(item["name"], item["type"], item.get("field-id"), named) for item in node["fields"]])

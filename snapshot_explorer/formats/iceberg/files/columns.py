@@ -27,7 +27,7 @@ _UUID_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """How the columns of a data file become columns of the table."""
+    """The mapping from the columns of a data file to columns of the table."""
 
     targets: tuple[tuple[IcebergField, FileField | None], ...]
     """Requested columns in order, each with its column in the file; None if the file lacks it or it is constant."""
@@ -36,13 +36,13 @@ class Projection:
     names: list[str]
     """The columns of the file to read, each once."""
     is_exact: bool
-    """Whether the requested columns are those to read, in this order, with the same names and values."""
+    """Whether the requested columns equal the columns to read, with the same order, names and values."""
 
 
 def projection(
     fields: Sequence[IcebergField], stored_fields: Sequence[FileField], constants: Constants, path: str
 ) -> Projection:
-    """Return how the columns of a data file become requested columns.
+    """Return the mapping from the columns of a data file to requested columns.
 
     Args:
         constants: Columns that are constant, even if the file contains other values.

@@ -34,7 +34,7 @@ BATCH_ROWS = 65_536
 """Rows that are read at a time. With more, the memory of intermediate results is not reused."""
 
 _OVERSTATING = re.compile(r"parquet-mr version 1\.11\.[01]\b")
-"""What wrote the files of Iceberg 0.8 to 0.10."""
+"""The writer in the footers of files by Iceberg 0.8 to 0.10."""
 _READ_BYTES = 65_536
 """Bytes of a column chunk of a local file that are read at a time. A whole chunk would need new memory each time."""
 
@@ -108,7 +108,7 @@ class Layouts:
     def projection(
         self, fields: Sequence[IcebergField], stored: tuple[FileField, ...], constants: Constants, path: str
     ) -> Projection:
-        """Return how the columns of a file become requested columns; see `projection`."""
+        """Return the mapping from the columns of a file to requested columns; see `projection`."""
         last = self._projection
         if (
             last is not None

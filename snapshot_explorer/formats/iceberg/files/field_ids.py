@@ -137,7 +137,7 @@ def _has_id(field: FileField) -> bool:
 
 
 def _with_mapping(field: FileField, mapping: Sequence[MappedField]) -> FileField:
-    """Return a field and those in it with the ids of their names; names are compared exactly."""
+    """Return a field and its nested fields with the ids that the mapping has for their names, compared exactly."""
     mapped = next((item for item in mapping if field.name in item.names), None)
     if mapped is None:
         return replace(field, children=tuple(_with_mapping(child, ()) for child in field.children))
@@ -145,7 +145,7 @@ def _with_mapping(field: FileField, mapping: Sequence[MappedField]) -> FileField
 
 
 def maps_names(mapping: Sequence[MappedField], fields: Sequence[IcebergField]) -> bool:
-    """Return whether a mapping has the name of each of these fields, and of those in them, for its id."""
+    """Return whether a mapping has the name of each of these fields and nested fields for its id."""
     for field in fields:
         item = next((item for item in mapping if field.name in item.names), None)
         if item is None or item.id != field.id or not maps_names(item.fields, field.type.fields):

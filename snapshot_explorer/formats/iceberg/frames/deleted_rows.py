@@ -1,4 +1,4 @@
-"""Which delete files apply to which data files, by the metadata alone."""
+"""The delete files that apply to each data file, by the metadata alone."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class ApplicableDeletes:
 def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> ApplicableDeletes:
     """Return which delete files apply to which data files.
 
-    Where a deletion vector applies, position delete files do not. Equality deletes of unpartitioned specs apply to
+    If a deletion vector applies, position delete files do not. Equality deletes of unpartitioned specs apply to
     files of all partitions.
 
     Args:
@@ -65,7 +65,7 @@ def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> Applicab
 
 
 def referenced_files(deletes: pa.Table) -> pa.Array:
-    """Return the recorded path of the only data file that each delete file is for; null if it may be for several.
+    """Return the recorded path of the only data file to which each delete file applies; null if there may be several.
 
     A position delete file whose first and last path are equal is for this file alone.
 

@@ -164,7 +164,7 @@ def _metrics(files: pa.Table, field: IcebergField) -> pa.StructArray:
 
 
 def _deletions(metadata: TableMetadata, live: IcebergLiveFiles) -> tuple[pa.Array, pa.Array]:
-    """Return where the deletions of each data file are, and how many rows its deletion vector removes."""
+    """Return the location of each data file's deletions, and the number of rows that its deletion vector removes."""
     count = len(live.data)
     unpartitioned = [number for number, raw in metadata.specs.items() if parse_spec(raw).is_unpartitioned]
     pairs = applying(live, unpartitioned)

@@ -96,8 +96,8 @@ def entries_frame(
     Args:
         writer: The id of the snapshot that wrote the manifest.
         is_own: Whether the snapshot's commit wrote the manifest. If so, files that it carried over from other manifests
-            are `existing`. Otherwise all live files in it count as added, and what an earlier commit removed is left
-            out.
+            are `existing`. Otherwise all live files in it count as added, and files that an earlier commit removed are
+            left out.
     """
     rows = entries.rows
     is_deleted = pc.equal(rows.column("status"), DELETED)

@@ -1,1 +1,1 @@
-"""Metadata tables with the columns of Iceberg's own."""
+"""Metadata tables with the columns of Iceberg's own tables."""

@@ -153,7 +153,7 @@ def _live(source: Source, snapshot: IcebergSnapshot | None, statistics: bool) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitChanges:
-    """What snapshots changed."""
+    """The files that snapshots changed."""
 
     data: pa.Table
     """ENTRIES of data files that were added or deleted, in the order of the snapshots, and `owner`, the snapshot id."""
@@ -177,7 +177,7 @@ def changed_files(source: Source, snapshots: Sequence[IcebergSnapshot], *, stati
 def own_manifests(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
     """Return the manifests that the commits of snapshots wrote; the others were carried over.
 
-    Compares sequence numbers, or snapshot ids where there are none: some tools rounded the ids in metadata files.
+    Compares sequence numbers, or snapshot ids without them: some tools rounded the ids in metadata files.
 
     Args:
         manifests: MANIFEST_FILES of the snapshots.

@@ -235,7 +235,7 @@ def type_text(data_type: IcebergDataType) -> str:
 
 
 def walk(fields: tuple[IcebergField, ...]) -> Iterator[IcebergField]:
-    """Yield fields and the fields in them, each before those in it."""
+    """Yield fields and their nested fields; a field precedes its nested fields."""
     for field in fields:
         yield field
         yield from walk(field.type.fields)

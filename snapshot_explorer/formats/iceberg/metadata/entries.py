@@ -66,14 +66,14 @@ full location of an external file. `file_format` is in lower case: parquet, orc,
 `sequence_number` is the data sequence number and decides which deletes apply. `file_sequence_number` is the number of
 the commit that added the file, null if its writer did not record it, as Iceberg before 1.1. `record_count` and
 `size_bytes` are recorded by the writer and may be wrong. `has_confirmed_rows`: whether another number of the metadata
-agrees with `record_count`, or contradicts it; null if there is none. `first_row_id` is resolved, and null where the
+agrees with `record_count`, or contradicts it; null without another number. `first_row_id` is resolved, and null if the
 version has no row ids. A file with `key_metadata` is encrypted.
 
 Source: iceberg specification, "Manifests"."""
 
 
 def known_rows(files: pa.Table) -> pa.Array:
-    """Return the number of rows of each file in LIVE; null where the metadata contradicts itself."""
+    """Return the number of rows of each file in LIVE; null if the metadata contradicts itself."""
     return _without(files.column("record_count"), pc.invert(files.column("has_confirmed_rows")))
 
 
@@ -104,7 +104,7 @@ class IcebergLiveFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionMetadata:
-    """All that a scan of a version needs of the metadata. Picklable if `live` is."""
+    """The metadata that a scan of a version needs. Picklable if `live` is."""
 
     storage: Storage
     format_version: int

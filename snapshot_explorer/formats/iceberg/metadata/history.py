@@ -45,7 +45,7 @@ class IcebergHistory:
     is_counted: bool
     """Whether versions are counted, because the snapshots have no sequence numbers."""
     cut: str | None
-    """Why snapshots before the first version are not known, although the metadata names them; None if it does not."""
+    """Why snapshots before the first version are unknown although the metadata names them; None if they are not."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNo
 
 
 def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> tuple[list[int], str | None]:
-    """Return the snapshots of a history, oldest first, and why older ones are left out, if the parents are damaged.
+    """Return the snapshots of a history, oldest first, and the reason to leave out older ones if parents are damaged.
 
     Source: iceberg reads a snapshot whatever its parents are.
     """
@@ -211,7 +211,7 @@ def _contradiction(snapshot_id: int, before: int, numbers: Mapping[int, int], ne
 def _straight(metadata: TableMetadata, head: int | None) -> list[int]:
     """Return all snapshots if each is the parent of the next one, which has a greater number; otherwise none.
 
-    Most tables are recorded in this way: there is nothing before the first one then.
+    Most tables are recorded in this way. The first snapshot is then the oldest one.
     """
     names = ("id", "parent_id", "sequence_number")
     ids, parents, numbers = map(metadata.snapshots.every, names)
@@ -245,7 +245,7 @@ def _replaces(metadata: TableMetadata, snapshot_id: int, before: int) -> bool:
 def _with_tagged(metadata: TableMetadata, chain: list[int]) -> list[int]:
     """Return a history of main with the older snapshots that only tags kept from expiring before it.
 
-    Snapshots of other branches are not among them.
+    Snapshots of other branches are not included.
     """
     tagged = {ref.snapshot_id for ref in metadata.refs.values() if not ref.is_branch}
     if tagged:
@@ -317,7 +317,7 @@ def current_at(history: IcebergHistory, time: datetime) -> IcebergSnapshot | Non
 
 
 def committed_by(history: IcebergHistory, time: datetime, versions: Sequence[int]) -> Sequence[int]:
-    """Return the one of these versions with the greatest commit time up to a time; none if all are later."""
+    """Return the version with the greatest commit time up to a time; empty if all are later."""
     millis = to_millis(time)
     times = history.metadata.snapshots.column("timestamp_ms", [history.ids[version] for version in versions])
     committed = [(moment, version) for moment, version in zip(times, versions, strict=True) if moment <= millis]

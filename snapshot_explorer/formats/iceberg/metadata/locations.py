@@ -31,8 +31,8 @@ class Locations:
     recorded: str
     """Its location in the metadata file."""
     prefixes: tuple[tuple[str, str], ...]
-    """Normal forms of recorded folders, and what replaces each: text that ends with a slash, or nothing for the folder
-    of the table. The first match counts."""
+    """Normal forms of recorded folders with their replacements: text that ends with a slash, or empty for the table's
+    folder. The first match counts."""
 
     @property
     def is_moved(self) -> bool:
@@ -110,12 +110,12 @@ class Locations:
 def locations_of(
     root: str, recorded: str, earlier: Iterable[str] = (), relocate: Mapping[str, str] | None = None
 ) -> Locations:
-    """Return where the files of a table are.
+    """Return the mapping of a table's recorded paths.
 
     Args:
         root: The folder where the table was opened.
-        earlier: Recorded paths of metadata files and manifest lists: a table that was moved more than once, or whose
-            location was changed, has other locations in them.
+        earlier: Recorded paths of metadata files and manifest lists. If a table was moved more than once, or its
+            location was changed, they contain other locations.
         relocate: Folders that were moved, from the user.
     """
     prefixes = [(normal(old) + "/", _target(new, root)) for old, new in (relocate or {}).items()]

@@ -1,4 +1,4 @@
-"""Manifest lists: the manifests of a snapshot, with what each one adds."""
+"""Manifest lists: the manifests of a snapshot, with the counts of each."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Manifests: the entries of data files and delete files, with everything inherited from the manifest list resolved."""
+"""Manifests: the entries of data files and delete files, with values inherited from the manifest list."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -121,11 +121,11 @@ def parse_manifests(  # noqa: PLR0913 - what is read, and how much of it
     Args:
         manifests: MANIFEST_FILES.
         contents: The content of each.
-        tuples: Partition tuples that were read before, which are extended; tuples of all entries are numbered together.
+        tuples: The partition tuples read so far; new tuples are added. Tuples of all entries are numbered together.
         column_ids: Columns that have as many values in a file as the file has rows.
         statistics: Whether to decode the statistics of columns.
         changed: Whether to leave out existing files, which are most of a merged manifest.
-        storage: Where they are, with the limits of files.
+        storage: The table's storage, with the limits on files.
 
     Source: iceberg specification, "Manifests", "Sequence Number Inheritance", "Row Lineage"; iceberg
     InheritableMetadataFactory.
@@ -282,7 +282,7 @@ def live(entries: pa.Table) -> pa.Table:
 
 
 def needed(manifests: pa.Table, *names: str) -> pa.Table:
-    """Return the manifests with one of these counts above 0, or unknown."""
+    """Return the manifests for which one of these counts is above 0 or unknown."""
     is_needed = np.zeros(len(manifests), np.bool_)
     for name in names:
         is_needed |= pc.fill_null(manifests.column(name), 1).to_numpy() != 0

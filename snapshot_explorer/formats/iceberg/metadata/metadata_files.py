@@ -1,4 +1,4 @@
-"""Which metadata file of a table is the current one, without a catalog.
+"""Search for a table's current metadata file without a catalog.
 
 Tables of file systems number their metadata files and have a hint. Tables of a catalog have numbered files too, but
 only the catalog records the current one: here it is chosen by rule, with a note.
@@ -39,7 +39,7 @@ class CurrentMetadata:
 
     metadata: TableMetadata
     notes: tuple[str, ...]
-    """How it was found, where that is not certain; a sentence each."""
+    """Explanations of how it was found, if it is uncertain; a sentence each."""
 
 
 def is_metadata_file(name: str) -> bool:
@@ -168,7 +168,7 @@ class MetadataFiles:
         return CurrentMetadata(metadata=self._parsed(path, self._storage.read(path)), notes=())
 
     def _listed_beside_hint(self) -> tuple[Sequence[Entry] | None, dict[str, bytes | None]]:
-        """Return the listing, and the files that the last one led to, if there was no number in a hint then."""
+        """Return the listing, and the files after the last one found, if the last search found no number in a hint."""
         paths = self._candidates
         if not paths or self._last_number is not None or self._storage.is_local:
             return None, {}

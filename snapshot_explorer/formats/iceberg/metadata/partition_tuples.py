@@ -80,7 +80,7 @@ def _by_ids(rows: pa.StructArray, schema: Any, spec: Mapping[str, Any]) -> tuple
 
 
 def _codes(rows: pa.StructArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return a code per tuple, equal for tuples of equal bits, and the index of the first tuple of each code."""
+    """Return a code per tuple, equal for bitwise equal tuples, and the index of the first tuple of each code."""
     codes = np.zeros(len(rows), np.int64)
     for column in rows.flatten():
         bits = _bits(column)

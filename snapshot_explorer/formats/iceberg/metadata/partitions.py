@@ -1,7 +1,7 @@
 """Partition specs: transforms, partition values typed and as text, and the column bounds that they imply.
 
-A partition value bounds the values of its source column. So files are skipped by partition as they are by statistics:
-the bounds of each partition are compared with the condition.
+A partition value bounds the values of its source column. So files are skipped by partition in the same way as by
+statistics: the bounds of each partition are compared with the condition.
 
 Source: iceberg specification, "Partitioning", "Partition Transforms".
 """
@@ -245,7 +245,7 @@ def _named(
 
 
 def _layers(named: Sequence[tuple[str, PartitionColumn]]) -> list[dict[str, "_Ends"]]:
-    """Return the bounds of source columns, several times where several fields of a spec have one source."""
+    """Return the bounds of source columns, repeated if several fields of a spec have the same source."""
     layers: list[dict[str, _Ends]] = []
     for name, column in named:
         if column.field.transform.name == "void":
@@ -269,12 +269,12 @@ def _not_ruled_out(layer: Mapping[str, "_Ends"], rows: int, predicate: Predicate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ends:
-    """What partition values imply for their source column: bounds, and whether all of its values are null."""
+    """The bounds of a source column that partition values imply, and whether all of its values are null."""
 
     lower: pa.Array
     upper: pa.Array
     null_count: pa.Array
-    """1 where the partition value is null, 0 elsewhere."""
+    """1 if the partition value is null, otherwise 0."""
 
 
 def _ends(column: PartitionColumn) -> _Ends:

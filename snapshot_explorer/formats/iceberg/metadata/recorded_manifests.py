@@ -1,4 +1,4 @@
-"""Manifests against what their manifest list records: whether each is the file that the list names, and its counts."""
+"""Checks of manifests against their manifest lists: whether each is the file that the list names, and its counts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What the metadata itself says about the numbers of the entries of manifests, in their order."""
+    """How far the metadata confirms the numbers in the entries of manifests, in their order."""
 
     rows: pa.Array
     """Whether another number agrees with the number of rows of a file, or contradicts it; null if there is none."""
@@ -63,7 +63,7 @@ def check_manifests(
         manifests: MANIFEST_FILES, in the order that the indices in `decoded` refer to.
         sizes: The size of each manifest in bytes.
         column_ids: Columns that have as many values in a file as the file has rows.
-        storage: Where they are, for warnings about them.
+        storage: The table's storage, for warnings.
 
     Source: iceberg specification, "Manifest Lists", fields 501 to 514; apache/iceberg issues 13719 and 16905,
     apache/iceberg-go issue 438, ClickHouse issues 104321 and 121222.
@@ -173,8 +173,8 @@ class _Manifest:
     def agrees(self, name: str) -> bool | None:
         """Return whether a count of its entries is the recorded one; None if none is recorded.
 
-        A manifest that was appended as a whole may contain files that other snapshots added: some writers count them,
-        some do not.
+        A manifest that was appended as a whole may contain files that other snapshots added. Only some writers count
+        them.
         """
         recorded = self.recorded[name]
         return None if recorded is None or recorded < 0 else recorded in (self.counts[name], self.counts[f"own {name}"])
@@ -192,7 +192,7 @@ class _Manifest:
 
 
 def _counts(owners: Counts, entries: _Entries, is_own: npt.NDArray[np.bool_], files: int) -> dict[str, Counts]:
-    """Return for each manifest the number of entries by status and of their rows; `own`: of those its writer added."""
+    """Return for each manifest the numbers of entries and rows by status; `own` counts its writer's added entries."""
     counts: dict[str, Counts] = {}
     for number, word in _WORDS.items():
         for prefix, chosen in (
@@ -238,8 +238,8 @@ def _doubted_sizes(entries: _Entries, owners: Counts, confirmed: npt.NDArray[np.
 def _check_header(manifest: _Manifest, header: Mapping[str, bytes]) -> None:
     """Check the spec and the content in the header of a manifest of another size; some writers leave them out.
 
-    Iceberg reads a manifest by what its list records. One of the recorded size with other words in its header was
-    written so.
+    Iceberg reads a manifest by the fields in its list. If a manifest has the recorded size but other values in its
+    header, its writer wrote them.
     """
     spec, content = header.get("partition-spec-id", b"").strip(), _CONTENTS.get(header.get("content", b"").strip())
     recorded, problem = manifest.recorded, ""

@@ -82,7 +82,7 @@ def table_schema(schema: IcebergSchema, partition_ids: Iterable[int] = ()) -> Ta
     """Return the schema as the record that all formats share.
 
     Args:
-        partition_ids: Ids of the columns that the default spec partitions by, as they are; others are left out.
+        partition_ids: Ids of the columns that the default spec contains untransformed; other columns are left out.
     """
     return TableSchema(
         id=schema.id,
@@ -102,6 +102,6 @@ def table_schema(schema: IcebergSchema, partition_ids: Iterable[int] = ()) -> Ta
 
 
 def _names(schema: IcebergSchema, ids: Iterable[int]) -> list[str]:
-    """Return the names of columns by id, with dots in front of fields of structs; ids of no column are left out."""
+    """Return the names of columns by id, with dots for nested fields; ids without a column are left out."""
     paths = [schema.path(number) for number in dict.fromkeys(ids)]
     return [".".join(field.name for field in path) for path in paths if path]

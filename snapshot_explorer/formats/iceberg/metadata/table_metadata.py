@@ -33,7 +33,7 @@ class IcebergSnapshot:
 
     id: int
     parent_id: int | None
-    """The snapshot that it was made from; None for the first one, and the first after a replacement of the table."""
+    """The parent snapshot; None for the first snapshot, and for the first one after a replacement of the table."""
     sequence_number: int
     """The number of its commit in the table; 0 in format 1."""
     timestamp_ms: int
@@ -41,11 +41,11 @@ class IcebergSnapshot:
     manifest_list: str | None
     """The recorded path of its manifest list; None if it names its manifests itself."""
     manifests: tuple[str, ...]
-    """The recorded paths of its manifests, where there is no manifest list: very old tables of format 1."""
+    """The recorded paths of its manifests if it has no manifest list: very old tables of format 1."""
     summary: Mapping[str, str]
     """The writer's summary of the commit; empty without one."""
     schema_id: int | None
-    """The table's schema when it was made; None if not recorded."""
+    """The table's schema when the snapshot was created; None if not recorded."""
     key_id: str | None
     raw: Mapping[str, Any] = field(repr=False)
     """The JSON object, unknown fields included."""
@@ -126,7 +126,7 @@ class SnapshotRef:
 
     name: str
     snapshot_id: int
-    """The snapshot that it names; of a branch the newest one."""
+    """The snapshot that it refers to; for a branch the newest one."""
     is_branch: bool
     """Whether it is a branch, otherwise a tag."""
     min_snapshots_to_keep: int | None
@@ -146,7 +146,7 @@ class TableMetadata:
     format_version: int
     table_uuid: str | None
     location: str
-    """The table's folder as recorded, which may be another than the one it was opened at."""
+    """The recorded folder of the table, which may differ from the opened folder."""
     last_sequence_number: int
     """The highest assigned sequence number; 0 in format 1."""
     last_updated_ms: int
@@ -180,9 +180,9 @@ class TableMetadata:
 
     @property
     def counted_columns(self) -> Sequence[int]:
-        """Return the ids of columns that have as many values in a file as the file has rows: those that are not nested.
+        """Return the ids of the current schema's columns that have one value per row: columns that are not nested.
 
-        Of the current schema.
+        A file has as many values of these columns as rows.
         """
         fields = self.current_schema.get("fields")
         return [
@@ -193,7 +193,7 @@ class TableMetadata:
         ]
 
     def schema_with(self, number: int | None) -> Mapping[str, Any]:
-        """Return the schema with an id; the current one for None, as for snapshots that have none recorded.
+        """Return the schema with an id; the current schema for None, such as for snapshots without a recorded schema.
 
         Source: iceberg SnapshotUtil.schemaFor.
         """
@@ -207,7 +207,7 @@ class TableMetadata:
         return self.schemas[number]
 
     def without_history(self, kept: Iterable[IcebergSnapshot] = ()) -> "TableMetadata":
-        """Return the metadata with only these snapshots, for another process: there may be a million of others."""
+        """Return the metadata with only these snapshots, for another process: there may be a million others."""
         return replace(
             self,
             snapshots=Snapshots.of(kept),

@@ -43,7 +43,7 @@ _PROMOTED = {"long": _INT, "double": _FLOAT, "timestamp": _DATE, "timestamp_ns":
 def single_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
     """Return values in their binary form as an array of the type's Arrow type.
 
-    A value of a narrower type that the column had before is converted. What is not a value of the type is null.
+    A value of a narrower type that the column had before is converted. Invalid values are null.
     """
     values = values.cast(pa.binary())
     target = arrow_type(data_type)
@@ -70,7 +70,7 @@ def single_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
 
 
 def widened(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return values of a column in the wider type that it has now; days become the timestamps that they begin with.
+    """Return values of a column in its current, wider type; days become timestamps at their start.
 
     Raises:
         pyarrow.ArrowInvalid: A day is outside of the range of timestamps.

@@ -1,4 +1,4 @@
-"""Which files a version's rows are read from, with which deletes, and which are skipped."""
+"""Planning of the files to read for a version's rows, with their deletes, and of the files to skip."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ class IcebergPartitions:
     texts: tuple[Mapping[str, str | None], ...]
     """All distinct partitions as text, spec after spec."""
     starts: Mapping[int, int]
-    """Where the partitions of each spec begin among all."""
+    """The index of each spec's first partition among all partitions."""
 
     def indices(self, files: pa.Table) -> npt.NDArray[np.int64]:
         """Return the index of each file's partition among all."""
@@ -200,7 +200,7 @@ def _by_path(
 
 
 def _is_alike(field: IcebergField, other: IcebergField) -> bool:
-    """Return whether two fields have one id and one type, those in them aside."""
+    """Return whether two fields have the same id and type, without regard to nested fields."""
     return field.id == other.id and replace(field.type, fields=()) == replace(other.type, fields=())
 
 
@@ -314,7 +314,7 @@ def _constants(columns: Sequence[PartitionColumn], partition: int) -> dict[int, 
 
 
 def _counted(rows: int | None, deletes: Deletes) -> int | None:
-    """Return how many rows of a file are left; None if the metadata does not contain it."""
+    """Return the number of live rows of a file; None if the metadata does not contain it."""
     if rows is None or deletes.equality or deletes.positions:
         return None
     left = rows - deletes.vector.cardinality if deletes.vector is not None else rows
@@ -322,7 +322,7 @@ def _counted(rows: int | None, deletes: Deletes) -> int | None:
 
 
 def _raw_formats(context: Context) -> frozenset[str]:
-    """Return the formats of files whose rows any reader returns as the version has them."""
+    """Return the formats of files whose rows any reader returns correctly for the version."""
     if not context.names_are_stored:
         return frozenset()
     fields: list[IcebergField] = list(walk(context.schema.fields))

@@ -18,7 +18,7 @@ FIRST_WITH_ROW_IDS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What all splits of a version share. Picklable."""
+    """The context that all splits of a version share. Picklable."""
 
     schema: IcebergSchema
     rules: IdRules
@@ -29,7 +29,7 @@ class Context:
     names_are_stored: bool
     """Whether files have the version's columns under the version's names, in its types, if they have them."""
     names_are_mapped: bool
-    """Whether this is also true for files without ids: the table's name mapping has the version's names for its ids."""
+    """Whether this also applies to files without ids: the table's name mapping has the version's names for its ids."""
     key: str
     """A text that is equal for equal schemas and rules."""
 
@@ -56,6 +56,6 @@ class IcebergPlan:
 
     @property
     def identity(self) -> Hashable:
-        """Return a value that is equal where the same rows are read; see `Split.identity`."""
+        """Return a value that is equal if the same rows are read; see `Split.identity`."""
         deletes = self.deletes.identity(self.sequence_number)
         return self.path, self.sequence_number, self.first_row_id, deletes, self.context.key

@@ -70,8 +70,8 @@ class RowReader:
 
         Args:
             fields: Columns of the version and metadata columns.
-            keep: Positions, ascending: these rows of the file are read, whatever its deletes. None reads all but the
-                deleted ones.
+            keep: Positions, ascending: these rows of the file are read, even if deleted. None reads all rows that are
+                not deleted.
         """
         yield from self._rows(plan, _ReadColumns.of(fields), keep)
 
@@ -94,11 +94,11 @@ class RowReader:
     def rows_deleted(
         self, before: IcebergPlan, after: IcebergPlan, fields: Sequence[IcebergField]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a data file that some deletes leave and others do not.
+        """Yield the rows of a data file that one set of deletes keeps and another removes.
 
         Args:
-            before: The file and the deletes that leave the rows.
-            after: The same file and the deletes that do not.
+            before: The file and the deletes that keep the rows.
+            after: The same file and the deletes that remove them.
             fields: Columns of the version and metadata columns.
         """
         live, later = self._live(before), self._live(after)
@@ -173,7 +173,7 @@ class _Live:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReadColumns:
-    """The columns that are read: requested ones, and those that deletes compare."""
+    """The columns to read: the requested columns, and the columns that deletes compare."""
 
     fields: tuple[IcebergField, ...]
     stored: tuple[IcebergField, ...]
@@ -181,7 +181,7 @@ class _ReadColumns:
     are_stored: bool
     """Whether the columns to read are the requested ones, and none of them is computed."""
     names: frozenset[str]
-    """The columns whose values are those in the files, unless they are constant in one."""
+    """The columns whose values are stored in the files, unless they are constant in a file."""
 
     @classmethod
     def of(cls, fields: Sequence[IcebergField], lookups: Sequence[_Lookup] = ()) -> "_ReadColumns":

@@ -113,7 +113,7 @@ def timestamp_to_integer(values: pa.Array, _source: PaimonDataType, target: Paim
 
 
 def timestamp_to_date(values: pa.Array, source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
-    """Return the day: truncated towards 1970 for a TIMESTAMP, like Java's division, rounded down for TIMESTAMP_LTZ."""
+    """Return the day, truncated towards 1970 for a TIMESTAMP, like Java's division, and rounded down otherwise."""
     millis, _ = _millis(values)
     whole = millis if source.root == "TIMESTAMP_LTZ" else _cut(millis, _DAY_MS)
     return with_nulls((whole // _DAY_MS).astype(np.int32), values, pa.date32())

@@ -56,7 +56,7 @@ def producer_of(options: Mapping[str, str]) -> str:
 def changelog_splits(
     storage: Storage, schemas: Schemas, snapshot: PaimonSnapshot, predicate: Predicate | None
 ) -> list[Split]:
-    """Return splits of the changelog rows of a version, under its own schema, without files that cannot match."""
+    """Return splits of a version's changelog rows, under its own schema, without files that cannot match."""
     options = schemas.newest(snapshot.schema_id).options
     if snapshot.changelog_manifest_list is None:
         producer = producer_of(options)

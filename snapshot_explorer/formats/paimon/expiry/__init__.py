@@ -1,1 +1,1 @@
-"""What `expire_snapshots` would delete, and the settings of maintenance."""
+"""The effect of `expire_snapshots`, and the maintenance settings."""

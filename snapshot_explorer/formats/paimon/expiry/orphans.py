@@ -1,4 +1,4 @@
-"""The files that Paimon's metadata names, and what `remove_orphan_files` does with the others.
+"""The files that Paimon's metadata names, and the effect of `remove_orphan_files` on all other files.
 
 Source: paimon docs, "Manage Snapshots", "Remove Orphan Files"; paimon OrphanFilesClean, LocalOrphanFilesClean.
 """
@@ -74,7 +74,7 @@ class _NamedFile:
     snapshot: PaimonSnapshot
     """The snapshot, tag or changelog that names it."""
     is_kept: bool
-    """Whether it exists as long as that."""
+    """Whether it exists as long as the snapshot."""
 
     @property
     def path(self) -> str:
@@ -83,7 +83,7 @@ class _NamedFile:
 
 
 class _Names:
-    """The names of files, and what could not be read."""
+    """The names of files, and the metadata that could not be read."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

@@ -1,4 +1,4 @@
-"""Which of the files that versions need exist, with the recorded sizes: data files, manifests, indexes and schemas."""
+"""Existence of the files that versions need, with the recorded sizes: data files, manifests, indexes and schemas."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ _AT_ONCE = 2_000
 def presence(
     storage: Storage, layout: Layout, schemas: Schemas, lifetimes: pa.Table, snapshots: Sequence[PaimonSnapshot]
 ) -> Presence:
-    """Return which of the files that reads of versions need exist. The indexes of dynamic buckets are not needed.
+    """Return the existence of the files that reads of versions need, without the indexes of dynamic buckets.
 
     Lists the folders of data files, manifests, schemas and deletion vectors. Reads the base and delta manifest lists of
     each snapshot, and each index manifest once, concurrently.
@@ -56,7 +56,7 @@ def presence(
 
 
 def _without_schema(storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> dict[int, str]:
-    """Return the versions whose schema cannot be read, and why. Reads the schemas that were not read before."""
+    """Return the versions whose schema cannot be read, with the reasons. Reads the schemas not read before."""
     read = read_apart(schemas.by_id, sorted({snapshot.schema_id for snapshot in snapshots}), storage)
     return {
         snapshot.id: str(read.unread[snapshot.schema_id]) for snapshot in snapshots if snapshot.schema_id in read.unread
@@ -102,7 +102,7 @@ class _MetadataFiles:
         return None
 
     def _missing_manifests(self, lists: Sequence[tuple[int, str]]) -> dict[int, str]:
-        """Return for versions which manifest of their lists is missing or resized, or which list cannot be read."""
+        """Return for versions the manifest in their lists that is missing or resized, or the unreadable list."""
 
         def names_in(indices: Sequence[int]) -> tuple[pa.Table, list[int]]:
             paths = [lists[index][1] for index in indices]
@@ -133,7 +133,7 @@ class _MetadataFiles:
 def _check_indexes(
     storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]
 ) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
-    """Return for versions which index manifests and index files are missing or resized, and which were not checked."""
+    """Return for versions the index manifests and index files that are missing or resized, or were not checked."""
     names = {snapshot.index_manifest or "": snapshot.path for snapshot in snapshots}
     indexes, damage = _read_indexes(storage, names)
     newest = schemas.newest(max(snapshot.schema_id for snapshot in snapshots)) if indexes else None
@@ -162,7 +162,7 @@ def _check_indexes(
 
 
 def _read_indexes(storage: Storage, names: Mapping[str, str]) -> tuple[dict[str, pa.Table], dict[str, str]]:
-    """Return the INDEX_ENTRIES of index manifests by name, and the problems of those that cannot be read."""
+    """Return the INDEX_ENTRIES of index manifests by name, and the problems of unreadable index manifests."""
     every = list(names)
     read = read_apart(
         lambda indices: read_index_manifests(storage, {every[index]: names[every[index]] for index in indices}),

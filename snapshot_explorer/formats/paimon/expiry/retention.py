@@ -57,12 +57,12 @@ class RetentionState:
     """The first version that expires: the one in the hint if it exists, otherwise the first snapshot."""
     tags: Mapping[str, PaimonSnapshot]
     changelogs: Mapping[int, PaimonSnapshot]
-    """Versions whose long-lived changelog is all that is left."""
+    """Versions of which only the long-lived changelog is left."""
     consumers: Mapping[str, int]
     """The next version of each consumer."""
     options: Mapping[str, str]
     unread: Reasons
-    """Why snapshot files cannot be read, by version."""
+    """The reason why each unreadable snapshot file cannot be read, by version."""
     unread_tags: Sequence[SnapshotExplorerError]
     """Why tags cannot be read. They may keep the files of any version."""
 
@@ -100,8 +100,8 @@ def read_retention_state(
 ) -> RetentionState:
     """Return the snapshots up to `newest`, with tags and consumers.
 
-    Five listings, two hints, and a small file for each tag, consumer, and each snapshot and the newest schema where
-    they are not cached; concurrently.
+    Five listings, two hints, and a small file for each tag and consumer, and for each snapshot and the newest schema
+    unless they are cached; concurrently.
     """
     schema, hints, waiting, stored = storage.together(
         schemas.newest,
@@ -140,7 +140,7 @@ def expiry(
     Args:
         rule: The rule. Its missing parts come from the table's settings or Paimon's defaults.
         lifetimes: LIFETIMES of the table.
-        changelogs: Returns the CHANGES of the changelogs of some snapshots, as far as they can be read.
+        changelogs: Returns the CHANGES of the readable changelogs of some snapshots.
         branches: The paths that every other branch uses, or the reason why they are unknown.
         name: The table's name in SQL.
         unread: Versions whose files are not in the LIFETIMES, because they cannot be read.
@@ -238,7 +238,7 @@ def _duration(options: Mapping[str, str]) -> timedelta:
 
 
 def _undecided(state: RetentionState, end: int) -> str | None:
-    """Return why it is unknown which versions would be lost, and with which files, in a sentence; None if it is known.
+    """Return why it is unknown which versions and files would be lost, in a sentence; None if it is known.
 
     Expiry stops at a missing snapshot, and fails at an unreadable snapshot.
     """
@@ -263,7 +263,7 @@ def _freed(
     """Return a mask of the LIFETIMES whose files are deleted when snapshots from `begin` up to `end` expire.
 
     These are files that a commit after `begin`, up to and including `end`, removed, unless it added the same file on
-    another level, or the last tag before the commit contains it. Files are left out for which that is not certain.
+    another level, or the last tag before the commit contains it. Files for which this is uncertain are left out.
 
     Source: paimon ExpireSnapshotsImpl.expireUntil, FileDeletionBase.createDataFileSkipperForTags.
     """

@@ -111,7 +111,7 @@ def holds(file: PaimonDataFile, field: PaimonField, schemas: Mapping[int, Paimon
 def sources(
     group: ColumnGroup, fields: Sequence[PaimonField], schemas: Mapping[int, PaimonSchema]
 ) -> list[tuple[PaimonDataFile, list[PaimonField]]]:
-    """Return the columns to read from each file: a column comes from the newest file that contains it.
+    """Return the columns to read from each file: a column is read from the newest file that contains it.
 
     A column that no file contains is read from the newest file, as null. Blob columns are not handled here.
 

@@ -71,14 +71,14 @@ class PaimonDataFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroupSelection:
-    """Which row groups of a Parquet file are read; files of other formats are read whole."""
+    """The row groups of a Parquet file to read; files of other formats are read whole."""
 
     keep: Positions | None = None
     """Positions of the rows that are needed, ascending: row groups with one of them are read. None is all."""
     predicate: Predicate | None = None
     """A condition: row groups whose statistics rule out each row are not read."""
     names: Mapping[str, str]
-    """The names in the file of columns that the predicate reads and whose values are those in the file."""
+    """The file's names of the predicate's columns whose values are returned as stored in the file."""
 
 
 class PaimonColumns:
@@ -92,7 +92,7 @@ class PaimonColumns:
         Args:
             fields: The columns, from the schema that the files were written with.
             schema: The schema of the batches, with the Arrow types of the fields; None for their names, all nullable.
-            target: The schema of the batches that these become, which have at most as many rows as its vectors allow.
+            target: The schema to which the batches are converted. The size of its vectors limits their rows.
         """
         self.fields = fields
         self.names = [field.name for field in fields]

@@ -54,7 +54,7 @@ def vectors_of(
 
     Args:
         indexes: INDEX_ENTRIES.
-        folders: The folder of the partition and bucket of each.
+        folders: The folder of each one's partition and bucket.
         options: The newest options.
         storage: The table's storage, which resolves files at full locations.
         strict: Raise for a location on another storage; otherwise it is returned as stored.

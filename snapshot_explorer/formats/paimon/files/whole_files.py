@@ -12,7 +12,7 @@ from snapshot_explorer.storage import Storage
 
 
 def file_check(storage: Storage) -> FileCheck:
-    """Return the function that reads a file: one with columns, or a blob file, whose entries have checksums."""
+    """Return the function that reads a file with columns, or a blob file, whose entries have checksums."""
 
     def check(file: RecordedFile, is_whole: bool) -> CheckedFile:  # noqa: FBT001 - as FileCheck
         kind = format_in_name(file.path.rpartition("/")[2])

@@ -102,9 +102,9 @@ def commits_frame(
     """Return the COMMITS frame without tags. Counts are null for a commit whose delta no longer exists.
 
     Args:
-        delta: What each changed, with `deleted_rows.FILE_COLUMNS` if there are `states`.
-        readable: Whether each can be loaded.
-        states: The deletion vectors before and after each; None if there are none.
+        delta: The files that each commit changed, with `deleted_rows.FILE_COLUMNS` if there are `states`.
+        readable: Whether each version can be loaded.
+        states: The deletion vectors before and after each commit; None if there are none.
     """
     counts = _counts(delta, len(snapshots))
     unknown = ~np.array(delta.known, np.bool_)

@@ -73,7 +73,7 @@ def read_index_states(
     allow deletion vectors, as in a table with dynamic buckets. Otherwise reads the snapshots before those given (one
     for a run without gaps), and each index manifest once, all concurrently.
 
-    Each commit carries the index manifest over: no version before one without an index manifest has any.
+    Each commit carries the index manifest over: if a version has no index manifest, no earlier version has one.
 
     Source: paimon IndexManifestFileHandler.write.
     """
@@ -117,12 +117,12 @@ def _might_have_vectors(schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -
 
 
 def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | None]) -> list[VersionRowCounts]:
-    """Return the rows that each commit added and removed, and all after it.
+    """Return the rows that each commit added and removed, and all rows after it.
 
     Args:
-        states: The index manifests before and after each.
-        changes: What each changed, with `kind`, `rows` and FILE_COLUMNS.
-        totals: The rows in all live files after each, deleted ones included.
+        states: The index manifests before and after each commit.
+        changes: The files that each commit changed, with `kind`, `rows` and FILE_COLUMNS.
+        totals: The rows in all live files after each commit, deleted ones included.
     """
     vectors, files = _numbered(states, changes.entries)
     rows = changes.entries.column("rows").to_numpy()
@@ -147,7 +147,7 @@ def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | Non
 
 
 def _numbered(states: IndexStates, entries: pa.Table) -> tuple[dict[int, _Vectors], Codes]:
-    """Return the vectors of each state by its `id`, and the number of each entry's file; -1 for one without vectors."""
+    """Return the vectors of each state by its `id`, and the number of each entry's file; -1 without a vector."""
     tables = {
         id(item): item.filter(pc.is_valid(item["data_file"]))
         for item in (*states.before, *states.after)
@@ -176,7 +176,7 @@ def _keys(table: pa.Table, name: str) -> pa.Array:
 
 
 def _present(rows: Codes, files: Codes, vectors: _Vectors | None) -> Codes:
-    """Return the rows of files without those that vectors remove; _UNKNOWN if unknown."""
+    """Return the number of live rows of files, without rows that vectors remove; _UNKNOWN if unknown."""
     if vectors is None:
         return np.full(len(rows), _UNKNOWN)
     order = np.argsort(vectors.files, kind="stable")
@@ -191,8 +191,8 @@ def _present(rows: Codes, files: Codes, vectors: _Vectors | None) -> Codes:
 def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[int | None, int | None]:
     """Return the numbers of restored and deleted rows in files that a commit neither added nor removed.
 
-    Writers only add to the vectors of a file that they keep: a file that has a vector now has no restored rows, whether
-    or not the number of its deleted rows is recorded.
+    Writers only add rows to the vectors of a kept file: a file with a vector has no restored rows, whether or not the
+    number of its deleted rows is recorded.
 
     Source: paimon BucketedDvMaintainer.notifyNewDeletion, mergeNewDeletion.
     """
@@ -206,7 +206,7 @@ def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[
     for file in was.keys() | now.keys():
         rows, new_rows = was.get(file, 0), now.get(file, 0)
         known = _UNKNOWN not in (rows, new_rows)
-        # A file without a vector now has no deleted rows.
+        # A file that no longer has a vector has no deleted rows.
         back.append(max(rows - new_rows, 0) if known else 0 if file in now else None)
         lost.append(max(new_rows - rows, 0) if known else None if file in now else 0)
     return _total(back), _total(lost)

@@ -1,4 +1,4 @@
-"""Aggregate functions as folds over values: those that select a value, concatenate texts, add numbers or unite sets."""
+"""Aggregate functions as folds over values: functions that select a value, concatenate texts, add or unite sets."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Unions of 32-bit roaring bitmaps, with the same bytes as the Java library.
 
-A container can have several forms of the same size; Java's choice depends on the containers it was built from.
+A container can have several representations of the same size. Java's choice depends on the original containers.
 
 Own code, as the bytes are the value of a row, which must be Paimon's: pyroaring 1.2 returns the same numbers, but other
 bytes for 37 of 600 random unions, and `bitmaps_64` needs the containers.

@@ -49,7 +49,7 @@ class Leaf:
     slot: int
     """Position of the container in the bitmap's slots."""
     remains: bytes = b""
-    """The rest of the prefix of a node whose only other child was removed. It has no meaning, but is written."""
+    """The rest of the prefix of a node whose only other child was removed. Java writes it, although it is unused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,7 +194,7 @@ class _ByKey:
 
     order: Codes
     codes: Codes
-    """The code of each one's key, ascending."""
+    """The code of each row's key, ascending."""
 
 
 def _by_key(rows: pa.Table, rules: Rules, order: Codes | None = None) -> _ByKey:
@@ -213,9 +213,9 @@ def _by_key(rows: pa.Table, rules: Rules, order: Codes | None = None) -> _ByKey:
 def _replaced(
     by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, lowest: Codes, highest: Codes
 ) -> Codes | None:
-    """Return the rows that a newer row of their key replaces; None if the bounds of sequence numbers do not show it.
+    """Return the rows that a newer row of their key replaces; None if sequence number bounds do not determine it.
 
-    The newest row of a key is its last one if each has a greater sequence number than the one before it.
+    The newest row of a key is its last one if each row has a greater sequence number than the previous row.
     """
     again = np.flatnonzero(by_key.codes[1:] == by_key.codes[:-1])
     older, newer = by_key.order[again], by_key.order[again + 1]

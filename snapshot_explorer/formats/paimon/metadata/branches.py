@@ -34,7 +34,7 @@ def read_branches(storage: Storage, history: PaimonHistory, own_name: str | None
     """Return the branches, sorted, with the version that each was created from and its newest version, where known.
 
     One listing; for each branch a listing and a small file, and another file for the same version of `history` unless
-    it is cached. Where that version has expired, its changelog file and, once, the tags. With more than 100 branches
+    it is cached. If that version has expired, also its changelog file and, once, the tags. With more than 100 branches
     only the names are read.
 
     Args:
@@ -140,7 +140,7 @@ def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> 
 
 
 def _same(first: PaimonSnapshot | None, own: Mapping[int, PaimonSnapshot]) -> int | None:
-    """Return the version if both are the same commit, otherwise None: branches may use a number twice."""
+    """Return the version if both are the same commit, otherwise None: two branches may use the same number."""
     same_id = own.get(first.id) if first is not None else None
     return same_id.id if first is not None and same_id is not None and _commit(first) == _commit(same_id) else None
 

@@ -64,7 +64,7 @@ class PaimonState:
     files: int | None = None
     """The number of live files in all manifests, read or not; None if the lists lack the counts."""
     adds_up: bool = True
-    """Whether the rows of the files are those that the snapshot records; true where not all manifests are read."""
+    """Whether the number of rows in the files equals the snapshot's; true if not all manifests are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Changes:
     known: tuple[bool, ...]
     """For each commit, whether its manifest list and manifests still exist."""
     adds_up: tuple[bool, ...]
-    """For each commit, whether it changed the rows that its snapshot records; true where this is not compared."""
+    """For each commit, whether it changed as many rows as its snapshot records; true if this is not compared."""
 
 
 def read_lists_of(storage: Storage, snapshot: PaimonSnapshot, kinds: Sequence[str]) -> ManifestLists:
@@ -265,7 +265,7 @@ def _add_up(storage: Storage, snapshots: Sequence[PaimonSnapshot], changes: Chan
 
 
 def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] | None = None) -> list[bytes | None]:
-    """Return the contents of files, None for missing ones. Those that should exist are requested a second time.
+    """Return the contents of files, None for missing ones. Missing files that should exist are requested again.
 
     Args:
         kept: For each file whether it should exist; by default all should.

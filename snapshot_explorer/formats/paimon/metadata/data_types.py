@@ -33,7 +33,7 @@ class PaimonDataType:
 
     @property
     def parts(self) -> "list[PaimonDataType]":
-        """The types that it consists of: of keys, of items, of fields."""
+        """The nested types: of keys, of items, of fields."""
         return [part for part in (self.key, self.element) if part] + [field.type for field in self.fields]
 
     def has(self, *roots: str) -> bool:
@@ -310,7 +310,7 @@ def arrow_field(column: PaimonField) -> pa.Field:
 
 
 def field_ids(data_type: PaimonDataType, number: int | None = None) -> FieldIds:
-    """Return the ids of the fields in a type, under the id of its own field."""
+    """Return a column's id and its nested fields' ids."""
     if data_type.root == "ROW":
         return FieldIds(id=number, parts=tuple(field_ids(field.type, field.id) for field in data_type.fields))
     parts = [field_ids(part) for part in data_type.parts]

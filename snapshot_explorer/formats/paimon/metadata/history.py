@@ -99,7 +99,7 @@ class PaimonHistory:
         self._changelogs_seen: Sequence[int] = ()
         self._expected: int | None = None
         self.branches_seen: Sequence[str] = ()
-        """The branches of the table when it was opened, as far as they were listed."""
+        """The branches of the table when it was opened, if they were listed."""
         self._expired_seen: frozenset[int] = frozenset()
 
     @property
@@ -110,8 +110,8 @@ class PaimonHistory:
     def look_into(self, folders: Collection[str]) -> None:
         """List the folders of tags, changelogs and branches among these folders of the table's root.
 
-        What is in them is requested later beside a new listing. Nothing for another branch than the main one, and on
-        the local disk, where requests cost little.
+        Their files are requested later, together with a new listing. Does nothing for branches other than the main one,
+        or on the local disk, where requests cost little.
         """
         if self._layout.branch is None and not self._storage.is_local:
             kinds = [kind for kind in ("tag", "changelog", "branch") if kind in folders]
@@ -202,7 +202,7 @@ class PaimonHistory:
 
         Args:
             versions: The snapshots listed, ascending.
-            contents: Files that were read beside the listing; the others are read here.
+            contents: Files that were read together with the listing; the others are read here.
         """
         before, hint_path = self._newest, self._layout.hint("snapshot", "LATEST")
         newest_path = self._path(versions[-1])
@@ -321,7 +321,7 @@ class PaimonHistory:
         return newest, hint
 
     def _check_empty(self, hint: int | None, content: bytes | None) -> None:
-        """Raise where a listing without snapshots contradicts an earlier one or the hint, whose content was read."""
+        """Raise if a listing without snapshots contradicts an earlier listing or the hint, whose content was read."""
         folder = self._layout.folder("snapshot")
         if self._newest is not None:
             missing = f"its folder {folder}"

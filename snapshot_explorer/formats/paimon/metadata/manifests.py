@@ -86,7 +86,7 @@ _VECTORS, _VECTOR_PATHS = _columns(
 )
 _RANGE = pa.struct([(_VECTOR_PATHS[field.name], field.type) for field in _VECTORS])
 INDEX_ENTRIES = pa.schema([*list(_INDEXES)[1:], *_VECTORS])
-"""A row is one deletion vector: its location, and the number of rows it deletes (null where not recorded). An index of
+"""A row is one deletion vector: its location, and the number of rows it deletes (null if not recorded). An index of
 another type has one row, without a data file."""
 
 

@@ -174,7 +174,7 @@ class Schemas:
         """Return the same schemas, with the newest one read only once. Reads nothing.
 
         Args:
-            listed: The id of the newest schema, where the schemas were listed.
+            listed: The id of the newest schema, if the schemas were listed.
         """
         if self._is_pinned:
             return self

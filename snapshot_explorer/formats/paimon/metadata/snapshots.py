@@ -42,14 +42,14 @@ class PaimonSnapshot:
     base_manifest_list_bytes: int | None
     """Its size; null before Paimon 1.1."""
     delta_manifest_list: str
-    """Manifest list of what the commit changed."""
+    """Manifest list of the files that the commit changed."""
     delta_manifest_list_bytes: int | None
     changelog_manifest_list: str | None
     changelog_manifest_list_bytes: int | None
     index_manifest: str | None
     """The index manifest: all index files, not only the new ones."""
     user: str
-    """Who committed: the id of a writer."""
+    """The id of the writer that committed."""
     identifier: int
     """The writer's number of the commit; not unique."""
     kind: str
@@ -73,7 +73,7 @@ class PaimonSnapshot:
     """A random id of the commit; since Paimon 2.0."""
     writer_version: str | None
     tag_created_at: datetime | None
-    """When a tag was made, by the writer's local clock, without zone; null without a retention."""
+    """When a tag was created, by the writer's local clock, without zone; null without a retention."""
     tag_retained: timedelta | None
     """How long a tag is kept; null is forever."""
     stored: str = field(repr=False)

@@ -23,7 +23,7 @@ _FLAGS = {
     )
 }
 FALLBACK, PRIMARY = "scan.fallback-branch", "scan.primary-branch"
-"""Options with another branch, which reads combine with this one."""
+"""Options that name another branch, which reads combine with this branch."""
 _BRANCHES = {FALLBACK: features.FALLBACK_BRANCH_CHANGES, PRIMARY: features.PRIMARY_BRANCH_CHANGES}
 _OPTIONS = {
     features.BLOB_DESCRIPTORS.keyword: features.BLOB_DESCRIPTORS,
@@ -69,7 +69,7 @@ def _unread(data_type: PaimonDataType) -> PaimonDataType | None:
 
 
 def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], file_name: str, version: int) -> None:
-    """Raise if a file contains only some columns of its schema: the others are in further files."""
+    """Raise if a file contains only some columns of its schema: other files contain the remaining columns."""
     if written is None:
         return
     absent = [name for name in columns if name not in written and name not in _SYSTEM_COLUMNS]

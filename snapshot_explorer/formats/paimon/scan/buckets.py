@@ -38,7 +38,7 @@ _SEED = 42
 def ruled_out(
     entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema], predicate: Predicate
 ) -> npt.NDArray[np.bool_]:
-    """Return for each entry whether its bucket cannot contain a matching row.
+    """Return for each entry whether its bucket certainly contains no matching row.
 
     This is the case if the condition restricts every column of the bucket key to values that all hash to other buckets.
     Only buckets of Paimon's default function are tested, with the bucket count of the entry. Files whose schema has

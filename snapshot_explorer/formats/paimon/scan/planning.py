@@ -1,4 +1,4 @@
-"""Split planning: which files are read together, which are merged, and which any reader can read."""
+"""Split planning: the files to read together, the files to merge, and the files that any reader can read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -140,7 +140,7 @@ def unmerged_splits(files: PaimonFiles, vectors: Vectors, paths: Sequence[str], 
     """Return a split per partition and bucket, in the order in which the entries first name them. Reads no file.
 
     A split contains the files of all entries, in their order, to be read one by one. Arguments as `splits`, except that
-    `vectors` are those to apply.
+    `vectors` are the vectors to apply.
     """
     table = _table(files, vectors, version)
     columns = _columns(files.entries, table, paths)
@@ -262,7 +262,7 @@ def _kinds(
 
 
 def _live_rows(rows: Numbers, vectors: Sequence[PaimonVector | None]) -> tuple[Mask, Numbers]:
-    """Return whether each file has a deletion vector, and its rows that are left; _UNKNOWN where not recorded."""
+    """Return whether each file has a deletion vector, and its number of live rows; _UNKNOWN if not recorded."""
     has_vector = np.array([vector is not None for vector in vectors], np.bool_)
     live = rows.copy()
     for index in np.flatnonzero(has_vector).tolist():
@@ -468,7 +468,7 @@ def sections(
         file_schemas: The schemas that the files were written with, by id.
 
     Returns:
-        The indices of the files, section by section, and where in them each section ends.
+        The indices of the files, section by section, and the end of each section in them.
 
     Source: paimon IntervalPartition.
     """

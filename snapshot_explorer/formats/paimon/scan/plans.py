@@ -32,7 +32,7 @@ class DataFiles(Sequence[PaimonDataFile]):
 
         Args:
             columns: For each field of DataFile the values of all files; None for nulls.
-            indices: Those of the chosen files.
+            indices: The indices of the chosen files.
         """
         self._columns = columns
         self._indices = indices
@@ -76,7 +76,7 @@ class PaimonFiles:
     options: Mapping[str, str]
     """The newest options, which Paimon applies to every version."""
     storage: Storage = field(repr=False)
-    """Where they are, for warnings about them."""
+    """The table's storage, for warnings."""
 
     def where(self, kept: npt.NDArray[np.bool_]) -> "PaimonFiles":
         """Return the selected files."""
@@ -100,7 +100,7 @@ class PaimonPlan:
     """Whether ORC files store TIMESTAMP_LTZ in the writer's local time."""
     row_tracking: bool
     groups: tuple[ColumnGroup, ...]
-    """The files by row id range, where the columns of a row are in several files. Empty if files have whole rows."""
+    """The files by row id range, if the columns of a row are in several files. Empty if files have whole rows."""
     blob_bytes: Mapping[int, int]
     """The size of all files of each blob column in the version, by field id."""
 
@@ -108,7 +108,7 @@ class PaimonPlan:
     def identity(self) -> Hashable:
         """Return a value that is equal for plans that return the same rows; see `Split.identity`.
 
-        Levels and sequence numbers are part of it only where rows are merged: a compaction may move a file to another
+        Levels and sequence numbers are part of it only if rows are merged: a compaction may move a file to another
         level without rewriting it.
         """
         # Rules contain mappings, which are not hashable; their repr has the same values in the same order.

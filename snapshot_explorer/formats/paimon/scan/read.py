@@ -73,7 +73,7 @@ def read(
 
 
 def read_only(storage: Storage, plan: PaimonPlan, columns: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the single file of a plan at some positions, ascending, whatever its deletion vector.
+    """Yield the rows of the single file of a plan at some positions, ascending, even if its deletion vector has them.
 
     Rows of kind -D and -U are left out. Row groups of a Parquet file without one of the rows are not read.
     """
@@ -101,7 +101,7 @@ def _schema(fields: Sequence[PaimonField]) -> pa.Schema:
 
 
 class _Target:
-    """The columns that files are read as. Caches the mapping of files with the same schema and columns."""
+    """The columns to which files are converted. Caches the mapping of files with the same schema and columns."""
 
     def __init__(self, plan: PaimonPlan, fields: Sequence[PaimonField], system: Sequence[PaimonField] = ()) -> None:
         values = plan.partition
@@ -135,15 +135,15 @@ class _Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sources:
-    """Where the requested columns are in files of one schema that contain the same columns of it."""
+    """The sources of the requested columns in files with the same schema and columns."""
 
     mapping: evolution.ColumnMapping
-    """The mapping of the columns that come from files."""
+    """The mapping of the columns that are read from files."""
     unchanged: Mapping[str, str]
-    """The names in the file of the columns whose values are those in the file."""
+    """The file's names of the columns whose values are returned as stored in the file."""
     columns: data_files.PaimonColumns
     is_exact: bool
-    """Whether the columns to read begin with those that the mapping results in."""
+    """Whether the columns to read begin with the columns that the mapping returns."""
     are_requested: bool
     """Whether the columns to read are the requested ones, in order, with the same values."""
 
@@ -212,7 +212,7 @@ class _SplitReader:
         return ((batch, own) for _, batch, own in rows)
 
     def grouped(self, group: ColumnGroup, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of files that contain columns of the same rows, without those that their vector deletes."""
+        """Yield the rows of files that contain columns of the same rows, without rows that their vector deletes."""
         streams: list[Iterator[pa.RecordBatch]] = [
             (batch for _, batch, _ in self._evolved(file, _Target(self.plan, own_fields)))
             for file, own_fields in column_groups.sources(
@@ -398,7 +398,7 @@ def unmerged(
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
     """Yield the rows of a file without a merge, retract rows included, with these columns in the read schema's types.
 
-    Each batch comes with another of the columns `_SEQUENCE_NUMBER` and `_VALUE_KIND`, None for a table without a
+    Each batch is paired with a batch of the columns `_SEQUENCE_NUMBER` and `_VALUE_KIND`, None for a table without a
     primary key. Rows in the file's deletion vector are left out.
     """
     fields = [plan.schema.field(name) for name in columns]

@@ -108,7 +108,7 @@ def scan_pair(
     snapshots: Sequence[PaimonSnapshot],
     lists: Sequence[Callable[[], ManifestLists]],
 ) -> PlannedPair:
-    """Return the splits of two versions of a branch, without groups of equal files; `lists` as in `scan`, of each."""
+    """Return the splits of two versions of a branch, without groups of equal files; `lists` as in `scan`."""
     first, last = storage.together(
         *(
             partial(_scanned, storage, schemas, snapshot, None, lists=read)
@@ -363,9 +363,9 @@ def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[PaimonSnapshot])
 def _shared_groups(
     first: PaimonFiles, first_indexes: pa.Table, last: PaimonFiles, last_indexes: pa.Table
 ) -> tuple[Mask, Mask]:
-    """Return for each file of two versions whether all of its partition and bucket is equal in both.
+    """Return for each file of two versions whether its partition and bucket have the same files in both.
 
-    None is if the versions' schemas differ, because the same files then return other rows.
+    No file is shared if the versions' schemas differ, because the same files then return other rows.
     """
     entries = first.entries.select(PLAN_COLUMNS), last.entries.select(PLAN_COLUMNS)
     if first.schema != last.schema or first.options != last.options:

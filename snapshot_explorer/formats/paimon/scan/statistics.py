@@ -177,7 +177,7 @@ def _values(
 
 
 def _without(group: pa.Table) -> pa.Array:
-    """Return the null counts of a column that files lack: unknown where another file may contain it for these rows."""
+    """Return the null counts of a column that files lack: unknown if another file may contain it for these rows."""
     spread = pc.is_valid(group.column("first_row_id"))
     return pc.if_else(spread, pa.scalar(None, pa.int64()), group.column("rows")).combine_chunks()
 
