@@ -1,7 +1,7 @@
 """Equality of values as they are stored: nulls are equal, NaN equals NaN, -0.0 differs from 0.0, maps have no order.
 
-`comparable` turns a column into one in which equal values have equal bytes, so that a hash of it and a comparison of
-it agree. `same` compares two columns value by value.
+`comparable_column` returns a column in which equal values have equal bytes, so that its hashes and comparisons agree.
+`same` compares two columns value by value.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 _UNSIGNED = {16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
-def comparable(values: pa.Array) -> pa.Array:
+def comparable_column(values: pa.Array) -> pa.Array:
     """Return a column of the same length in which two values are equal if and only if the original values are.
 
     Its leaves are integers, booleans, decimals and binary: floats become their bits, with one NaN; text and times their
@@ -41,7 +41,7 @@ def comparable(values: pa.Array) -> pa.Array:
     if pa.types.is_map(dtype):
         return _comparable_map(values)
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype):
-        return _list_of(values, comparable(values.flatten()))
+        return _list_of(values, comparable_column(values.flatten()))
     return values
 
 
@@ -57,7 +57,7 @@ def _comparable_struct(values: pa.StructArray) -> pa.Array:
     if is_variant(values.type):
         return comparable_texts(values).view(pa.binary())
     # flatten() makes the fields of a null struct null, whatever is stored there.
-    children = [comparable(child) for child in values.flatten()]
+    children = [comparable_column(child) for child in values.flatten()]
     present = pc.is_valid(values).cast(pa.int8())
     names = [str(index) for index in range(len(children))]
     return pa.StructArray.from_arrays([present, *children], names=["present", *names])
@@ -88,7 +88,7 @@ def _comparable_map(values: pa.MapArray) -> pa.Array:
     offsets = np.asarray(values.offsets)[:-1]
     starts = np.cumsum(lengths) - lengths
     indices = np.repeat(offsets - starts, lengths) + np.arange(int(lengths.sum()))
-    keys, items = (comparable(part.take(pa.array(indices))) for part in (values.keys, values.items))
+    keys, items = (comparable_column(part.take(pa.array(indices))) for part in (values.keys, values.items))
     order = np.lexsort([_ranks(keys), owners])
     entries = pa.StructArray.from_arrays(
         [keys.take(pa.array(order)), items.take(pa.array(order))], names=["key", "item"]
@@ -108,7 +108,7 @@ def _ranks(keys: pa.Array) -> npt.NDArray[np.int64]:
 
 def same(left: pa.Array, right: pa.Array) -> Mask:
     """Return for each row whether two columns of one type have equal values."""
-    return _same(comparable(left), comparable(right))
+    return _same(comparable_column(left), comparable_column(right))
 
 
 def _same(left: pa.Array, right: pa.Array) -> Mask:
@@ -148,5 +148,5 @@ def _mask(values: npt.ArrayLike) -> Mask:
 
 def exact_keys(columns: Sequence[pa.Array]) -> list[str]:
     """Return a text per row, equal for rows that are equal. Slow: for the few rows that a hash does not distinguish."""
-    values = [comparable(column).to_pylist() for column in columns]
+    values = [comparable_column(column).to_pylist() for column in columns]
     return [repr(row) for row in zip(*values, strict=True)]

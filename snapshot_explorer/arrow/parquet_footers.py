@@ -34,7 +34,7 @@ _REFUSED_GROUP = "cannot be applied to group node"
 """pyarrow's message for a group with a logical type that only columns have."""
 
 
-def opened(source: pa.NativeFile, **options: Any) -> "pq.ParquetFile":
+def open_file(source: pa.NativeFile, **options: Any) -> "pq.ParquetFile":
     """Return a parquet file, opened by pyarrow.
 
     Args:
@@ -78,7 +78,7 @@ def _patched(source: pa.NativeFile, *, int96_as_bytes: bool) -> "pq.FileMetaData
         _drop_arrow_schema(tree)
     if int96_as_bytes:
         _store_int96_as_bytes(tree)
-    footer = thrift.encoded(tree)
+    footer = thrift.encode_struct(tree)
     return pq.read_metadata(pa.BufferReader(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"))
 
 

@@ -78,14 +78,14 @@ class _ChunkSizes:
     """The maximum bytes of a value that repeats the prefix of the previous one."""
 
 
-def opened(source: pa.NativeFile) -> "pq.ParquetFile":
+def open_metadata_file(source: pa.NativeFile) -> "pq.ParquetFile":
     """Return a parquet file of metadata, opened. Pages that carry a checksum are verified when they are read.
 
     Raises:
         CorruptBytesError: Its footer would make pyarrow abort the process.
         pyarrow.ArrowException: It is not a parquet file.
     """
-    file = parquet_footers.opened(source, page_checksum_verification=True)
+    file = parquet_footers.open_file(source, page_checksum_verification=True)
     groups = thrift.structs(thrift.footer(source), 4)
     for chunks in (thrift.structs(group, 1) for group in groups):
         if len(chunks) != len(file.schema):

@@ -31,11 +31,11 @@ def without(
         deleted: Positions, ascending.
     """
     for start, batch, metadata in batches:
-        mask = kept(deleted, start, batch.num_rows)
-        yield masked(batch, mask), masked(metadata, mask)
+        mask = kept_mask(deleted, start, batch.num_rows)
+        yield filter_rows(batch, mask), filter_rows(metadata, mask)
 
 
-def kept(deleted: Positions, start: int, rows: int) -> pa.BooleanArray:
+def kept_mask(deleted: Positions, start: int, rows: int) -> pa.BooleanArray:
     """Return for each row of a file from `start` on whether it is kept. The deleted positions ascend."""
     first, last = np.searchsorted(deleted, (start, start + rows))
     is_kept = np.ones(rows, bool)
@@ -49,7 +49,7 @@ def mask_of(kept: npt.NDArray[np.bool_]) -> pa.BooleanArray:
     return pa.BooleanArray.from_buffers(pa.bool_(), len(kept), [None, bits], null_count=0)
 
 
-def masked(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:
+def filter_rows(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:
     """Return the rows where the mask is true, also of a batch without columns."""
     if not batch.num_columns:
         return batch.slice(0, kept.true_count)
@@ -70,11 +70,11 @@ def _without_validity(values: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(dtype, len(values), [None, *buffers], null_count=0, offset=values.offset)
 
 
-def bare(rows: int) -> pa.RecordBatch:
+def rows_without_columns(rows: int) -> pa.RecordBatch:
     """Return rows without columns."""
     return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
 
 
-def bare_batches(rows: int, size: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+def batches_without_columns(rows: int, size: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """Yield rows without columns, at most `size` at once."""
-    return (bare(min(size, rows - start)) for start in range(0, rows, size))
+    return (rows_without_columns(min(size, rows - start)) for start in range(0, rows, size))

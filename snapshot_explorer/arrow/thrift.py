@@ -120,7 +120,7 @@ def structs(tree: list[Field], number: int) -> list[list[Field]]:
     return []
 
 
-def encoded(fields: list[Field]) -> bytes:
+def encode_struct(fields: list[Field]) -> bytes:
     """Return a struct as bytes."""
     out = bytearray()
     last = 0
@@ -141,7 +141,7 @@ def _encoded(wire_type: int, value: Value) -> bytes:
             head = bytes([size << 4 | value.kind]) if size < 15 else bytes([0xF0 | value.kind]) + varint_bytes(size)  # noqa: PLR2004 - the maximum of a nibble
             return head + b"".join(_encoded(value.kind, item) for item in value.values)
         case list():
-            return encoded(value)
+            return encode_struct(value)
         case bytes():
             return value if wire_type == _DOUBLE else varint_bytes(len(value)) + value
         case _:

@@ -69,7 +69,7 @@ def is_group(dtype: pa.DataType) -> bool:
     return names in ({"metadata", "value"}, {"metadata", "typed_value"}, {"metadata", "value", "typed_value"})
 
 
-def stored(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
+def unshred(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
     """Return variants as a struct of value and metadata, of the fields of `target`; shredded values are assembled.
 
     Args:
@@ -78,7 +78,7 @@ def stored(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
     is_shredded = any(item.name == "typed_value" for item in values.type)
     children = {
         "metadata": values.field("metadata"),
-        "value": assembled(values) if is_shredded else values.field("value"),
+        "value": unshred_values(values) if is_shredded else values.field("value"),
     }
     return with_fields(values, target, [children[item.name].cast(pa.binary()) for item in target])
 
@@ -99,7 +99,7 @@ def unread_type(dtype: pa.DataType) -> pa.DataType | None:
     return None if is_known or pa.types.is_decimal(typed) else typed
 
 
-def assembled(values: pa.StructArray) -> pa.Array:
+def unshred_values(values: pa.StructArray) -> pa.Array:
     """Return the `value` of shredded variants, a large binary; null where the variant is.
 
     Args:

@@ -32,17 +32,17 @@ class Feature:
     """The message of its refusal, with fields in braces; empty for a feature that is read."""
 
 
-def read(name: str, condition: str, *, area: str, keyword: str = "", note: str = "") -> Feature:
+def declare_supported(name: str, condition: str, *, area: str, keyword: str = "", note: str = "") -> Feature:
     """Declare a feature that is read."""
     return Feature(name=name, condition=condition, area=area, status="read", keyword=keyword, note=note)
 
 
-def refused(name: str, condition: str, *, area: str, message: str = "", keyword: str = "") -> Feature:
+def declare_refused(name: str, condition: str, *, area: str, message: str = "", keyword: str = "") -> Feature:
     """Declare a feature that is refused. Without a message, a lower layer raises its own error."""
     return Feature(name=name, condition=condition, area=area, status="refused", keyword=keyword, message=message)
 
 
-def declared(names: Mapping[str, object]) -> tuple[Feature, ...]:
+def features_in(names: Mapping[str, object]) -> tuple[Feature, ...]:
     """Return the features among the names of a module, in its order."""
     return tuple(value for value in names.values() if isinstance(value, Feature))
 
@@ -91,7 +91,7 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-ENCRYPTED_FILES = refused(
+ENCRYPTED_FILES = declare_refused(
     "encrypted files",
     "a parquet or ORC file is encrypted",
     area="data files",
@@ -100,7 +100,7 @@ ENCRYPTED_FILES = refused(
         "available."
     ),
 )
-DISTANT_TIMES_IN_FILES = refused(
+DISTANT_TIMES_IN_FILES = declare_refused(
     "timestamps in ORC files outside the years 1677 to 2262",
     "a column of nanoseconds or a nested one contains such a timestamp, or the writer's clock was not in UTC",
     area="data files",
@@ -109,7 +109,7 @@ DISTANT_TIMES_IN_FILES = refused(
         "{file_format}: {reason}. Leave the column out with columns=[...]."
     ),
 )
-UNKNOWN_ZONES_IN_FILES = refused(
+UNKNOWN_ZONES_IN_FILES = declare_refused(
     "ORC files whose writer's time zone is not in the system's database",
     "an ORC file with times was written in a zone that the database lacks, no offset such as GMT+08:00",
     area="data files",
@@ -118,7 +118,7 @@ UNKNOWN_ZONES_IN_FILES = refused(
         "the database (in many systems the package tzdata)."
     ),
 )
-UNKNOWN_PARQUET_TYPES = refused(
+UNKNOWN_PARQUET_TYPES = declare_refused(
     "parquet types that the installed pyarrow does not support",
     "a parquet file has a column of a logical type newer than pyarrow",
     area="data files",
@@ -126,7 +126,7 @@ UNKNOWN_PARQUET_TYPES = refused(
         "The data file {path} contains a type that the installed pyarrow does not support: {reason}. Upgrade pyarrow."
     ),
 )
-OPTIONAL_MAP_KEYS = refused(
+OPTIONAL_MAP_KEYS = declare_refused(
     "parquet maps whose keys are optional",
     "the keys of a map are optional in a parquet file, as Paimon before 0.8 wrote them",
     area="data files",
@@ -135,7 +135,7 @@ OPTIONAL_MAP_KEYS = refused(
         "does not read such files. Read them with Paimon's own engines, or compact the table with a newer Paimon."
     ),
 )
-OTHER_STORAGES = refused(
+OTHER_STORAGES = declare_refused(
     "files on a storage other than the table's", "metadata names a file by a URL of another storage", area="storages"
 )
 
@@ -149,7 +149,7 @@ SHARED: tuple[Feature, ...] = (
 )
 """The features of every format."""
 
-SHREDDED_VARIANTS = refused(
+SHREDDED_VARIANTS = declare_refused(
     "variants shredded into types that variants do not have",
     "the type of a typed_value in a parquet file",
     area="data files",
@@ -159,7 +159,7 @@ SHREDDED_VARIANTS = refused(
 SHREDDING: tuple[Feature, ...] = (SHREDDED_VARIANTS,)
 """The features of formats with variants."""
 
-FILES_OF_OTHER_TYPES = refused(
+FILES_OF_OTHER_TYPES = declare_refused(
     "file columns with a type that cannot represent the table's type",
     "the type of a column in a data file's footer",
     area="data files",
@@ -169,7 +169,7 @@ FILES_OF_OTHER_TYPES = refused(
 COLUMN_TYPES: tuple[Feature, ...] = (FILES_OF_OTHER_TYPES,)
 """The features of formats whose data files may have columns of other types than the table."""
 
-CHANGE_COLUMN_CONFLICT = refused(
+CHANGE_COLUMN_CONFLICT = declare_refused(
     "row changes of a table that has a column with the name of a change column",
     "the schema has a column `rowkind`, `_change_type` or another column of row changes",
     area="changes",
@@ -182,7 +182,7 @@ CHANGE_COLUMN_CONFLICT = refused(
 ROW_CHANGES: tuple[Feature, ...] = (CHANGE_COLUMN_CONFLICT,)
 """The features of formats whose row changes have columns of their own."""
 
-AVRO_CODECS = refused(
+AVRO_CODECS = declare_refused(
     "Avro codecs other than null, deflate, snappy, zstandard, bzip2 and xz",
     "the codec of an Avro manifest or data file",
     area="metadata",
@@ -191,7 +191,7 @@ AVRO_CODECS = refused(
         "zstandard, bzip2 and xz are."
     ),
 )
-RECURSIVE_AVRO = refused(
+RECURSIVE_AVRO = declare_refused(
     "Avro schemas that refer to themselves",
     "a record of an Avro file contains itself",
     area="metadata",
@@ -201,7 +201,7 @@ RECURSIVE_AVRO = refused(
 AVRO: tuple[Feature, ...] = (AVRO_CODECS, RECURSIVE_AVRO)
 """The features of formats with metadata in Avro."""
 
-COLLATED_CONDITIONS = refused(
+COLLATED_CONDITIONS = declare_refused(
     "conditions on columns with a collation",
     "a field of the schema has __COLLATIONS, and a condition reads its column",
     area="rows",
@@ -211,7 +211,7 @@ COLLATED_CONDITIONS = refused(
         "them then, or filter them with the format's own engines."
     ),
 )
-COLLATED_QUERIES = refused(
+COLLATED_QUERIES = declare_refused(
     "SQL that computes with columns with a collation",
     "a field of the schema has __COLLATIONS, and a query does more with its column than return it",
     area="rows",

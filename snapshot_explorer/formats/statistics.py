@@ -42,7 +42,7 @@ def by_path(files: Sequence[StatisticsFile]) -> list[StatisticsFile]:
     return list(result.values())
 
 
-def renamed(known: Bounds, names: Mapping[str, str]) -> Bounds:
+def rename_columns(known: Bounds, names: Mapping[str, str]) -> Bounds:
     """Return the bounds with columns renamed; columns without a new name are left out."""
     columns = [name for name in known.lower.column_names if name in names]
     tables = (

@@ -94,7 +94,7 @@ def until_first_byte() -> "asyncio.Timeout":
     return asyncio.timeout(READ_SECONDS)
 
 
-async def collected(read: Callable[[int], Awaitable[bytes]], length: int | None, most_bytes: int) -> bytearray:
+async def collect(read: Callable[[int], Awaitable[bytes]], length: int | None, most_bytes: int) -> bytearray:
     """Return the content of a stream of an asyncio client.
 
     Args:

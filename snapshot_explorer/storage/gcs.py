@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MethodType
 from typing import Any
 
-from snapshot_explorer.storage.bounded_answers import ERROR_BYTES, Part, call, collected, until_first_byte
+from snapshot_explorer.storage.bounded_answers import ERROR_BYTES, Part, call, collect, until_first_byte
 from snapshot_explorer.storage.failures import MissingBucketError, ReplacedFileError, UnexpectedResponseError
 from snapshot_explorer.storage.listings import NOT_A_LISTING, Page, Pages, stored_object
 from snapshot_explorer.storage.ranges import Range
@@ -87,7 +87,7 @@ async def read_part(filesystem: Any, address: str, part: Range | None, etag: str
         if response.status not in _SUCCESS:
             error = bytes(await response.content.read(ERROR_BYTES))
             validate_response(response.status, error, url, ())
-        content = await collected(response.content.read, response.content_length, most_bytes)
+        content = await collect(response.content.read, response.content_length, most_bytes)
         return Part(content, response.headers.get("x-goog-generation"))
 
 

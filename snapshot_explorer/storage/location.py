@@ -235,11 +235,11 @@ def resolve_location(location: str, root: Location, account: object = None) -> L
 
 def is_outside(target: Location, root: Location) -> bool:
     """Return whether a location is not below a table's folder, whichever alias of the storage it uses."""
-    folder, address = comparable(root), comparable(target)
+    folder, address = comparable_address(root), comparable_address(target)
     return address != folder and not address.startswith(folder.rstrip("/") + "/")
 
 
-def comparable(location: Location) -> str:
+def comparable_address(location: Location) -> str:
     """Return an address that is equal for locations of one file, except for links; without the scheme and the user.
 
     Several schemes are aliases of one storage, and hosts are written in several ways.

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.storage.bounded_answers import Part, call, collected, match_header
+from snapshot_explorer.storage.bounded_answers import Part, call, collect, match_header
 from snapshot_explorer.storage.failures import (
     RedirectedError,
     ReplacedFileError,
@@ -110,7 +110,7 @@ async def read_part(filesystem: Any, address: str, part: Range | None, etag: str
         raise
     body = answer["Body"]
     try:
-        return Part(await collected(body.read, answer.get("ContentLength"), most_bytes), answer.get("ETag"))
+        return Part(await collect(body.read, answer.get("ContentLength"), most_bytes), answer.get("ETag"))
     finally:
         body.close()
 

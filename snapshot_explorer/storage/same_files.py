@@ -19,7 +19,7 @@ from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.storage.location import (
     LOCAL,
     Location,
-    comparable,
+    comparable_address,
     is_full_location,
     normalize,
     resolve_location,
@@ -53,14 +53,14 @@ class Addresses:
 
     def __init__(self, root: Location, account: object) -> None:
         self._root, self._account = root, account
-        self._folder = comparable(root).rstrip("/")
+        self._folder = comparable_address(root).rstrip("/")
         self._real_paths = RealPaths() if root.protocol == LOCAL else None
 
     def of(self, path: str) -> str | None:
         """Return the address of a path in the metadata; None if the path is not read, such as on another storage."""
         try:
             if path.startswith("/") or is_full_location(path):
-                address = comparable(resolve_location(path, self._root, self._account))
+                address = comparable_address(resolve_location(path, self._root, self._account))
             else:
                 address = f"{self._folder}/{normalize(path)}".rstrip("/")
         except (UnsupportedFeatureError, CorruptTableError):

@@ -35,7 +35,7 @@ class Message(NamedTuple):
     @property
     def target(self) -> str:
         """The path with its query."""
-        return f"{self.path or '/'}?{encoded(self.query)}" if self.query else self.path or "/"
+        return f"{self.path or '/'}?{encode_query(self.query)}" if self.query else self.path or "/"
 
 
 Sign = Callable[[Message], Mapping[str, str]]
@@ -72,7 +72,7 @@ def s3_signature(credentials: Mapping[str, Any], region: str) -> Sign:
         names = ";".join(sorted(headers))
         lines = [f"{name}:{headers[name]}" for name in sorted(headers)]
         request = "\n".join(
-            (message.method, message.path or "/", encoded(message.query), *lines, "", names, _NO_CONTENT)
+            (message.method, message.path or "/", encode_query(message.query), *lines, "", names, _NO_CONTENT)
         )
         scope = f"{now[:8]}/{region}/s3/aws4_request"
         text = "\n".join(("AWS4-HMAC-SHA256", now, scope, hashlib.sha256(request.encode()).hexdigest()))
@@ -135,7 +135,7 @@ def google_signature(key: Mapping[str, Any]) -> Sign:
     return sign
 
 
-def encoded(query: Mapping[str, str]) -> str:
+def encode_query(query: Mapping[str, str]) -> str:
     """Return a query, sorted and encoded as signatures need it."""
     pairs = ((quote(name, safe="-_.~"), quote(query[name], safe="-_.~", errors="surrogateescape")) for name in query)
     return "&".join(f"{name}={value}" for name, value in sorted(pairs))

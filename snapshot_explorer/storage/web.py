@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
-from snapshot_explorer.storage.bounded_answers import Part, collected, match_header, until_first_byte
+from snapshot_explorer.storage.bounded_answers import Part, collect, match_header, until_first_byte
 from snapshot_explorer.storage.failures import RedirectedError, ReplacedFileError, UnexpectedResponseError
 from snapshot_explorer.storage.listings import Entry
 from snapshot_explorer.storage.ranges import Range
@@ -76,7 +76,7 @@ async def read_part(filesystem: Any, address: str, part: Range | None, etag: str
             raise RedirectedError
         filesystem._raise_not_found_for_status(response, address)  # noqa: SLF001 - as fsspec does
         is_encoded = "Content-Encoding" in response.headers
-        content = await collected(response.content.read, None if is_encoded else response.content_length, most_bytes)
+        content = await collect(response.content.read, None if is_encoded else response.content_length, most_bytes)
         return Part(content, response.headers.get("ETag"))
 
 

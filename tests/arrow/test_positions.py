@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.arrow.positions import mask_of, masked
+from snapshot_explorer.arrow.positions import filter_rows, mask_of
 
 ROWS = 200
 COLUMNS = {
@@ -43,7 +43,7 @@ def test_rows_are_removed_from_columns_of_every_kind(removed: int, start: int) -
     batch = pa.record_batch({name: with_bitmap(values) for name, values in COLUMNS.items()}).slice(start)
     kept = np.random.default_rng(removed).permutation(batch.num_rows) >= removed
 
-    found = masked(batch, mask_of(kept))
+    found = filter_rows(batch, mask_of(kept))
 
     expected = batch.take(pa.array(np.flatnonzero(kept)))
     assert found.schema == batch.schema
@@ -55,4 +55,4 @@ def test_rows_are_removed_from_columns_of_every_kind(removed: int, start: int) -
 def test_rows_without_columns_are_counted() -> None:
     batch = pa.record_batch({"id": range(3)}).select([])
 
-    assert masked(batch, mask_of(np.array([True, False, True]))).num_rows == 2
+    assert filter_rows(batch, mask_of(np.array([True, False, True]))).num_rows == 2

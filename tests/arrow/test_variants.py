@@ -41,7 +41,7 @@ def test_shredded_variants_have_the_values_that_spark_reads(path):
     table = pq.read_table(path)
     values = table["v"].combine_chunks()
 
-    texts = json_texts(variants.stored(values, TYPE))
+    texts = json_texts(variants.unshred(values, TYPE))
 
     assert variants.is_group(values.type)
     assert variants.unread_type(values.type) is None
@@ -53,10 +53,10 @@ def test_shredded_variants_have_the_values_that_spark_reads(path):
 def test_all_rows_at_once_and_a_few_at_a_time_give_the_same():
     values = pq.read_table(DATA / "deep.parquet")["v"].combine_chunks()
 
-    whole = variants.stored(values, TYPE)
+    whole = variants.unshred(values, TYPE)
 
     for begin, length in ((0, 0), (0, 1), (2, 5), (7, 8)):
-        assert variants.stored(values.slice(begin, length), TYPE).equals(whole.slice(begin, length))
+        assert variants.unshred(values.slice(begin, length), TYPE).equals(whole.slice(begin, length))
 
 
 def shredded(*rows, **kinds):
@@ -88,11 +88,11 @@ OBJECT = pa.struct({"a": pa.struct({"value": pa.binary(), "typed_value": pa.int3
 )  # fmt: skip
 def test_a_group_that_contradicts_itself_is_an_error(row, kind, said):
     with pytest.raises(pa.ArrowInvalid, match=said):
-        variants.stored(shredded(row, typed_value=kind), TYPE)
+        variants.unshred(shredded(row, typed_value=kind), TYPE)
 
 
 def test_a_variant_that_is_required_and_missing_is_null():
-    found = variants.stored(shredded({"metadata": EMPTY}, None, typed_value=pa.int32()), TYPE)
+    found = variants.unshred(shredded({"metadata": EMPTY}, None, typed_value=pa.int32()), TYPE)
 
     assert found.to_pylist() == [{"value": b"\0", "metadata": EMPTY}, None]
 
@@ -101,7 +101,7 @@ def test_fields_come_in_the_order_of_their_names_whatever_their_numbers():
     metadata = b"\1\2\0\1\2ba"  # b is field 0
     row = {"metadata": metadata, "value": b"\2\1\0\0\1\0", "typed_value": {"a": {"typed_value": 7}}}
 
-    found = variants.stored(shredded(row, typed_value=OBJECT), TYPE)
+    found = variants.unshred(shredded(row, typed_value=OBJECT), TYPE)
 
     assert json_texts(found).to_pylist() == ['{"a":7,"b":null}']
 

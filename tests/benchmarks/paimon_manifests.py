@@ -96,7 +96,7 @@ def main() -> None:
     print(f"{each * count} entries in {count} manifests, {size / 1e6:.1f} MB")
     theirs = best(lambda: with_fastavro(files))
     ours = best(lambda: manifests.read_entries(files))
-    whole = best(lambda: manifests.live(manifests.read_entries(files)[0]))
+    whole = best(lambda: manifests.live_entries(manifests.read_entries(files)[0]))
     print(f"fastavro, rows as dicts        {theirs:.3f} s")
     print(f"ours, ENTRIES as Arrow         {ours:.3f} s   {theirs / ours:.1f} times as fast")
     print(f"ours, live files               {whole:.3f} s   {theirs / whole:.1f} times as fast")

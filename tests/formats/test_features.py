@@ -23,7 +23,7 @@ from snapshot_explorer.formats.features import Feature, listing, refusal, summar
 from snapshot_explorer.formats.hudi import features as hudi
 from snapshot_explorer.formats.iceberg import features as iceberg
 from snapshot_explorer.formats.paimon import features as paimon
-from snapshot_explorer.formats.paimon.fallback import ClaimedPartitions, FallbackLink, joined
+from snapshot_explorer.formats.paimon.fallback import ClaimedPartitions, FallbackLink, combine_plans
 from snapshot_explorer.formats.paimon.merge.aggregates import total
 from snapshot_explorer.formats.paimon.merge.nested_aggregates import collect
 from snapshot_explorer.formats.paimon.merge.rules import Function
@@ -48,7 +48,7 @@ UNDECLARED = {
     "paimon/scan/planning.py:_check_file": "names version and file in front of a declared refusal",
     "paimon/scan/read.py:_naming_files": "names the files that are merged in front of a declared refusal",
     "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
-    "iceberg/files/columns.py:projected": "names column and file in front of a declared refusal",
+    "iceberg/files/columns.py:project": "names column and file in front of a declared refusal",
     "hudi/files/columns.py:column": "names column and file in front of a declared refusal",
     "paimon/version.py:PaimonVersion.repair_settings": "a statement that the connector does not run; the table is read",
     "interface.py:TableFormat.expiry": "a format without the feature",
@@ -245,7 +245,7 @@ def test_partitions_beside_hidden_ones_are_refused():
     split = Split(files=("a",), raw=True, partition={}, bucket=None, rows=1, size_bytes=1, detail=NoDetail())
 
     with pytest.raises(UnsupportedFeatureError, match="all files of a partition wait for a compaction"):
-        joined(empty, replace(empty, splits=(split,)), taken, 1, FallbackLink(branch="b", is_first=False))
+        combine_plans(empty, replace(empty, splits=(split,)), taken, 1, FallbackLink(branch="b", is_first=False))
 
 
 def rewritten(text: str) -> str:

@@ -52,7 +52,7 @@ def _checkpointed(tmp_path, change):
     length = int.from_bytes(content[-8:-4], "little")
     tree = thrift.ThriftReader(content[-8 - length : -8]).struct()
     changed = [change(chunk) for group in thrift.structs(tree, 4) for chunk in thrift.structs(group, CHUNKS)]
-    footer = thrift.encoded(tree)
+    footer = thrift.encode_struct(tree)
     table.write(path, content[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     table.clean(table.version + 1)
     assert any(changed)

@@ -106,7 +106,7 @@ FAULTS = (
     Fault(
         "a deletion vector is ignored",
         "formats/delta/scan/read.py",
-        "gone = deleted(storage, file.vector, file.path, source.rows, removals)",
+        "gone = read_deleted_positions(storage, file.vector, file.path, source.rows, removals)",
         "gone = None",
         "formats/delta/test_change_data.py",
     ),

@@ -314,7 +314,7 @@ def _parquet(content, draw):
         field.value.values[index : index + 1] = [field.value.values[index]] * draw.choice((0, 2, 3))
     elif isinstance(field.value, list) and field.value:
         del field.value[draw.randrange(len(field.value))]
-    footer = thrift.encoded(tree)
+    footer = thrift.encode_struct(tree)
     return content[: -8 - length] + footer + struct.pack("<I", len(footer)) + b"PAR1"
 
 

@@ -20,7 +20,7 @@ def rewritten(content, change):
     tree = thrift.footer(source)
     for element in structs(tree, 2):
         change(element)
-    footer = thrift.encoded(tree)
+    footer = thrift.encode_struct(tree)
     length = int.from_bytes(content[-8:-4], "little")
     return content[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 

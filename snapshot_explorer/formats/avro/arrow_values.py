@@ -12,7 +12,7 @@ Offsets = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class AllNull:
     """A column that is not requested, or contains only nulls."""
 
     rows: int
@@ -61,22 +61,22 @@ class Records:
     rows: int
 
 
-Column = Nothing | Numbers | Reals | Slices | Lists | Records
+Column = AllNull | Numbers | Reals | Slices | Lists | Records
 
 
 class CannotVectorizeError(Exception):
     """The rows cannot be decoded in parallel lanes."""
 
 
-def chosen(column: Column, kept: npt.NDArray[np.bool_]) -> Column:
+def select_rows(column: Column, kept: npt.NDArray[np.bool_]) -> Column:
     """Return the selected rows of a column."""
 
     def of(valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
         return None if valid is None else valid[kept]
 
     match column:
-        case Nothing():
-            return Nothing(int(kept.sum()))
+        case AllNull():
+            return AllNull(int(kept.sum()))
         case Numbers(values, valid):
             return Numbers(values[kept], of(valid))
         case Reals(values, valid):
@@ -84,9 +84,9 @@ def chosen(column: Column, kept: npt.NDArray[np.bool_]) -> Column:
         case Slices(starts, sizes, valid):
             return Slices(_in_order(starts[kept], of(valid)), sizes[kept], of(valid))
         case Lists(sizes, items, valid):
-            return Lists(sizes[kept], chosen(items, np.repeat(kept, sizes)), of(valid))
+            return Lists(sizes[kept], select_rows(items, np.repeat(kept, sizes)), of(valid))
         case Records(fields, valid, _):
-            return Records({name: chosen(part, kept) for name, part in fields.items()}, of(valid), int(kept.sum()))
+            return Records({name: select_rows(part, kept) for name, part in fields.items()}, of(valid), int(kept.sum()))
 
 
 def _in_order(starts: Offsets, valid: npt.NDArray[np.bool_] | None) -> Offsets:
@@ -104,7 +104,7 @@ def to_arrow(column: Column, target: pa.DataType, content: pa.Buffer) -> pa.Arra
         pa.ArrowInvalid: A value does not fit the type, or text is not UTF-8.
     """
     match column:
-        case Nothing(rows):
+        case AllNull(rows):
             return pa.nulls(rows, target)
         case Numbers(values, valid):
             array = from_numpy(values, None if valid is None else ~valid)
@@ -125,7 +125,7 @@ def to_arrow(column: Column, target: pa.DataType, content: pa.Buffer) -> pa.Arra
             bits = None if valid is None else from_numpy(valid).buffers()[1]
             return pa.StructArray.from_buffers(target, rows, [bits], children=[])
         case Records(fields, valid, rows):
-            arrays = [to_arrow(fields.get(part.name, Nothing(rows)), part.type, content) for part in target]
+            arrays = [to_arrow(fields.get(part.name, AllNull(rows)), part.type, content) for part in target]
             mask = None if valid is None else from_numpy(~valid)
             return pa.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.formats.avro import records
-from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Column, Offsets, chosen, to_arrow
+from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Column, Offsets, select_rows, to_arrow
 from snapshot_explorer.formats.avro.container import (
     MARKER_BYTES,
-    Atom,
+    Primitive,
     Record,
     Shape,
     TruncatedError,
@@ -68,11 +68,11 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
     try:
         for starts in guesses(content, padded, bounds[:-1][counts > 0], shape):
             column, ends = _decoded(padded, size, starts, shape, target)
-            if not proven(starts, ends, bounds, counts):
+            if not offsets_consistent(starts, ends, bounds, counts):
                 kept = chain(starts, ends, size)
-                if not proven(starts[kept], ends[kept], bounds, counts):
+                if not offsets_consistent(starts[kept], ends[kept], bounds, counts):
                     continue
-                column = chosen(column, kept)
+                column = select_rows(column, kept)
             return to_arrow(column, target, pa.py_buffer(padded))
     except (TruncatedError, CannotVectorizeError):
         pass
@@ -193,11 +193,11 @@ def _before_text(shape: Shape) -> list[Shape]:
         match pending.pop(0):
             case Record(fields):
                 pending[:0] = [part for _, part in fields]
-            case Atom("string"):
+            case Primitive("string"):
                 return before
-            case Atom("int" | "long") as part:
+            case Primitive("int" | "long") as part:
                 before.append(part)
-            case Union(branches) as part if {*branches} <= {Atom("null"), Atom("int"), Atom("long")}:
+            case Union(branches) as part if {*branches} <= {Primitive("null"), Primitive("int"), Primitive("long")}:
                 before.append(part)
             case _:
                 break
@@ -299,9 +299,9 @@ def _lead(content: bytes, at: int, shape: Shape) -> int:
                 if not 0 <= branch < len(branches):
                     break
                 pending[:0] = [branches[branch]]
-            case Atom("int" | "long"):
+            case Primitive("int" | "long"):
                 _, at = varint(content, at)
-            case Atom("bytes" | "string"):
+            case Primitive("bytes" | "string"):
                 if at - begin > _PREFIX or varint(content, at)[0] < _PREFIX:
                     break
                 return at - begin
@@ -330,7 +330,7 @@ def chain(starts: Offsets, ends: Offsets, size: int) -> npt.NDArray[np.bool_]:
     return kept
 
 
-def proven(starts: Offsets, ends: Offsets, bounds: Offsets, counts: Offsets) -> bool:
+def offsets_consistent(starts: Offsets, ends: Offsets, bounds: Offsets, counts: Offsets) -> bool:
     """Return whether the rows fill the blocks without a gap, and each block has its recorded number of rows."""
     if not len(starts):
         return int(bounds[-1]) == 0

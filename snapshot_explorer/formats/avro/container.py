@@ -26,7 +26,7 @@ _MAX_FOR_XZ = 128 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class Primitive:
     """A primitive type."""
 
     name: str
@@ -73,7 +73,7 @@ class Record:
     """Names and shapes in the order written."""
 
 
-Shape = Atom | Fixed | Choice | Items | Union | Record
+Shape = Primitive | Fixed | Choice | Items | Union | Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def varint(content: bytes, at: int) -> tuple[int, int]:
     raise TruncatedError(f"invalid number at byte {at}")
 
 
-def counted(content: bytes, at: int) -> tuple[bytes, int]:
+def read_bytes(content: bytes, at: int) -> tuple[bytes, int]:
     """Return the length-prefixed bytes at a position, and the position after them."""
     size, at = varint(content, at)
     if size < 0 or size > len(content) - at:
@@ -149,7 +149,7 @@ def read_container(
         header, sync, at = _header(content)
         schema_text = header.get("avro.schema", b"")
         if schema_text not in shapes:
-            shapes[schema_text] = (parse or parse_shape)(parsed_schema(schema_text, path))
+            shapes[schema_text] = (parse or parse_shape)(parse_avro_schema(schema_text, path))
         codec = header.get("avro.codec", b"null").decode()
         blocks = _blocks(content, path, (at, sync), _Packing(codec=codec, limits=limits))
     except (
@@ -178,7 +178,7 @@ def read_container(
     )
 
 
-def parsed_schema(text: bytes | str, path: str) -> Any:
+def parse_avro_schema(text: bytes | str, path: str) -> Any:
     """Return the schema of a file, after checking the depth of its types.
 
     Raises:
@@ -206,8 +206,8 @@ def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
         if count < 0:
             _, at = varint(content, at)
         for _ in range(abs(count)):
-            key, at = counted(content, at)
-            header[key.decode()], at = counted(content, at)
+            key, at = read_bytes(content, at)
+            header[key.decode()], at = read_bytes(content, at)
     sync = content[at : at + MARKER_BYTES]
     if len(sync) < MARKER_BYTES:
         raise TruncatedError("the header is cut short")
@@ -237,7 +237,7 @@ def _blocks(content: bytes, path: str, start: tuple[int, bytes], packing: _Packi
     total = rows = 0
     while at < len(content):
         count, at = varint(content, at)
-        packed, at = counted(content, at)
+        packed, at = read_bytes(content, at)
         if content[at : at + MARKER_BYTES] != sync:
             raise TruncatedError(f"the block that ends at byte {at} is not followed by the file's marker")
         at += MARKER_BYTES
@@ -361,7 +361,7 @@ class _Shapes:
 
     def _word(self, word: str) -> Shape:
         if word in ("null", "boolean", "int", "long", "float", "double", "bytes", "string"):
-            return Atom(word)
+            return Primitive(word)
         short = word.rpartition(".")[2]
         if short not in self._named:
             raise ValueError(f"{word!r} is not an Avro type")
@@ -401,7 +401,7 @@ def _parts(shape: Shape) -> int:
 
 def _min_size(shape: Shape) -> int:
     match shape:
-        case Atom("null"):
+        case Primitive("null"):
             return 0
         case Fixed():
             return shape.size

@@ -14,7 +14,16 @@ from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.avro.arrow_values import pair_type
 from snapshot_explorer.formats.avro.columns import decode_rows
-from snapshot_explorer.formats.avro.container import Atom, Container, Fixed, Items, Record, Shape, TruncatedError, Union
+from snapshot_explorer.formats.avro.container import (
+    Container,
+    Fixed,
+    Items,
+    Primitive,
+    Record,
+    Shape,
+    TruncatedError,
+    Union,
+)
 
 Broken = Callable[[str, str], CorruptTableError]
 """Returns the error for a file, from its path and a problem."""
@@ -104,7 +113,7 @@ def _check(shape: Shape, target: pa.DataType, broken: Callable[[str], CorruptTab
             _check_record(dict(fields), target, broken, name)
         case Items(item, keyed=False) if pa.types.is_map(target) or pa.types.is_list(target):
             _check(item, pair_type(target) if pa.types.is_map(target) else target.value_type, broken, name)
-        case Atom(avro_type) if _holds(avro_type, target):
+        case Primitive(avro_type) if _holds(avro_type, target):
             pass
         case Fixed() if pa.types.is_binary(target):
             pass

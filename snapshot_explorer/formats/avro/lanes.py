@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.formats.avro.arrow_values import (
+    AllNull,
     CannotVectorizeError,
     Column,
     Lists,
-    Nothing,
     Numbers,
     Offsets,
     Reals,
@@ -23,7 +23,7 @@ from snapshot_explorer.formats.avro.arrow_values import (
     Slices,
     pair_type,
 )
-from snapshot_explorer.formats.avro.container import Atom, Fixed, Items, Record, Shape, Union
+from snapshot_explorer.formats.avro.container import Fixed, Items, Primitive, Record, Shape, Union
 
 PADDING = 16
 """The bytes beyond the content that lanes may read."""
@@ -34,7 +34,7 @@ _MAX_BLOCKS = 8
 """Blocks of one list. Writers create one, or none for an empty list."""
 _LAST_SHIFT = 63
 """The shift of the tenth byte of a varint, which contains the last of its 64 bits."""
-_NULL = Atom("null")
+_NULL = Primitive("null")
 _OF_ONE_BYTE = np.array([byte >> 1 ^ -(byte & 1) for byte in range(128)], np.int64)
 """The zigzag numbers of a single byte."""
 
@@ -116,18 +116,18 @@ def read_column(shape: Shape, lanes: Lanes, target: pa.DataType | None) -> Colum
     """Read a value in every row. Return it if it is requested."""
     rows = len(lanes.at)
     match shape:
-        case Atom("null"):
-            return Nothing(rows)
-        case Atom("int" | "long"):
+        case Primitive("null"):
+            return AllNull(rows)
+        case Primitive("int" | "long"):
             return Numbers(lanes.varint(), None)
-        case Atom("bytes" | "string"):
+        case Primitive("bytes" | "string"):
             return Slices(*lanes.slice(), None)
         case Record(fields):
             return _record(fields, lanes, target)
         case Union(branches):
             return _union(branches, lanes, target)
         case Items(item, keyed=keyed):
-            return _items(Record((("key", Atom("string")), ("value", item))) if keyed else item, lanes, target)
+            return _items(Record((("key", Primitive("string")), ("value", item))) if keyed else item, lanes, target)
         case _:
             return _of_fixed_size(shape, lanes)
 
@@ -135,11 +135,11 @@ def read_column(shape: Shape, lanes: Lanes, target: pa.DataType | None) -> Colum
 def _of_fixed_size(shape: Shape, lanes: Lanes) -> Column:
     """Read a value of a type with a fixed size."""
     match shape:
-        case Atom("boolean"):
+        case Primitive("boolean"):
             return Numbers((lanes.content.take(lanes.bytes(1), mode="clip") != 0).astype(np.int64), None)
-        case Atom("float"):
+        case Primitive("float"):
             return Reals(_reals(lanes, np.dtype("<f4")), None)
-        case Atom("double"):
+        case Primitive("double"):
             return Reals(_reals(lanes, np.dtype("<f8")), None)
         case Fixed(size):
             return Slices(lanes.bytes(size), np.full(len(lanes.at), size, np.int64), None)
@@ -171,11 +171,11 @@ def _union(branches: Sequence[Shape], lanes: Lanes, target: pa.DataType | None) 
     lanes.invalidate(~valid & (branch != (1 - parts[0]) << 1))
     where = np.flatnonzero(valid)
     if not len(where):
-        return Nothing(len(valid))
+        return AllNull(len(valid))
     present = lanes.some(where)
     column = read_column(branches[parts[0]], present, target)
     lanes.follow(where, present)
-    return _spread(column, where, valid) if target is not None else Nothing(len(valid))
+    return _spread(column, where, valid) if target is not None else AllNull(len(valid))
 
 
 def _spread(column: Column, where: Offsets, valid: npt.NDArray[np.bool_]) -> Column:
@@ -194,8 +194,8 @@ def _spread(column: Column, where: Offsets, valid: npt.NDArray[np.bool_]) -> Col
         return full
 
     match column:
-        case Nothing():
-            return Nothing(len(valid))
+        case AllNull():
+            return AllNull(len(valid))
         case Numbers(values, within):
             return Numbers(spread(values), present(within))
         case Reals(values, within):
@@ -239,7 +239,7 @@ def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
         going = going[counts > 0]
     # Longer lists are left to the row-by-row decoder.
     lanes.at[going] = lanes.size + 1
-    return Nothing(len(sizes)) if requested is None else Lists(sizes, _transposed(steps, sizes, requested), None)
+    return AllNull(len(sizes)) if requested is None else Lists(sizes, _transposed(steps, sizes, requested), None)
 
 
 def _passed(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.NDArray[np.bool_]:
@@ -252,7 +252,7 @@ def _passed(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.ND
     if isinstance(item, Union):
         branch = next((at for at, part in enumerate(item.branches) if part != _NULL), 0)
         number = item.branches[branch]
-    if number not in (Atom("int"), Atom("long")) or not len(rows):
+    if number not in (Primitive("int"), Primitive("long")) or not len(rows):
         return passed
     usual = int(np.bincount(counts).argmax())
     size = usual * (1 if branch is None else 2)
@@ -298,7 +298,7 @@ def _transposed(steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets
     for rows, positions, column in steps:
         target = begins[rows] + positions
         match column:
-            case Nothing():
+            case AllNull():
                 continue
             case Numbers(values, present):
                 first[target] = values
@@ -308,7 +308,7 @@ def _transposed(steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets
                 raise CannotVectorizeError
         valid[target] = True if present is None else present
     if not valid.any():
-        return Nothing(total)
+        return AllNull(total)
     nulls = None if valid.all() else valid
     if pa.types.is_integer(item_type) or pa.types.is_boolean(item_type):
         return Numbers(first, nulls)
@@ -329,7 +329,7 @@ def _transposed_records(
             for rows, positions, column in steps
             if isinstance(column, Records) and part.name in column.fields
         ]
-        fields[part.name] = _transposed(parts, sizes, part.type) if parts else Nothing(int(sizes.sum()))
+        fields[part.name] = _transposed(parts, sizes, part.type) if parts else AllNull(int(sizes.sum()))
     return Records(fields, None, int(sizes.sum()))
 
 
@@ -342,7 +342,7 @@ def _transposed_lists(
     valid = np.zeros(len(inner_sizes), np.bool_)
     inner_steps: list[tuple[Offsets, Offsets, Column]] = []
     for rows, positions, column in steps:
-        if isinstance(column, Nothing):
+        if isinstance(column, AllNull):
             continue
         if not isinstance(column, Lists):
             raise CannotVectorizeError

@@ -14,15 +14,15 @@ import pyarrow as pa
 
 from snapshot_explorer.formats.avro.arrow_values import as_map, pair_type
 from snapshot_explorer.formats.avro.container import (
-    Atom,
     Choice,
     Fixed,
     Items,
+    Primitive,
     Record,
     Shape,
     TruncatedError,
     Union,
-    counted,
+    read_bytes,
     varint,
 )
 
@@ -71,7 +71,7 @@ def _with_maps(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 def _value(shape: Shape, block: bytes, at: int) -> tuple[Any, int]:
     match shape:
-        case Atom(name):
+        case Primitive(name):
             return _atom(name, block, at)
         case Record(fields):
             record: dict[str, Any] = {}
@@ -101,9 +101,9 @@ def _atom(name: str, block: bytes, at: int) -> tuple[Any, int]:
         case "int" | "long":
             return varint(block, at)
         case "bytes":
-            return counted(block, at)
+            return read_bytes(block, at)
         case "string":
-            text, at = counted(block, at)
+            text, at = read_bytes(block, at)
             try:
                 return text.decode(), at
             except UnicodeDecodeError as error:
@@ -137,6 +137,6 @@ def _items(shape: Items, block: bytes, at: int) -> tuple[Any, int]:
         for _ in range(count):
             key = None
             if shape.keyed:
-                key, at = counted(block, at)
+                key, at = read_bytes(block, at)
             item, at = _value(shape.item, block, at)
             items.append((key, item) if shape.keyed else item)

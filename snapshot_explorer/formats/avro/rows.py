@@ -117,14 +117,14 @@ def _rows(blocks: Sequence[tuple[int, bytes]], schema: Any) -> Iterator[Mapping[
 @lru_cache(maxsize=32)
 def _schema(text: bytes) -> Any:
     """Return a schema without logical types: fastavro converts times to datetime, slowly and not for every year."""
-    return fastavro.parse_schema(bare(orjson.loads(text)))
+    return fastavro.parse_schema(without_logical_types(orjson.loads(text)))
 
 
-def bare(node: Any) -> Any:
+def without_logical_types(node: Any) -> Any:
     """Return an Avro schema without logical types."""
     if isinstance(node, dict):
-        return {name: bare(value) for name, value in node.items() if name != "logicalType"}
-    return [bare(item) for item in node] if isinstance(node, list) else node
+        return {name: without_logical_types(value) for name, value in node.items() if name != "logicalType"}
+    return [without_logical_types(item) for item in node] if isinstance(node, list) else node
 
 
 def record_of(schema: Any) -> dict[str, Any]:
@@ -154,17 +154,17 @@ def named_types(node: Any) -> Iterator[tuple[str, Any]]:
 
 def entry(node: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields `key` and `value` of a map that is stored as an array of records."""
-    parts = {part["name"]: part for part in resolved(node.get("items"), named).get("fields", ())}
+    parts = {part["name"]: part for part in resolve(node.get("items"), named).get("fields", ())}
     if set(parts) != {"key", "value"}:
         raise CorruptBytesError("a map in it is stored in an unknown way")
     return parts
 
 
-def resolved(node: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+def resolve(node: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     """Return a part of a schema as an object, without its union with null."""
     if isinstance(node, list):
         node = next((item for item in node if item != "null"), "null")
     if isinstance(node, str):
         node = named.get(node, {"type": node})
     inner = node.get("type")
-    return resolved(inner, named) if isinstance(inner, dict | list) else node
+    return resolve(inner, named) if isinstance(inner, dict | list) else node

@@ -11,16 +11,16 @@ from snapshot_explorer.formats.features import (
     ROW_CHANGES,
     SHARED,
     SHREDDING,
-    declared,
-    read,
-    refused,
+    declare_refused,
+    declare_supported,
+    features_in,
 )
 
 _ADVICE = "Its history, schema and files can still be read; read the rows with Delta's own engines."
 
-_read_feature = partial(read, condition="the protocol lists it in readerFeatures", area="reader features")
+_read_feature = partial(declare_supported, condition="the protocol lists it in readerFeatures", area="reader features")
 _refused_feature = partial(
-    refused,
+    declare_refused,
     condition="the protocol lists it in readerFeatures",
     area="reader features",
     message=(
@@ -28,8 +28,8 @@ _refused_feature = partial(
     ),
 )
 
-READER_VERSIONS = read("reader versions 1 to 3", "minReaderVersion of the protocol", area="versions")
-OTHER_READER_VERSIONS = refused(
+READER_VERSIONS = declare_supported("reader versions 1 to 3", "minReaderVersion of the protocol", area="versions")
+OTHER_READER_VERSIONS = declare_refused(
     "newer reader versions",
     "minReaderVersion of the protocol is not 1, 2 or 3",
     area="versions",
@@ -66,10 +66,12 @@ READER_FEATURES = (
 
 OTHER_READER_FEATURES = _refused_feature(name="any other reader feature")
 
-LOG = read("the log: commits, checkpoints of every form, sidecars, checksums", "every table", area="metadata")
-HISTORY = read("`history` and `detail` as DESCRIBE shows them", "every table", area="metadata")
-ACTIONS_BESIDE_FILES = read("domains, transactions", "domainMetadata and txn actions", area="metadata")
-STAGED_COMMITS = refused(
+LOG = declare_supported(
+    "the log: commits, checkpoints of every form, sidecars, checksums", "every table", area="metadata"
+)
+HISTORY = declare_supported("`history` and `detail` as DESCRIBE shows them", "every table", area="metadata")
+ACTIONS_BESIDE_FILES = declare_supported("domains, transactions", "domainMetadata and txn actions", area="metadata")
+STAGED_COMMITS = declare_refused(
     "staged commits, which only the catalog or the coordinator can confirm",
     "the table has catalogManaged or coordinatedCommits, and staged commits after the newest published one",
     area="metadata",
@@ -80,12 +82,14 @@ STAGED_COMMITS = refused(
     ),
 )
 
-CLUSTERING = read("liquid clustering", "the writer feature clustering, which does not concern readers", area="rows")
-ROW_TRACKING = read(
+CLUSTERING = declare_supported(
+    "liquid clustering", "the writer feature clustering, which does not concern readers", area="rows"
+)
+ROW_TRACKING = declare_supported(
     "row tracking (`_row_id`, `_row_commit_version`)", "the table property delta.enableRowTracking", area="rows"
 )
-PATHS = read("escaped and absolute paths", "add actions with such paths", area="rows")
-COLUMN_MAPPING_MODES = refused(
+PATHS = declare_supported("escaped and absolute paths", "add actions with such paths", area="rows")
+COLUMN_MAPPING_MODES = declare_refused(
     "column mapping modes other than none, name and id",
     "the table property delta.columnMapping.mode has another value",
     area="rows",
@@ -94,7 +98,7 @@ COLUMN_MAPPING_MODES = refused(
         "supported. Read it with a newer version of this package."
     ),
 )
-OTHER_DELETION_VECTORS = refused(
+OTHER_DELETION_VECTORS = declare_refused(
     "deletion vectors that are stored neither inline nor in a file",
     "an add action has a deletion vector whose storageType is not u, p or i",
     area="rows",
@@ -103,7 +107,7 @@ OTHER_DELETION_VECTORS = refused(
         "engines."
     ),
 )
-LARGE_DELETION_VECTORS = refused(
+LARGE_DELETION_VECTORS = declare_refused(
     "deletion vectors of more than 256 MiB",
     "the size of a deletion vector in an add action",
     area="rows",
@@ -112,7 +116,7 @@ LARGE_DELETION_VECTORS = refused(
         "engines."
     ),
 )
-OLD_CALENDARS = refused(
+OLD_CALENDARS = declare_refused(
     "timestamps before 1900 in the hybrid calendar of old versions of Spark",
     "the footer of a parquet file says so, and its zone is not UTC",
     area="rows",
@@ -122,19 +126,19 @@ OLD_CALENDARS = refused(
     ),
 )
 
-UNKNOWN_TYPES = refused(
+UNKNOWN_TYPES = declare_refused(
     "column types that are not in the protocol",
     "the schema has such a column",
     area="types",
     message="The column {column!r} has the type {type}, which is not supported. " + _ADVICE,
 )
-UNREAD_TYPES = refused(
+UNREAD_TYPES = declare_refused(
     "types without an Arrow equivalent",
     "the schema has such a column",
     area="types",
     message="Columns of type {type} are not supported. The table's history, schema and files can still be read.",
 )
-TYPE_CHANGES = refused(
+TYPE_CHANGES = declare_refused(
     "type changes that Delta does not allow",
     "the field's delta.typeChanges",
     area="types",
@@ -144,30 +148,30 @@ TYPE_CHANGES = refused(
     )
     + _ADVICE,
 )
-PARTITION_TYPES = refused(
+PARTITION_TYPES = declare_refused(
     "partition columns of nested and spatial types",
     "a partition column is an array, a map, a struct, a variant, a geometry or a geography",
     area="types",
     message="Partition columns of type {type} are not supported.",
 )
 
-PARQUET = read("parquet", "the provider in the table's metadata", area="data files")
-OTHER_FILE_FORMATS = refused(
+PARQUET = declare_supported("parquet", "the provider in the table's metadata", area="data files")
+OTHER_FILE_FORMATS = declare_refused(
     "data files that are not parquet",
     "the provider in the table's metadata",
     area="data files",
     message="The table's data files have the format {provider!r}, not parquet. " + _ADVICE,
 )
 
-CHANGES = read(
+CHANGES = declare_supported(
     "change data files where they exist, otherwise changes from added and removed files and deletion vectors",
     'mode="auto"',
     area="changes",
 )
-CHANGE_DATA_FEED = read(
+CHANGE_DATA_FEED = declare_supported(
     '`mode="changelog"` as `readChangeFeed`', "the table property delta.enableChangeDataFeed", area="changes"
 )
-DIFFERENCE = refused(
+DIFFERENCE = declare_refused(
     '`mode="diff"`',
     "every table, as Delta has no primary keys",
     area="changes",
@@ -176,7 +180,7 @@ DIFFERENCE = refused(
         "commit, or compare to_arrow() of both versions."
     ),
 )
-CHANGES_ACROSS_SCHEMAS = refused(
+CHANGES_ACROSS_SCHEMAS = declare_refused(
     "a range in which columns were dropped, renamed or changed their type",
     "the schemas of the range",
     area="changes",
@@ -186,7 +190,7 @@ CHANGES_ACROSS_SCHEMAS = refused(
         "snapshot reads one version with its own schema."
     ),
 )
-CHANGES_ACROSS_PARTITIONS = refused(
+CHANGES_ACROSS_PARTITIONS = declare_refused(
     "a range in which the partition columns were changed",
     "a file of the range has other partition values than the schema",
     area="changes",
@@ -196,13 +200,13 @@ CHANGES_ACROSS_PARTITIONS = refused(
     ),
 )
 
-TIME_TRAVEL = read(
+TIME_TRAVEL = declare_supported(
     "by version and by time, with Delta's adjusted commit times or in-commit timestamps",
     "every table",
     area="time travel",
 )
-VACUUM = read("the files that VACUUM would delete", "every table", area="retention")
-VACUUM_WITHOUT_TIMES = refused(
+VACUUM = declare_supported("the files that VACUUM would delete", "every table", area="retention")
+VACUUM_WITHOUT_TIMES = declare_refused(
     "VACUUM on a storage without modification times",
     "the storage's listing",
     area="retention",
@@ -210,10 +214,10 @@ VACUUM_WITHOUT_TIMES = refused(
         "The effect of VACUUM is unknown: the storage reports no modification time for {path}. Run VACUUM with DRY RUN."
     ),
 )
-CLEANED_VERSIONS = refused(
+CLEANED_VERSIONS = declare_refused(
     "versions whose log was cleaned up: they are in the history with `readable` false",
     "the version cannot be reconstructed from a checkpoint and commits",
     area="time travel",
 )
 
-FEATURES = (*declared(globals()), *READER_FEATURES, *ROW_CHANGES, *COLUMN_TYPES, *SHREDDING, *COLLATIONS, *SHARED)
+FEATURES = (*features_in(globals()), *READER_FEATURES, *ROW_CHANGES, *COLUMN_TYPES, *SHREDDING, *COLLATIONS, *SHARED)

@@ -211,7 +211,7 @@ class DeltaVersion(TableVersion):
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
         files = [plan.files[0] for part in parts if (plan := _plan_of_file(part)) is not None]
-        read = partial(deletion_vectors.deleted, self._storage, removals=self._removals(self._number))
+        read = partial(deletion_vectors.read_deleted_positions, self._storage, removals=self._removals(self._number))
         return [
             NOTHING if file.vector is None else read(file.vector, file.path, n)
             for file, n in zip(files, rows, strict=True)

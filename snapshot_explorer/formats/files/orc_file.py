@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import orc_tail, orc_timestamps
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.positions import bare_batches
+from snapshot_explorer.arrow.positions import batches_without_columns
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import load_of
 
@@ -47,7 +47,7 @@ class OrcFile:
                 time zones lacks the writer's.
         """
         if not names:
-            yield from bare_batches(self.rows)
+            yield from batches_without_columns(self.rows)
             return
         # pyarrow parses a dot in a name as a path into a struct: all columns are read then.
         chosen = None if any("." in name for name in names) else list(names)

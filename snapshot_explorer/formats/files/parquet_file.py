@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.arrow import parquet_batches, parquet_footers
-from snapshot_explorer.arrow.positions import bare_batches
+from snapshot_explorer.arrow.positions import batches_without_columns
 from snapshot_explorer.storage import is_remote, load_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class ParquetFile:
     def batches(self, names: Sequence[str], groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of row groups in order, with these columns; without names, rows without columns."""
         if not names:
-            return bare_batches(rows)
+            return batches_without_columns(rows)
         return parquet_batches.batches(
             self.reader, names, groups, load=load_of(self.source), is_remote=is_remote(self.source)
         )
@@ -41,7 +41,7 @@ def open_parquet(
         dictionary: Columns that stay dictionary-encoded if they are stored as a dictionary.
         options: Arguments of `pyarrow.parquet.ParquetFile`.
     """
-    open_reader = partial(parquet_footers.opened, source, page_checksum_verification=True, **options)
+    open_reader = partial(parquet_footers.open_file, source, page_checksum_verification=True, **options)
     reader = open_reader(read_dictionary=list(dictionary) or None)
     if any(map(_might_be_int96, reader.schema_arrow.types)) and any(
         reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))

@@ -6,7 +6,7 @@ from snapshot_explorer.arrow import variants
 from snapshot_explorer.formats.features import SHREDDED_VARIANTS, refusal
 
 
-def assembled(values: pa.StructArray, target: pa.StructType) -> pa.Array:
+def unshred_variants(values: pa.StructArray, target: pa.StructType) -> pa.Array:
     """Return variants as their value and metadata; shredded ones are assembled.
 
     Source: parquet-format, "Variant Binary Encoding", "Variant Shredding".
@@ -14,4 +14,4 @@ def assembled(values: pa.StructArray, target: pa.StructType) -> pa.Array:
     unsupported = variants.unread_type(values.type)
     if unsupported is not None:
         raise refusal(SHREDDED_VARIANTS, stored=unsupported)
-    return variants.stored(values, target)
+    return variants.unshred(values, target)

@@ -22,7 +22,7 @@ from snapshot_explorer.formats.hudi.expiry import settings
 from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_frame, manifest_path, manifests_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import inspect_version
 from snapshot_explorer.formats.hudi.metadata.file_groups import STORED, records
-from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, neighbour
+from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, previous_version
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.schema import (
     field_ids,
@@ -184,14 +184,14 @@ class HudiVersion(TableVersion):
 
     def changelog(self) -> RowChanges:
         """Return the rows that the version's commit changed, as `changes` after the version before it."""
-        before = None if self._number is None else neighbour(self._source, self._number)
+        before = None if self._number is None else previous_version(self._source, self._number)
         return self.changes(-1 if before is None else before, "auto")
 
     def changelog_files(self) -> RowChanges | None:
         number = self._number
         if number is None:
             return None
-        before = neighbour(self._source, number)
+        before = previous_version(self._source, number)
         splits = partial(recorded_splits, self._source, self._at, before, number)
         return replace(self.changelog(), splits=lambda _: splits())
 

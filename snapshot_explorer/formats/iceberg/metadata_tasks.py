@@ -11,7 +11,7 @@ from snapshot_explorer.formats.iceberg.frames.files import changes_frame, files_
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, live_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
-from snapshot_explorer.formats.iceberg.metadata.manifests import needed
+from snapshot_explorer.formats.iceberg.metadata.manifests import nonempty_manifests
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.metadata_tasks import (
     MetadataTask,
@@ -47,7 +47,7 @@ def state_tasks(source: Source, snapshot: IcebergSnapshot, version: int, *, dele
 
     Each task also reads the manifests of delete files, if requested: any of them may apply to its data files.
     """
-    manifests = needed(manifests_of(source, [snapshot]), "added_files", "existing_files")
+    manifests = nonempty_manifests(manifests_of(source, [snapshot]), "added_files", "existing_files")
     of_data = pc.equal(manifests.column("content"), DATA)
     data = manifests.filter(of_data)
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)

@@ -24,7 +24,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schem
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.metadata.supported import FALLBACK, PRIMARY
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
-from snapshot_explorer.formats.paimon.scan.visibility import visible
+from snapshot_explorer.formats.paimon.scan.visibility import is_included
 from snapshot_explorer.model import ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
@@ -107,7 +107,7 @@ def plan(
         plans[1],
     )
     claimed = claimed_partitions(state.entries, first.schema(its), first.schemas.newest().options, snapshot.id)
-    return joined(first_plan, second_plan, claimed, snapshot.id, link)
+    return combine_plans(first_plan, second_plan, claimed, snapshot.id, link)
 
 
 def early_hints(storage: Storage, history: PaimonHistory) -> dict[str, bytes | None]:
@@ -202,7 +202,7 @@ def claimed_partitions(
 ) -> ClaimedPartitions:
     """Return the partitions of live files."""
     keys, texts = _partitions(entries, schema)
-    shown, _ = _partitions(entries.filter(visible(entries, schema, options, version)), schema)
+    shown, _ = _partitions(entries.filter(is_included(entries, schema, options, version)), schema)
     return ClaimedPartitions(keys=keys, hidden=keys - shown, texts=texts)
 
 
@@ -218,7 +218,9 @@ def _key(values: Mapping[str, object]) -> str:
     return repr(list(values.values()))
 
 
-def joined(first: ReadPlan, second: ReadPlan, claimed: ClaimedPartitions, version: int, link: FallbackLink) -> ReadPlan:
+def combine_plans(
+    first: ReadPlan, second: ReadPlan, claimed: ClaimedPartitions, version: int, link: FallbackLink
+) -> ReadPlan:
     """Return the combined plan: the first branch's splits, and the second's for partitions that the first lacks."""
     keys = [_of_split(split) for split in second.splits]
     if not claimed.hidden.isdisjoint(keys):

@@ -1,6 +1,14 @@
 """The features of Paimon tables: those that are read, and those that are refused by name."""
 
-from snapshot_explorer.formats.features import AVRO, ROW_CHANGES, SHARED, SHREDDING, declared, read, refused
+from snapshot_explorer.formats.features import (
+    AVRO,
+    ROW_CHANGES,
+    SHARED,
+    SHREDDING,
+    declare_refused,
+    declare_supported,
+    features_in,
+)
 
 
 def _needed(need: str, where: str = "{where}") -> str:
@@ -10,12 +18,12 @@ def _needed(need: str, where: str = "{where}") -> str:
     )
 
 
-FORMAT_VERSIONS = read(
+FORMAT_VERSIONS = declare_supported(
     "tables of Paimon 0.3 and newer; tested with tables from 0.7, 0.8, 0.9 and 1.4, and of pypaimon 2.0 and 2.1",
     "the version in each snapshot",
     area="versions",
 )
-OTHER_SNAPSHOT_FORMATS = refused(
+OTHER_SNAPSHOT_FORMATS = declare_refused(
     "snapshots from before Paimon 0.3, or in a newer format",
     "the version in a snapshot",
     area="versions",
@@ -23,13 +31,13 @@ OTHER_SNAPSHOT_FORMATS = refused(
         "{path} has format version {version}; versions {oldest} and {newest}, of Paimon 0.3 and newer, are supported."
     ),
 )
-OTHER_MANIFEST_FORMATS = refused(
+OTHER_MANIFEST_FORMATS = declare_refused(
     "manifest versions other than 2",
     "_VERSION in the rows of a manifest or manifest list",
     area="versions",
     message="A {what} of the table has version {version}; version {newest}, of Paimon 0.3 and newer, is supported.",
 )
-OTHER_FILE_INDEXES = refused(
+OTHER_FILE_INDEXES = declare_refused(
     "file index versions other than 1, in the system table file_indexes",
     "the header of a file index",
     area="versions",
@@ -38,13 +46,13 @@ OTHER_FILE_INDEXES = refused(
         "not need it."
     ),
 )
-TABLE_TYPES = refused(
+TABLE_TYPES = declare_refused(
     "table types other than `table` and `materialized-table`",
     "the option type",
     area="versions",
     message="{root} is a {type}, which is not supported. Supported types: table, materialized-table.",
 )
-METADATA = read(
+METADATA = declare_supported(
     (
         "all metadata: snapshots, hints, tags, branches, long-lived changelogs, schemas, manifests in Avro, ORC "
         "and parquet, statistics"
@@ -52,19 +60,19 @@ METADATA = read(
     "every table",
     area="metadata",
 )
-ENTRY_KINDS = refused(
+ENTRY_KINDS = declare_refused(
     "manifests with entries that are neither ADD nor DELETE",
     "_KIND in the rows of a manifest",
     area="metadata",
     message="A manifest among {path} has an entry that is neither ADD nor DELETE, which is not supported.",
 )
-REMOVED_INDEXES = refused(
+REMOVED_INDEXES = declare_refused(
     "index manifests with DELETE entries",
     "_KIND in the rows of an index manifest",
     area="metadata",
     message="{path} has a DELETE entry, which is not supported in an index manifest.",
 )
-TIMESTAMPS_OUT_OF_RANGE = refused(
+TIMESTAMPS_OUT_OF_RANGE = declare_refused(
     "timestamps outside the range of 64 bits, in partitions and keys",
     "a value in a manifest",
     area="metadata",
@@ -73,13 +81,13 @@ TIMESTAMPS_OUT_OF_RANGE = refused(
         "not supported."
     ),
 )
-BINARY_PARTITION_FOLDERS = refused(
+BINARY_PARTITION_FOLDERS = declare_refused(
     "folders of binary or nested partition values",
     "a partition column is BINARY, VARBINARY or nested, and its folder names are needed",
     area="metadata",
     message="Folder names of partitions by a {type} column are not supported.",
 )
-TABLE_KINDS = read(
+TABLE_KINDS = declare_supported(
     (
         "append tables and primary-key tables of every merge engine: deduplicate, partial-update, aggregation"
         " (`hll_sketch` and `theta_sketch` with `pip install datasketches`), first-row; sequence fields and "
@@ -88,58 +96,58 @@ TABLE_KINDS = read(
     "the option merge-engine and primary keys",
     area="rows",
 )
-DELETION_VECTORS = read("deletion vectors", "the option deletion-vectors.enabled", area="rows")
-BUCKETS = read("all bucket modes", "the option bucket", area="rows")
-COMBINED_BRANCHES = read(
+DELETION_VECTORS = declare_supported("deletion vectors", "the option deletion-vectors.enabled", area="rows")
+BUCKETS = declare_supported("all bucket modes", "the option bucket", area="rows")
+COMBINED_BRANCHES = declare_supported(
     "fallback and primary branches", "the options scan.fallback-branch and scan.primary-branch", area="rows"
 )
-CHAIN_TABLES = refused(
+CHAIN_TABLES = declare_refused(
     "a chain table",
     "the option is true",
     area="rows",
     keyword="chain-table.enabled",
     message=_needed("a chain table", "the option {option}={value}"),
 )
-POSTPONE_MERGE_ON_READ = refused(
+POSTPONE_MERGE_ON_READ = declare_refused(
     "merge-on-read of postponed buckets",
     "the option is true",
     area="rows",
     keyword="postpone.merge-on-read",
     message=_needed("merge-on-read of postponed buckets", "the option {option}={value}"),
 )
-CLUSTERING_OVERRIDE = refused(
+CLUSTERING_OVERRIDE = declare_refused(
     "files that are clustered by columns other than the key",
     "the option is true",
     area="rows",
     keyword="pk-clustering-override",
     message=_needed("files that are clustered by columns other than the key", "the option {option}={value}"),
 )
-SNAPSHOT_ORDERING = refused(
+SNAPSHOT_ORDERING = declare_refused(
     "rows ordered by snapshot",
     "the option is true",
     area="rows",
     keyword="sequence.snapshot-ordering",
     message=_needed("rows ordered by snapshot", "the option {option}={value}"),
 )
-MAP_LAYOUTS = refused(
+MAP_LAYOUTS = declare_refused(
     "other storage layouts of maps",
     "an option fields.*.map.storage-layout",
     area="rows",
     message=_needed("other storage layouts of maps", "the option {option}={value}"),
 )
-LARGE_DELETION_VECTORS = refused(
+LARGE_DELETION_VECTORS = declare_refused(
     "deletion vectors of files with more than 2,147,483,648 rows",
     "the row count of a data file with a deletion vector",
     area="rows",
     message="A deletion vector in {path} is for a file with {rows} rows; the limit is {limit}.",
 )
-DISABLED_VECTORS = refused(
+DISABLED_VECTORS = declare_refused(
     "deletion vectors of a table whose newest options disable them",
     "an append table has deletion vectors, but deletion-vectors.enabled is off",
     area="rows",
     message=_needed("deletion vectors of a table whose newest options disable them"),
 )
-VERSIONS_BEFORE_VECTORS = refused(
+VERSIONS_BEFORE_VECTORS = declare_refused(
     "versions that need a merge, from before deletion vectors were enabled",
     "a version from before deletion-vectors.enabled has files on several levels, or on level 0",
     area="rows",
@@ -148,19 +156,19 @@ VERSIONS_BEFORE_VECTORS = refused(
         "the option {option}=true",
     ),
 )
-UNDECLARED_POSTPONED_BUCKETS = refused(
+UNDECLARED_POSTPONED_BUCKETS = declare_refused(
     "postponed buckets without the option bucket=-2",
     "files of a bucket below 0",
     area="rows",
     message=_needed("postponed buckets without the option bucket={postponed}", "the data file {file}"),
 )
-MERGE_ENGINES = refused(
+MERGE_ENGINES = declare_refused(
     "unknown merge engines",
     "the option merge-engine",
     area="merging",
     message=_needed("the merge engine {name}", "the option merge-engine={name}"),
 )
-PARTITION_KEYS = refused(
+PARTITION_KEYS = declare_refused(
     "primary keys of partition columns only",
     "the primary key has no other column",
     area="merging",
@@ -169,37 +177,37 @@ PARTITION_KEYS = refused(
         "own engines refuse such tables too. History, schema, manifests and files are available."
     ),
 )
-FIRST_ROW_BY_SEQUENCE = refused(
+FIRST_ROW_BY_SEQUENCE = declare_refused(
     "first-row with sequence fields",
     "the options merge-engine and sequence.field",
     area="merging",
     message=_needed("merge-engine=first-row with sequence fields", "the options merge-engine and sequence.field"),
 )
-ABSENT_SEQUENCE_FIELDS = refused(
+ABSENT_SEQUENCE_FIELDS = declare_refused(
     "sequence fields that are not in the schema",
     "the option sequence.field, or the option of a sequence group",
     area="merging",
     message=_needed("the sequence field {name!r}, which is not in the schema"),
 )
-NESTED_SEQUENCE_FIELDS = refused(
+NESTED_SEQUENCE_FIELDS = declare_refused(
     "sequence fields of nested types",
     "the option sequence.field, or the option of a sequence group",
     area="merging",
     message=_needed("a sequence field of a nested type"),
 )
-REMOVE_WITH_GROUPS = refused(
+REMOVE_WITH_GROUPS = declare_refused(
     "partial-update that removes records on delete, with sequence groups or ignored deletes",
     "the options partial-update.remove-record-on-delete, ignore-delete and sequence groups",
     area="merging",
     message=_needed("remove-record-on-delete with sequence groups or ignored deletes", "the option {option}"),
 )
-REMOVE_BY_GROUP = refused(
+REMOVE_BY_GROUP = declare_refused(
     "partial-update that removes records by sequence group, with ignored deletes",
     "the options partial-update.remove-record-on-sequence-group and ignore-delete",
     area="merging",
     message=_needed("remove-record-on-sequence-group with ignored deletes", "the option {option}"),
 )
-FUNCTIONS_OUTSIDE_GROUPS = refused(
+FUNCTIONS_OUTSIDE_GROUPS = declare_refused(
     "partial-update with aggregate functions outside of sequence groups",
     "an option fields.*.aggregate-function",
     area="merging",
@@ -208,7 +216,7 @@ FUNCTIONS_OUTSIDE_GROUPS = refused(
         "an option of fields.*.aggregate-function",
     ),
 )
-GROUP_COLUMNS = refused(
+GROUP_COLUMNS = declare_refused(
     "sequence groups with a duplicate, key or missing column",
     "an option fields.*.sequence-group",
     area="merging",
@@ -216,25 +224,25 @@ GROUP_COLUMNS = refused(
         "the column {column!r} in a sequence group, where it is a duplicate, a key column or missing", "{option}"
     ),
 )
-INVALID_REMOVE_FIELDS = refused(
+INVALID_REMOVE_FIELDS = declare_refused(
     "remove-record-on-sequence-group with a field that is not in a sequence group",
     "the option partial-update.remove-record-on-sequence-group",
     area="merging",
     message=_needed("the sequence field {name!r}, which is not in a sequence group", "the option {option}"),
 )
-REMOVE_WITH_IGNORED_RETRACTS = refused(
+REMOVE_WITH_IGNORED_RETRACTS = declare_refused(
     "aggregation that removes records on delete, with ignored retracts",
     "the options aggregation.remove-record-on-delete and fields.*.ignore-retract",
     area="merging",
     message=_needed("remove-record-on-delete with ignored retracts", "the option fields.{column}.ignore-retract"),
 )
-INVALID_COUNT_LIMITS = refused(
+INVALID_COUNT_LIMITS = declare_refused(
     "nested_update with a count-limit that is not a positive number",
     "an option fields.*.count-limit",
     area="merging",
     message=_needed("a limit of {limit!r} rows", "the option fields.{column}.count-limit={limit}"),
 )
-AGGREGATE_FUNCTIONS = refused(
+AGGREGATE_FUNCTIONS = declare_refused(
     "unknown aggregate functions, and those not defined for the column's type",
     "an option fields.*.aggregate-function",
     area="merging",
@@ -243,7 +251,7 @@ AGGREGATE_FUNCTIONS = refused(
         "the option fields.{column}.aggregate-function={function}",
     ),
 )
-BLANK_STRINGS = refused(
+BLANK_STRINGS = declare_refused(
     "listagg of blank strings",
     "a value of a column with the function listagg",
     area="merging",
@@ -252,7 +260,7 @@ BLANK_STRINGS = refused(
         "older releases do not. Leave the column out, or read it with Paimon's own engines."
     ),
 )
-OTHER_THETA_SKETCHES = refused(
+OTHER_THETA_SKETCHES = declare_refused(
     "theta sketches that are not compact",
     "a value of a column with the function theta_sketch",
     area="merging",
@@ -261,7 +269,7 @@ OTHER_THETA_SKETCHES = refused(
         "compact sketch. Leave the column out, or read it with Paimon's own engines."
     ),
 )
-COLLECT_RETRACTS = refused(
+COLLECT_RETRACTS = declare_refused(
     "collect with retracts of nested elements or bytes",
     "a retract in a column with the function collect",
     area="merging",
@@ -270,7 +278,7 @@ COLLECT_RETRACTS = refused(
         "own readers return different results or fail. Leave the column out."
     ),
 )
-NULLS_AMONG_DISTINCT_ROWS = refused(
+NULLS_AMONG_DISTINCT_ROWS = declare_refused(
     "collect of distinct rows, one of them null",
     "a value of a column with the function collect and the option distinct",
     area="merging",
@@ -279,7 +287,7 @@ NULLS_AMONG_DISTINCT_ROWS = refused(
         "Paimon fails too. Leave the column out."
     ),
 )
-AMBIGUOUS_NESTED_ROWS = refused(
+AMBIGUOUS_NESTED_ROWS = declare_refused(
     "nested rows for which Paimon's releases return different results",
     (
         "nulls, duplicate keys or rows above the limit in a column with the function nested_update or "
@@ -291,7 +299,7 @@ AMBIGUOUS_NESTED_ROWS = refused(
         "the column out, or read it with Paimon's own engines."
     ),
 )
-OVERFLOWING_SUMS = refused(
+OVERFLOWING_SUMS = declare_refused(
     "sums with more digits than their type",
     "the merged values of a DECIMAL column with the function sum or product",
     area="merging",
@@ -300,7 +308,7 @@ OVERFLOWING_SUMS = refused(
         "results. Leave the column out, or read it with Paimon's own engines."
     ),
 )
-EMPTY_BRANCH = refused(
+EMPTY_BRANCH = declare_refused(
     "a branch without versions whose fallback or primary branch has some",
     "the options scan.fallback-branch and scan.primary-branch",
     area="branches",
@@ -309,59 +317,59 @@ EMPTY_BRANCH = refused(
         "has some. Open that branch."
     ),
 )
-ABSENT_BRANCH = refused(
+ABSENT_BRANCH = declare_refused(
     "a fallback or primary branch that does not exist",
     "the options scan.fallback-branch and scan.primary-branch",
     area="branches",
     message=_needed("the branch {branch!r}, which does not exist", "{option}"),
 )
-EXPIRED_VERSION_WITH_BRANCH = refused(
+EXPIRED_VERSION_WITH_BRANCH = declare_refused(
     "expired versions of tags, combined with a branch",
     "the version exists only as a tag",
     area="branches",
     message=_needed("a branch combined with a version that has expired and exists only as a tag", "{option}"),
 )
-AMBIGUOUS_BRANCH_VERSION = refused(
+AMBIGUOUS_BRANCH_VERSION = declare_refused(
     "older versions for which the version of the other branch is ambiguous",
     "the other branch's versions are out of order, have the same time, or have expired",
     area="branches",
     message=_needed("the other branch at the same time", "{option}, {reason}"),
 )
-OTHER_BRANCH_COLUMNS = refused(
+OTHER_BRANCH_COLUMNS = declare_refused(
     "branches with different columns or partition keys",
     "the schemas of both branches",
     area="branches",
     message=_needed("a branch with different columns{what}", "{option}"),
 )
-HIDDEN_BRANCH_PARTITIONS = refused(
+HIDDEN_BRANCH_PARTITIONS = declare_refused(
     "branches combined while all files of a partition wait for a compaction",
     "all files of a partition of the first branch are on level 0 or in postponed buckets",
     area="branches",
     message=_needed("branches combined while all files of a partition wait for a compaction", "{option}"),
 )
-FALLBACK_BRANCH_CHANGES = refused(
+FALLBACK_BRANCH_CHANGES = declare_refused(
     "row changes of tables with a fallback branch",
     "the option scan.fallback-branch is set",
     area="changes",
     message=_needed("row changes of a fallback branch", "the option {option}={value}"),
 )
-PRIMARY_BRANCH_CHANGES = refused(
+PRIMARY_BRANCH_CHANGES = declare_refused(
     "row changes of tables with a primary branch",
     "the option scan.primary-branch is set",
     area="changes",
     message=_needed("row changes of a primary branch", "the option {option}={value}"),
 )
-DATA_EVOLUTION = read(
+DATA_EVOLUTION = declare_supported(
     "data evolution, also with deletion vectors, row ids",
     "the options data-evolution.enabled and row-tracking.enabled",
     area="wide rows",
 )
-BLOBS = read(
+BLOBS = declare_supported(
     'blobs, up to 256 MiB at a time, or their descriptors (`columns=["b$descriptor"]`)',
     "a column of type BLOB",
     area="wide rows",
 )
-BLOBS_OVER_LIMIT = refused(
+BLOBS_OVER_LIMIT = declare_refused(
     "more than 256 MiB of blobs at a time",
     "the blobs of the requested rows",
     area="wide rows",
@@ -370,13 +378,13 @@ BLOBS_OVER_LIMIT = refused(
         "columns=[...], or read fewer partitions with a condition on the partition columns."
     ),
 )
-EVOLUTION_WITH_KEYS = refused(
+EVOLUTION_WITH_KEYS = declare_refused(
     "data evolution with a primary key",
     "the option data-evolution.enabled of a table with a primary key",
     area="wide rows",
     message=_needed("data evolution of a table with a primary key", "the option data-evolution.enabled=true"),
 )
-EVOLUTION_WITH_VECTORS = refused(
+EVOLUTION_WITH_VECTORS = declare_refused(
     "data evolution with deletion vectors of newer files",
     "the columns of a row are in several files, and one that is not the oldest has a deletion vector",
     area="wide rows",
@@ -384,7 +392,7 @@ EVOLUTION_WITH_VECTORS = refused(
         "a deletion vector of a file that is not the oldest one with columns of its rows", "the data file {file}"
     ),
 )
-PARTIAL_FILES = refused(
+PARTIAL_FILES = declare_refused(
     "files with only some columns, without data evolution",
     "the write columns of a file",
     area="wide rows",
@@ -393,75 +401,77 @@ PARTIAL_FILES = refused(
         "the data file {file} lacks the column {column!r}",
     ),
 )
-BLOB_DESCRIPTORS = refused(
+BLOB_DESCRIPTORS = declare_refused(
     "blobs that are stored as descriptors",
     "the option is set",
     area="wide rows",
     keyword="blob-descriptor-field",
     message=_needed("blobs that are stored as descriptors", "the option {option}={value}"),
 )
-BLOB_VIEWS = refused(
+BLOB_VIEWS = declare_refused(
     "blobs that are views of another table",
     "the option is set",
     area="wide rows",
     keyword="blob-view-field",
     message=_needed("blobs that are views of another table", "the option {option}={value}"),
 )
-BLOB_COLUMNS = refused(
+BLOB_COLUMNS = declare_refused(
     "blobs without data evolution",
     "a column of type BLOB without the option data-evolution.enabled, or a BLOB in another type",
     area="wide rows",
     message=_needed("blob columns", "the column {column!r} of type {type}"),
 )
-BLOB_FILES = refused(
+BLOB_FILES = declare_refused(
     "blob files without data evolution",
     "a blob file without row ids",
     area="wide rows",
     message=_needed("blob files without data evolution", "the data file {file}"),
 )
-BLOBS_IN_OTHER_FILES = refused(
+BLOBS_IN_OTHER_FILES = declare_refused(
     "blobs outside of blob files",
     "a file of another format contains a BLOB column",
     area="wide rows",
     message=_needed("blobs outside of blob files", "the column {column!r} of the data file {file}"),
 )
-TYPES = read("all others", "the schema", area="types")
-SCHEMA_EVOLUTION = read("schema evolution by field id, with Paimon's casts", "the schemas of files", area="types")
-CHARS = read(
+TYPES = declare_supported("all others", "the schema", area="types")
+SCHEMA_EVOLUTION = declare_supported(
+    "schema evolution by field id, with Paimon's casts", "the schemas of files", area="types"
+)
+CHARS = declare_supported(
     "CHAR as in Paimon's core: without the blanks that ORC files add (Paimon's Spark connector pads all values)",
     "a column of type CHAR",
     area="types",
 )
-VECTOR_COLUMNS = read(
+VECTOR_COLUMNS = declare_supported(
     "vectors, as lists of a fixed length",
     "a column of type VECTOR, or a nested one, in parquet, ORC or Avro files",
     area="types",
 )
-LONG_VECTORS = refused(
+LONG_VECTORS = declare_refused(
     "vectors of more than 1,048,576 items",
     "a column of type VECTOR, or a nested one",
     area="types",
     message=_needed("vectors of more than 1,048,576 items", "the column {column!r} of type {type}"),
 )
-VECTOR_FILES = refused(
+VECTOR_FILES = declare_refused(
     "files for vectors alone",
     "the option vector.file.format, and a data file whose name contains .vector.",
     area="wide rows",
     message=_needed("files for vectors alone", "the data file {file}"),
 )
-SPATIAL_TYPES = refused(
+SPATIAL_TYPES = declare_refused(
     "spatial columns",
     "a column of type GEOMETRY or GEOGRAPHY",
     area="types",
     message="Columns of type {type} are not supported.",
 )
-UNKNOWN_TYPES = refused(
+UNKNOWN_TYPES = declare_refused(
     "unknown types",
     "a column whose type is not one of Paimon's",
     area="types",
     message="The column type {type} is unknown.",
 )
-CASTS = refused(
+CASTS = declare_refused(
     "other casts that Paimon has",
     "the type of a column was changed, and files have the old type",
     area="types",
@@ -470,7 +480,7 @@ CASTS = refused(
         "History, files and versions from before the change are available."
     ),
 )
-CASTS_OF_VALUES = refused(
+CASTS_OF_VALUES = declare_refused(
     "values whose cast is not verified",
     "a value in a file of the old type",
     area="types",
@@ -479,15 +489,19 @@ CASTS_OF_VALUES = refused(
         "the column out with columns=[...], or read a version from before its type was changed."
     ),
 )
-CHANGELOGS = read("changelog rows (`snapshot.changelog()`)", "the option changelog-producer", area="changes")
-INCREMENTAL = read("incremental rows in the modes auto, delta, changelog and diff", "every table", area="changes")
-CHANGES_OF_EVOLUTION = refused(
+CHANGELOGS = declare_supported(
+    "changelog rows (`snapshot.changelog()`)", "the option changelog-producer", area="changes"
+)
+INCREMENTAL = declare_supported(
+    "incremental rows in the modes auto, delta, changelog and diff", "every table", area="changes"
+)
+CHANGES_OF_EVOLUTION = declare_refused(
     "row changes of tables with data evolution",
     "the option data-evolution.enabled",
     area="changes",
     message=_needed("changes of rows whose columns are in several files", "the option data-evolution.enabled=true"),
 )
-UPDATES_WITH_REMOVALS = refused(
+UPDATES_WITH_REMOVALS = declare_refused(
     "APPEND commits that remove files, as by UPDATE in Paimon 0.9",
     "DELETE entries in an APPEND commit",
     area="changes",
@@ -497,13 +511,13 @@ UPDATES_WITH_REMOVALS = refused(
         "compare to_arrow() of both versions."
     ),
 )
-CHANGES_OF_POSTPONED_BUCKETS = refused(
+CHANGES_OF_POSTPONED_BUCKETS = declare_refused(
     "row changes of postponed buckets",
     "the option bucket=-2",
     area="changes",
     message="Version {version} wrote to postponed buckets (bucket=-2), whose row changes are not supported.",
 )
-CHANGELOG_OF_LEVEL_0 = refused(
+CHANGELOG_OF_LEVEL_0 = declare_refused(
     "changelogs of level 0 with deletion vectors or first-row",
     "the level of changelog files",
     area="changes",
@@ -512,13 +526,13 @@ CHANGELOG_OF_LEVEL_0 = refused(
         "vectors or merge-engine=first-row. This is not supported."
     ),
 )
-DIFFERENCE_OF_POSTPONED_BUCKETS = refused(
+DIFFERENCE_OF_POSTPONED_BUCKETS = declare_refused(
     "`diff` of postponed buckets",
     "files of a bucket below 0",
     area="changes",
     message=_needed("mode='diff' of postponed buckets", "a bucket below 0"),
 )
-DIFFERENCE_OF_REMOVED_FILES = refused(
+DIFFERENCE_OF_REMOVED_FILES = declare_refused(
     "`diff` of append tables whose files were removed",
     "a file of the first version is not in the last",
     area="changes",
@@ -527,7 +541,7 @@ DIFFERENCE_OF_REMOVED_FILES = refused(
         "delete, and the table has no primary key to match rows by. Use mode='delta'."
     ),
 )
-DIFFERENCE_OF_BUCKET_COUNTS = refused(
+DIFFERENCE_OF_BUCKET_COUNTS = declare_refused(
     "`diff` of partitions whose number of buckets changed",
     "the bucket counts of both versions",
     area="changes",
@@ -536,7 +550,7 @@ DIFFERENCE_OF_BUCKET_COUNTS = refused(
         "keys cannot be matched. Compare to_arrow() of both versions."
     ),
 )
-DIFFERENCE_OF_OLDER_ROWS = refused(
+DIFFERENCE_OF_OLDER_ROWS = declare_refused(
     "`diff` of keys whose later row has a lower sequence number",
     "sequence numbers and sequence fields of both versions",
     area="changes",
@@ -546,7 +560,7 @@ DIFFERENCE_OF_OLDER_ROWS = refused(
         "undefined. Use mode='delta', or compare to_arrow() of both versions."
     ),
 )
-COLUMNS_OF_TWO_BRANCHES = refused(
+COLUMNS_OF_TWO_BRANCHES = declare_refused(
     "differences between versions of two branches that each added columns under one field id",
     "the schemas of both branches",
     area="changes",
@@ -555,7 +569,7 @@ COLUMNS_OF_TWO_BRANCHES = refused(
         "both have the field id {id}. Load both versions and compare them by name."
     ),
 )
-AUDIT_COLUMN_CONFLICT = refused(
+AUDIT_COLUMN_CONFLICT = declare_refused(
     "`audit_log` and `binlog` of a table with a column `rowkind`",
     "the schema",
     area="changes",
@@ -564,7 +578,7 @@ AUDIT_COLUMN_CONFLICT = refused(
         "so {table} is not supported. to_arrow() returns the rows."
     ),
 )
-AUDIT_SEQUENCE_NUMBERS = refused(
+AUDIT_SEQUENCE_NUMBERS = declare_refused(
     "`audit_log` with sequence numbers of a table without a primary key",
     "the option table-read.sequence-number.enabled",
     area="changes",
@@ -573,17 +587,17 @@ AUDIT_SEQUENCE_NUMBERS = refused(
         "{table} is not supported. to_arrow() returns the rows."
     ),
 )
-FILE_FORMATS = read("parquet, ORC, Avro", "the extension of data files", area="data files")
-OTHER_FILE_FORMATS = refused(
+FILE_FORMATS = declare_supported("parquet, ORC, Avro", "the extension of data files", area="data files")
+OTHER_FILE_FORMATS = declare_refused(
     "row, csv, json, lance, vortex, mosaic, ...",
     "the extension of data files",
     area="data files",
     message=_needed("files of the format {format}", "the data file {file}"),
 )
-STORAGES = read(
+STORAGES = declare_supported(
     "local disk, and all file systems of fsspec; tested on an S3 API (`pip install s3fs`)",
     "the location",
     area="storages",
 )
-EXPIRY = read("the files that expiring versions would delete", "every table", area="retention")
-FEATURES = (*declared(globals()), *ROW_CHANGES, *SHREDDING, *AVRO, *SHARED)
+EXPIRY = declare_supported("the files that expiring versions would delete", "every table", area="retention")
+FEATURES = (*features_in(globals()), *ROW_CHANGES, *SHREDDING, *AVRO, *SHARED)

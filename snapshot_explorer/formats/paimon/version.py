@@ -416,7 +416,7 @@ class PaimonVersion(TableVersion):
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
         files = [plan.files[0] for part in parts if (plan := _plan_of_file(part)) is not None]
         vectors = [(file.path, file.vector, n) for file, n in zip(files, rows, strict=True) if file.vector is not None]
-        positions = deletion_vectors.deleted(self._storage, vectors)
+        positions = deletion_vectors.read_deleted_positions(self._storage, vectors)
         return [positions.get(file.path, NOTHING) for file in files]
 
     def stored_rows(self, split: Split) -> Split | None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.equal_values import Mask, comparable, exact_keys, same
+from snapshot_explorer.arrow.equal_values import Mask, comparable_column, exact_keys, same
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 
 Indices = npt.NDArray[np.int64]
@@ -187,7 +187,7 @@ def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
     if not columns:
         return np.zeros(rows, np.uint64)
     names = [f"c{index}" for index in range(len(columns))]
-    batch = pa.RecordBatch.from_arrays([comparable(column) for column in columns], names=names)
+    batch = pa.RecordBatch.from_arrays([comparable_column(column) for column in columns], names=names)
     with locked_cursor() as cursor:
         cursor.register("rows", pa.Table.from_batches([batch]))
         columns_of_hashes = cursor.execute(f"SELECT hash({', '.join(names)}) AS hash FROM rows").fetchnumpy()  # noqa: S608 - the names are numbers

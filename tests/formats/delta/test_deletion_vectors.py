@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.files.deletion_vectors import deleted, vector_of, z85
+from snapshot_explorer.formats.delta.files.deletion_vectors import decode_z85, read_deleted_positions, vector_of
 from snapshot_explorer.storage import Storage
 from tests.support.delta.log_reader import tried
 from tests.support.delta.table_builder import bitmap, inline_vector, vector_file
@@ -42,7 +42,7 @@ def inline(content, cardinality, **changes):
 
 
 def of(storage, descriptor, rows=ROWS):
-    return deleted(storage, vector_of(descriptor, storage, PATH), PATH, rows).tolist()
+    return read_deleted_positions(storage, vector_of(descriptor, storage, PATH), PATH, rows).tolist()
 
 
 def test_the_vector_that_delta_wrote_is_read(storage):
@@ -130,18 +130,18 @@ def test_runs_and_bitmaps_are_read():
 
 
 def test_both_ways_to_write_a_short_last_block_are_read():
-    assert z85("##093") == bytes([3, 0])
-    assert z85(encoded(b"\x03\x00\x01")) == b"\x03\x00\x01\x00"
+    assert decode_z85("##093") == bytes([3, 0])
+    assert decode_z85(encoded(b"\x03\x00\x01")) == b"\x03\x00\x01\x00"
 
 
 @given(st.binary(max_size=40))
 def test_z85_goes_there_and_back(content):
-    assert z85(encoded(content)) == content + bytes(-len(content) % 4)
+    assert decode_z85(encoded(content)) == content + bytes(-len(content) % 4)
 
 
 @given(st.text(max_size=12))
 def test_any_text_is_z85_or_damage(text):
-    found, error = tried(z85, text)
+    found, error = tried(decode_z85, text)
 
     assert len(found) <= len(text) if error is None else "Z85" in str(error)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.metadata.locations import decoded, decoded_array
+from snapshot_explorer.formats.delta.metadata.locations import decode_path, decode_path_array
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ from snapshot_explorer.formats.delta.metadata.locations import decoded, decoded_
     ],
 )
 def test_a_path_is_decoded_once_and_has_one_normal_form(stored, meant):
-    assert decoded(stored) == meant
-    assert decoded_array(pa.array([stored, None, "x"])).to_pylist() == [meant, None, "x"]
-    assert decoded_array(pa.array(["x", stored])).to_pylist() == ["x", meant]
+    assert decode_path(stored) == meant
+    assert decode_path_array(pa.array([stored, None, "x"])).to_pylist() == [meant, None, "x"]
+    assert decode_path_array(pa.array(["x", stored])).to_pylist() == ["x", meant]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])).filter(lambda path: not {"", ".", ".."} & {*path.split("/")}))
 def test_a_path_that_was_escaped_comes_back(path):
-    assert decoded(quote(path)) == path
+    assert decode_path(quote(path)) == path

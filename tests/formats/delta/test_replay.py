@@ -7,7 +7,7 @@ from snapshot_explorer.formats.delta.metadata.actions import parse_commits
 from snapshot_explorer.formats.delta.metadata.replay import (
     ReplayState,
     followed_by,
-    joined,
+    join_states,
     keys,
     replay_state_of,
     state_of,
@@ -100,7 +100,7 @@ def test_however_the_log_is_cut_the_state_is_the_same(commits, first, second):
     tail = ReplayState()
     for some in (contents[cuts[0] : cuts[1]], contents[cuts[1] :]):
         tail = followed_by(tail, parse_commits(some), open_ended=True)
-    with_checkpoint = joined(replayed(contents[: cuts[0]]), tail)
+    with_checkpoint = join_states(replayed(contents[: cuts[0]]), tail)
 
     for found in (step, with_checkpoint):
         assert live_of(found.adds) == live
@@ -148,7 +148,7 @@ def test_a_file_of_a_checkpoint_that_is_added_again_is_live_since_an_unknown_ver
 
     tail = followed_by(ReplayState(), parse_commits([(5, "", lines(add("a", size=2), add("b")))]), open_ended=True)
 
-    assert joined(unknown, tail).adds.select(["path", "version"]).to_pylist() == [
+    assert join_states(unknown, tail).adds.select(["path", "version"]).to_pylist() == [
         {"path": "a", "version": None},
         {"path": "b", "version": 5},
     ]

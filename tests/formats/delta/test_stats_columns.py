@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.formats.delta.metadata.schema import schema_of
-from snapshot_explorer.formats.delta.scan.statistics import bounds_of, parsed_columns
+from snapshot_explorer.formats.delta.scan.statistics import bounds_of, parse_columns
 from tests.support.delta.log_reader import adds_of, metadata
 from tests.support.delta.table_builder import schema_json
 from tests.support.effort import ended_if_it_hangs
@@ -93,7 +93,7 @@ def test_usual_statistics_are_parsed_all_at_once():
         }
     )
 
-    found = parsed_columns(pa.array([text, None, text]), schema_of(TOLD).fields)
+    found = parse_columns(pa.array([text, None, text]), schema_of(TOLD).fields)
 
     assert found.is_valid().to_pylist() == [True, False, True]
     assert found.field("minValues").field("decimal").to_pylist()[::2] == pytest.approx([1.25, 1.25])
@@ -103,7 +103,7 @@ def test_usual_statistics_are_parsed_all_at_once():
     "odd", ["", "{", "[1]", '{"numRecords":\n1}', '{"numRecords":1} {"numRecords":2}', '{"minValues":{"long":"x"}}']
 )
 def test_one_odd_text_leaves_all_to_the_other_way(odd):
-    assert parsed_columns(pa.array(['{"numRecords":1}', odd]), schema_of(TOLD).fields) is None
+    assert parse_columns(pa.array(['{"numRecords":1}', odd]), schema_of(TOLD).fields) is None
 
 
 def test_statistics_of_many_columns_are_read():

@@ -13,7 +13,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.metadata.actions import metadata_of
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
-from snapshot_explorer.formats.delta.metadata.times import Clock, Times, adjusted, clock_of
+from snapshot_explorer.formats.delta.metadata.times import Clock, Times, adjust_times, clock_of
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, lines, metadata, protocol
 
@@ -70,8 +70,8 @@ def with_carried(table, *millis, **more):
 
 
 def test_a_time_that_does_not_rise_is_a_millisecond_after_the_one_before():
-    assert adjusted(np.array([100, 250, 250, 180, 400])).tolist() == [100, 250, 251, 252, 400]
-    assert adjusted(np.array([], np.int64)).tolist() == []
+    assert adjust_times(np.array([100, 250, 250, 180, 400])).tolist() == [100, 250, 251, 252, 400]
+    assert adjust_times(np.array([], np.int64)).tolist() == []
 
 
 @given(st.lists(st.integers(-(2**50), 2**50), max_size=30))
@@ -80,7 +80,7 @@ def test_adjusting_is_what_a_loop_does(millis):
     for one in millis:
         expected.append(one if not expected or one > expected[-1] else expected[-1] + 1)
 
-    assert adjusted(np.array(millis, np.int64)).tolist() == expected
+    assert adjust_times(np.array(millis, np.int64)).tolist() == expected
 
 
 def test_versions_have_the_adjusted_times_of_their_files(table):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.archive import Archive
-from snapshot_explorer.formats.hudi.metadata.commits import read_commits, written
+from snapshot_explorer.formats.hudi.metadata.commits import read_commits, written_files
 from snapshot_explorer.formats.hudi.metadata.log_format import MAGIC, blocks
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig, parse_properties
 from snapshot_explorer.formats.hudi.metadata.timeline import timeline_of
@@ -108,7 +108,7 @@ def test_avro_commits_are_what_fastavro_reads_of_them_and_a_damaged_one_is_refus
 
 def rows_of(commit):
     """Return the files that a commit wrote; an empty map of change data is as good as none."""
-    return [file | {"change_files": file["change_files"] or None} for file in written({1: commit}).to_pylist()]
+    return [file | {"change_files": file["change_files"] or None} for file in written_files({1: commit}).to_pylist()]
 
 
 KEYS = st.text(string.ascii_letters + string.digits + ".-_", min_size=1, max_size=12)

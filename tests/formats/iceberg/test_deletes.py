@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, comparable
+from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, comparable_values
 from tests.support.iceberg.live_files import RECORDED, Version, field, schema_of, struct_type
 
 ID, NAME = field(1, "id", "int"), field(2, "name", "string")
@@ -353,7 +353,9 @@ def test_rows_are_deleted_as_if_each_were_compared_with_each(data):
     numbers = list(range(1, len(files) + 1))
 
     def columns(some):
-        return [comparable(pa.array([row[place] for row in some], kind)) for place, (kind, _) in enumerate(kinds)]
+        return [
+            comparable_values(pa.array([row[place] for row in some], kind)) for place, (kind, _) in enumerate(kinds)
+        ]
 
     start = data.draw(st.integers(0, len(rows)))
     deleted = DeletedRows([[pa.chunked_array([column]) for column in columns(some)] for some in files], numbers)

@@ -15,7 +15,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge import aggregates
-from snapshot_explorer.formats.paimon.merge.bitmaps import BitmapContainer, parse, serialised, union
+from snapshot_explorer.formats.paimon.merge.bitmaps import BitmapContainer, parse, serialize, union
 
 RANGES = st.tuples(st.integers(0, 2 << 16), st.sampled_from([1, 2, 3, 4, 50, 4_200]), st.sampled_from([1, 1, 2]))
 SETS = st.lists(RANGES, max_size=4).map(
@@ -33,26 +33,26 @@ def bitmap(numbers, *, runs):
 @settings(deadline=None, max_examples=50)
 @given(SETS, SETS, st.booleans(), st.booleans())
 def test_a_union_has_the_numbers_of_both_in_no_more_bytes_than_without_runs(left, right, left_runs, right_runs):
-    both = [parse(serialised(bitmap(side, runs=runs))) for side, runs in ((left, left_runs), (right, right_runs))]
+    both = [parse(serialize(bitmap(side, runs=runs))) for side, runs in ((left, left_runs), (right, right_runs))]
 
-    content = serialised(union(*both))
+    content = serialize(union(*both))
 
     numbers, end = roaring.decode(content, 0, 1 << 32)
     assert numbers.tolist() == sorted(left | right)
     assert end == len(content)
-    assert len(content) <= len(serialised(bitmap(left | right, runs=False)))
+    assert len(content) <= len(serialize(bitmap(left | right, runs=False)))
 
 
 def test_a_container_of_three_in_a_row_keeps_the_form_that_it_came_in():
     plain, runs = (bitmap({1, 2, 3}, runs=runs) for runs in (False, True))
     other = bitmap({1 << 16}, runs=False)
 
-    assert serialised(union(plain, other))[:2] == b"\x3a\x30"
-    assert serialised(union(runs, other))[:2] == b"\x3b\x30"
+    assert serialize(union(plain, other))[:2] == b"\x3a\x30"
+    assert serialize(union(runs, other))[:2] == b"\x3b\x30"
 
 
 def test_the_bytes_are_those_of_the_format():
-    content = serialised(union(bitmap({1}, runs=False), bitmap({2, 5}, runs=False)))
+    content = serialize(union(bitmap({1}, runs=False), bitmap({2, 5}, runs=False)))
 
     assert content.hex() == "3a30000001000000" + "00000200" + "10000000" + "010002000500"
 
@@ -66,10 +66,10 @@ def fold(make, values):
 
 
 def test_a_value_that_nothing_was_added_to_is_left_as_it_is():
-    longer = serialised(bitmap({1}, runs=True))
+    longer = serialize(bitmap({1}, runs=True))
 
     assert fold(aggregates.bitmap, [None, longer, None]) == longer
-    assert fold(aggregates.bitmap, [longer, longer]) == serialised(bitmap({1}, runs=False))
+    assert fold(aggregates.bitmap, [longer, longer]) == serialize(bitmap({1}, runs=False))
 
 
 def test_a_wide_bitmap_that_nothing_was_added_to_is_left_as_it_is():
@@ -83,7 +83,7 @@ def test_a_wide_bitmap_that_nothing_was_added_to_is_left_as_it_is():
 @pytest.mark.parametrize("content", [b"", b"\x3a\x30", b"no bitmap"])
 def test_bytes_that_are_not_a_bitmap_are_refused(content):
     with pytest.raises(CorruptBytesError):
-        fold(aggregates.bitmap, [content, serialised({})])
+        fold(aggregates.bitmap, [content, serialize({})])
     with pytest.raises(CorruptBytesError):
         fold(aggregates.bitmap_64, [content, b"\x00"])
     with pytest.raises(CorruptBytesError):

@@ -12,7 +12,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge.bitmaps import BitmapContainer
-from snapshot_explorer.formats.paimon.merge.bitmaps_64 import Bitmap64, Leaf, parse, serialised, union
+from snapshot_explorer.formats.paimon.merge.bitmaps_64 import Bitmap64, Leaf, parse, serialize, union
 
 UNIONS = json.loads((Path(__file__).parents[2] / "data" / "vectors" / "unions_64.json").read_text())
 VALID = sorted(
@@ -53,12 +53,12 @@ def numbers_of(made):
 def test_a_union_has_the_bytes_that_java_writes(case):
     left, right, both = (bytes.fromhex(side) for side in UNIONS[case])
 
-    assert serialised(union(parse(left), parse(right))) == both
+    assert serialize(union(parse(left), parse(right))) == both
 
 
 @pytest.mark.parametrize("content", VALID, ids=len)
 def test_a_bitmap_comes_out_as_it_came_in(content):
-    assert serialised(parse(content + b"more")) == content
+    assert serialize(parse(content + b"more")) == content
 
 
 @settings(deadline=None, max_examples=50)
@@ -66,7 +66,7 @@ def test_a_bitmap_comes_out_as_it_came_in(content):
 def test_a_union_has_the_numbers_of_both_and_can_be_read_again(left, right):
     made = union(bitmap(left), bitmap(right))
 
-    again = parse(serialised(made))
+    again = parse(serialize(made))
 
     assert numbers_of(made) == numbers_of(again) == left | right
     assert again.tree == made.tree
@@ -74,15 +74,15 @@ def test_a_union_has_the_numbers_of_both_and_can_be_read_again(left, right):
 
 def test_a_union_leaves_both_sides_as_they_were():
     left, right = bitmap({1, 1 << 40}), bitmap({2, 1 << 50})
-    before = serialised(left), serialised(right)
+    before = serialize(left), serialize(right)
 
     union(left, right)
 
-    assert (serialised(left), serialised(right)) == before
+    assert (serialize(left), serialize(right)) == before
 
 
 def test_the_bytes_are_those_of_the_library():
-    content = serialised(bitmap([(1 << 64) - 1]))
+    content = serialize(bitmap([(1 << 64) - 1]))
 
     leaf = "04 0000 00 ffffffffffff 0000000000000000"
     slot = "01 02 01000000 ffff"
@@ -108,7 +108,7 @@ def test_bytes_that_were_changed_are_refused_or_come_out_as_they_are(content, pl
     except CorruptBytesError:
         return
 
-    assert changed.startswith(serialised(made))
+    assert changed.startswith(serialize(made))
 
 
 LEAF = "04000000000000000001" + "0000000000000000"

@@ -14,7 +14,12 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import without
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector, deleted, positions, vectors_of
+from snapshot_explorer.formats.paimon.files.deletion_vectors import (
+    PaimonVector,
+    positions,
+    read_deleted_positions,
+    vectors_of,
+)
 from snapshot_explorer.formats.paimon.metadata.manifests import INDEX_ENTRIES
 from snapshot_explorer.storage import Storage
 from tests.scripts.make_vectors import POSITIONS
@@ -191,7 +196,7 @@ def test_each_index_file_is_read_once():
     first, second = vector_32({1}), vector_64({2, 3})
     storage = Files({"index/index-1": b"\x01" + first + second})
 
-    found = deleted(storage, [("a.parquet", at(1), 10), ("b.parquet", at(1 + len(first)), 10)])
+    found = read_deleted_positions(storage, [("a.parquet", at(1), 10), ("b.parquet", at(1 + len(first)), 10)])
 
     assert {name: gone.tolist() for name, gone in found.items()} == {"a.parquet": [1], "b.parquet": [2, 3]}
     assert storage.opened == ["index/index-1"]
@@ -201,12 +206,12 @@ def test_a_damaged_vector_names_data_file_and_index_file():
     storage = Files({"index/index-1": b"\x01" + vector_32({99})})
 
     with pytest.raises(CorruptTableError, match=r"The deletion vector of a.parquet, in index/index-1 at 1, cannot be"):
-        deleted(storage, [("a.parquet", at(1), 10)])
+        read_deleted_positions(storage, [("a.parquet", at(1), 10)])
 
 
 def test_a_missing_index_file_is_named(tmp_path):
     with pytest.raises(CorruptTableError, match=r"does not exist \(index/index-1 does not exist") as raised:
-        deleted(Storage(tmp_path), [("a.parquet", at(1), 10)])
+        read_deleted_positions(Storage(tmp_path), [("a.parquet", at(1), 10)])
 
     assert isinstance(raised.value.__cause__, MissingFileError)
 

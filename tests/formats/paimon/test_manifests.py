@@ -10,7 +10,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import (
     ENTRIES,
     FILE_COLUMNS,
     INDEX_ENTRIES,
-    live,
+    live_entries,
     read_entries,
     read_indexes,
     read_lists,
@@ -214,7 +214,7 @@ def test_an_index_has_a_row_per_deletion_vector_and_any_other_one_row():
 def test_the_worked_example_of_the_documentation():
     table = entries(entry(0, "a"), entry(0, "b"), entry(1, "a"), entry(0, "a", 5), entry(1, "b"), entry(0, "c", 4))
 
-    assert names(live(table, Storage("memory://t"))) == [("a", 5), ("c", 4)]
+    assert names(live_entries(table, Storage("memory://t"))) == [("a", 5), ("c", 4)]
 
 
 @pytest.mark.parametrize(
@@ -233,13 +233,13 @@ def test_the_worked_example_of_the_documentation():
 def test_a_delete_takes_away_only_what_is_the_same_in_every_part(other, caplog):
     table = entries(entry(0, "a"), entry(1, "a", **other), entry(0, "z"))
 
-    assert names(live(table, Storage("memory://t"))) == [("a", 0), ("z", 0)]
+    assert names(live_entries(table, Storage("memory://t"))) == [("a", 0), ("z", 0)]
     assert "1 DELETE entries remove files that were never added, such as " in caplog.text
 
 
 @pytest.mark.parametrize("other", [{"rows": 9}, {"max_sequence": 7}, {"value_min": b"x"}, {"extra_files": None}])
 def test_a_delete_takes_away_a_file_whatever_else_differs(other, caplog):
-    assert len(live(entries(entry(0, "a"), entry(1, "a", **other)), Storage("memory://t"))) == 0
+    assert len(live_entries(entries(entry(0, "a"), entry(1, "a", **other)), Storage("memory://t"))) == 0
     assert caplog.text == ""
 
 
@@ -267,7 +267,7 @@ def test_live_files_are_those_added_less_those_deleted(rows):
     dead = {identity(row) for row in rows if row["kind"] == 1}
     expected = [row for row in rows if row["kind"] == 0 and identity(row) not in dead]
 
-    found = live(entries(*rows), Storage("memory://t"))
+    found = live_entries(entries(*rows), Storage("memory://t"))
 
     assert found.equals(entries(*expected))
 
@@ -281,7 +281,9 @@ def test_the_order_of_entries_does_not_matter(rows, chance):
     def bag(table):
         return sorted(repr(row) for row in table.to_pylist())
 
-    assert bag(live(entries(*rows), Storage("memory://t"))) == bag(live(entries(*shuffled), Storage("memory://t")))
+    assert bag(live_entries(entries(*rows), Storage("memory://t"))) == bag(
+        live_entries(entries(*shuffled), Storage("memory://t"))
+    )
 
 
 def test_entries_of_some_columns_are_those_of_all():

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.formats.paimon.inspect.texts import braced, iso_duration, java_texts, java_type, mapped
+from snapshot_explorer.formats.paimon.inspect.texts import braced_texts, iso_duration, java_texts, java_type, map_texts
 from snapshot_explorer.formats.paimon.metadata.data_types import parse_type
 from snapshot_explorer.formats.paimon.metadata.layout import format_of
 
@@ -50,9 +50,9 @@ def test_values_are_printed_as_java_prints_the_internal_form():
 
 
 def test_nulls_are_words_and_names_are_in_the_order_of_java_strings():
-    assert braced(["a", None, ""]) == "{a, null, }"
+    assert braced_texts(["a", None, ""]) == "{a, null, }"
     # U+1F98A is two units from D83E on in UTF-16, and so comes before U+F900.
-    assert mapped(["\uf900", "b", "\U0001f98a"], [["1"], [None], ["3"]], 1) == ["{b=null, \U0001f98a=3, \uf900=1}"]
+    assert map_texts(["\uf900", "b", "\U0001f98a"], [["1"], [None], ["3"]], 1) == ["{b=null, \U0001f98a=3, \uf900=1}"]
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_older_pyarrow_reads_null_vectors_of_parquet_files_as_lists(dtype, monke
     value = [1, 2] if pa.types.is_fixed_size_list(dtype) else {"v": [1, 2]}
     pq.write_table(pa.table({"x": pa.array([value, None], dtype)}), out)
 
-    found = parquet_footers.opened(pa.BufferReader(out.getvalue())).read()
+    found = parquet_footers.open_file(pa.BufferReader(out.getvalue())).read()
 
     assert found["x"].to_pylist() == [value, None]
     assert found.schema.field("x").type != dtype

@@ -13,7 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector, deleted
+from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector, read_deleted_positions
 from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField
 from snapshot_explorer.formats.delta.scan.read import read, read_rows
@@ -104,10 +104,10 @@ def _rows(storage: Storage, events: DeltaEvents, names: Sequence[str], removals:
 def _positions(storage: Storage, vector_difference: DeltaVectorDifference, removals: Removals) -> Positions:
     path = vector_difference.path
     rows = _UNKNOWN_ROWS if vector_difference.rows is None else vector_difference.rows
-    deleted_by = deleted(storage, vector_difference.deleted_by, path, rows, removals)
+    deleted_by = read_deleted_positions(storage, vector_difference.deleted_by, path, rows, removals)
     if vector_difference.not_deleted_by is None:
         return deleted_by
-    others = deleted(storage, vector_difference.not_deleted_by, path, rows, removals)
+    others = read_deleted_positions(storage, vector_difference.not_deleted_by, path, rows, removals)
     return np.setdiff1d(deleted_by, others, assume_unique=True)
 
 

@@ -47,7 +47,7 @@ def check_absent(
     absent = [field for field in absent if field.name in known and field.type.root != "void"]
     if not rows or not absent:
         return
-    statistics = parsed(expected.stats)
+    statistics = parse_statistics(expected.stats)
     with_values = [field.name for field in absent if has_values(statistics, field.stored)]
     if with_values:
         raise CorruptTableError(
@@ -58,7 +58,7 @@ def check_absent(
         _check_others(expected.schema, statistics, file_schema, origin, rows)
 
 
-def parsed(stats: str | None) -> Mapping[str, Any]:
+def parse_statistics(stats: str | None) -> Mapping[str, Any]:
     """Return statistics as a mapping; empty without any."""
     try:
         statistics = orjson.loads(stats or "{}")
@@ -83,9 +83,9 @@ def has_values(statistics: Mapping[str, Any], stored: str) -> bool:
     return count == 0 or (statistics.get("tightBounds") is not False and count < rows)
 
 
-def present(stats: str | None, names: Sequence[str]) -> frozenset[str]:
+def required_columns(stats: str | None, names: Sequence[str]) -> frozenset[str]:
     """Return the columns that a file must contain, by its statistics; as stored names."""
-    statistics = parsed(stats)
+    statistics = parse_statistics(stats)
     return frozenset(name for name in names if has_values(statistics, name))
 
 

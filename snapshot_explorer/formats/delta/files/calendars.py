@@ -54,7 +54,7 @@ def calendar_of(metadata: Mapping[bytes, bytes]) -> Calendar:
     )
 
 
-def rebased(values: pa.Array, calendar: Calendar, *, is_int96: bool) -> pa.Array:
+def rebase(values: pa.Array, calendar: Calendar, *, is_int96: bool) -> pa.Array:
     """Return dates, or timestamps of microseconds, in the Gregorian calendar; other values unchanged."""
     is_time = pa.types.is_timestamp(values.type)
     if not (is_time or pa.types.is_date32(values.type)) or not (calendar.int96 if is_int96 else calendar.dates):

@@ -15,13 +15,13 @@ import pyarrow as pa
 from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
+from snapshot_explorer.formats.delta.files.calendars import Calendar, rebase
 from snapshot_explorer.formats.delta.metadata.data_types import (
     DeltaDataType,
     DeltaField,
     Mode,
     arrow_type,
-    padded,
+    pad_texts,
     type_text,
 )
 from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, refusal
@@ -103,7 +103,7 @@ def conform(values: pa.Array, data_type: DeltaDataType, origin: Origin) -> pa.Ar
     """
     target = arrow_type(data_type)
     if data_type.root in _ATOMIC and values.type == target and origin.calendar == _TODAYS:
-        return padded(values, data_type)
+        return pad_texts(values, data_type)
     values = plain(values)
     if data_type.root == "struct":
         return _struct(values, data_type, target, origin)
@@ -120,11 +120,11 @@ def conform(values: pa.Array, data_type: DeltaDataType, origin: Origin) -> pa.Ar
         return pa.nulls(len(values))
     if data_type.root == "timestamp_ntz":
         # Spark always writes these in the Gregorian calendar. Dates that became timestamps are in the Julian calendar.
-        days = rebased(values, origin.calendar, is_int96=False) if pa.types.is_date32(values.type) else values
+        days = rebase(values, origin.calendar, is_int96=False) if pa.types.is_date32(values.type) else values
         return _timestamp(days, data_type, target)
     # INT96 is the only type of Spark's timestamps that does not record whether they are in UTC.
     is_int96 = data_type.root == "timestamp" and getattr(values.type, "tz", None) is None
-    return rebased(_ATOMIC[data_type.root](values, data_type, target), origin.calendar, is_int96=is_int96)
+    return rebase(_ATOMIC[data_type.root](values, data_type, target), origin.calendar, is_int96=is_int96)
 
 
 def is_exact(stored: pa.Field, field: DeltaField, origin: Origin) -> bool:
@@ -163,7 +163,7 @@ def _array(values: pa.Array, element: DeltaDataType, target: pa.ListType, origin
 def _variant(values: pa.Array, data_type: DeltaDataType, target: pa.StructType) -> pa.Array:
     if not isinstance(values, pa.StructArray) or not variants.is_group(values.type):
         raise _unsupported_type(values, data_type)
-    return variant_columns.assembled(values, target)
+    return variant_columns.unshred_variants(values, target)
 
 
 def _is(values: pa.Array, *dtypes: pa.DataType) -> bool:
@@ -214,7 +214,7 @@ def _boolean(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) ->
 def _text(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
     if not _is(values, *TEXTS) and not (data_type.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
         raise _unsupported_type(values, data_type)
-    return padded(values.cast(target), data_type)
+    return pad_texts(values.cast(target), data_type)
 
 
 def _spatial(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:

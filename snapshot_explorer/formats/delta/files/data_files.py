@@ -62,7 +62,7 @@ class DeltaOpenFile:
 
 
 @contextmanager
-def opened(
+def open_data_file(
     storage: Storage, file: DeltaDataFile, mode: Mode, removals: Removals | None = None
 ) -> Iterator[DeltaOpenFile]:
     """Open a data file, and name it in errors until it is closed."""

@@ -22,7 +22,7 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.formats.corrupt_files import unreadable_error
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
-from snapshot_explorer.formats.delta.metadata.locations import decoded
+from snapshot_explorer.formats.delta.metadata.locations import decode_path
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -71,13 +71,13 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
         raise refusal(features.OTHER_DELETION_VECTORS, path=data_path, storage_type=storage_type)
     try:
         _check_numbers(descriptor, data_path)
-        inline = z85(where)[:size] if storage_type == "i" else None
+        inline = decode_z85(where)[:size] if storage_type == "i" else None
         path = (
             None
             if storage_type == "i"
             else relative_file(where)
             if storage_type == "u"
-            else storage.resolve_external(decoded(where))
+            else storage.resolve_external(decode_path(where))
         )
     except CorruptBytesError as error:
         raise CorruptTableError(
@@ -108,14 +108,14 @@ def relative_file(text: str) -> str:
     Raises:
         CorruptBytesError: The text does not end with a UUID.
     """
-    folder, number = text[:-_UUID_LENGTH], z85(text[-_UUID_LENGTH:])
+    folder, number = text[:-_UUID_LENGTH], decode_z85(text[-_UUID_LENGTH:])
     if len(text) < _UUID_LENGTH or len(number) != 16:  # noqa: PLR2004 - bytes of a UUID
         raise CorruptBytesError(f"{text!r} names no file")
     name = f"deletion_vector_{UUID(bytes=number)}.bin"
     return f"{folder}/{name}" if folder else name
 
 
-def z85(text: str) -> bytes:
+def decode_z85(text: str) -> bytes:
     """Decode Z85 text.
 
     Five letters are four bytes. Some writers shorten the last block: each `#` at its start means one byte less. Other
@@ -143,7 +143,7 @@ def z85(text: str) -> bytes:
     return bytes(out)
 
 
-def deleted(
+def read_deleted_positions(
     storage: Storage, vector: DeltaVector, data_path: str, rows: int, removals: Removals | None = None
 ) -> Positions:
     """Return the positions of the rows that a vector deletes, ascending. Reads its bytes and the first one of its file.

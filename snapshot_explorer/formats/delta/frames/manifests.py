@@ -28,7 +28,7 @@ from snapshot_explorer.formats.delta.metadata.partitions import partition_texts
 from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.delta.scan.statistics import bounds_of, rows_of
-from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, renamed
+from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, rename_columns
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.storage import Storage
 
@@ -254,7 +254,7 @@ def _recorded_bounds(
     current = {field.stored: field.name for field in schema.fields}
     names = {field.name: current[field.stored] for field in schema_of(metadata).fields if field.stored in current}
     return [
-        renamed(bounds_of(action.files, metadata), names)
+        rename_columns(bounds_of(action.files, metadata), names)
         for actions in actions_of(storage, path, size_bytes)
         for action in actions
     ]

@@ -15,7 +15,7 @@ from snapshot_explorer.errors import CorruptTableError, LimitError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.metadata import json_columns as columns
 from snapshot_explorer.formats.delta.metadata.json_columns import ActionColumns, RowError, integer, shown
-from snapshot_explorer.formats.delta.metadata.locations import decoded_texts
+from snapshot_explorer.formats.delta.metadata.locations import decode_paths
 from snapshot_explorer.formats.delta.metadata.records import (
     ADDS,
     CDC,
@@ -224,7 +224,7 @@ def _versions(owners: Sequence[tuple[int, int | None, str]]) -> pa.Array:
 def _file_columns(bodies: ActionColumns, versions: pa.Array, *, or_empty: bool) -> list[pa.Array]:
     return [
         versions,
-        columns.texts(bodies, "path", required=True, convert=decoded_texts),
+        columns.texts(bodies, "path", required=True, convert=decode_paths),
         columns.maps(bodies, "partitionValues", or_empty=or_empty),
         columns.integers(bodies, "size"),
         columns.booleans(bodies, "dataChange", default=True),

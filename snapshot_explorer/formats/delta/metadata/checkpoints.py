@@ -26,9 +26,9 @@ from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta.metadata.actions import Parser, domain_of, metadata_of, protocol_of, transaction_of
 from snapshot_explorer.formats.delta.metadata.json_columns import integer
 from snapshot_explorer.formats.delta.metadata.layout import SIDECARS, DeltaLogFile
-from snapshot_explorer.formats.delta.metadata.locations import decoded, decoded_array
+from snapshot_explorer.formats.delta.metadata.locations import decode_path, decode_path_array
 from snapshot_explorer.formats.delta.metadata.records import ADDS, DELETION_VECTOR, STRINGS
-from snapshot_explorer.formats.delta.metadata.replay import ReplayState, joined_adds
+from snapshot_explorer.formats.delta.metadata.replay import ReplayState, concat_adds
 from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import is_full_location
@@ -101,7 +101,7 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
         with _damage_of(path):
-            file = parquet_pages.opened(content)
+            file = parquet_pages.open_metadata_file(content)
             names_by_kind = {kind: names for kind in _FILE_KINDS if (names := _requested_columns(file, kind))}
             leaves = [f"{kind}.{name}" for kind, names in names_by_kind.items() for name in names]
             parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
@@ -129,7 +129,7 @@ def read_adds(
             yield _of_checkpoint(parser.actions().adds)
             continue
         with _damage_of(path):
-            file = parquet_pages.opened(content)
+            file = parquet_pages.open_metadata_file(content)
             leaves = [f"add.{name}" for name in _requested_columns(file, "add")]
             parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
             yield from _adds(file, part=part, parts=parts)
@@ -150,7 +150,7 @@ class _CheckpointParts:
             self._take_json(path, content)
             return
         with _damage_of(path):
-            file = parquet_pages.opened(content)
+            file = parquet_pages.open_metadata_file(content)
             if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
                 raise CorruptBytesError("it contains neither add nor remove actions")
             leaves = [f"add.{name}" for name in _requested_columns(file, "add")] if self.wants_adds else []
@@ -178,7 +178,7 @@ class _CheckpointParts:
 
     def replay_state(self) -> ReplayState:
         return ReplayState(
-            adds=joined_adds(self.tables),
+            adds=concat_adds(self.tables),
             protocol=next(self._records("protocol", protocol_of), None),
             metadata=next(self._records("metaData", metadata_of), None),
             transactions={item.app_id: item for item in self._records("txn", transaction_of)},
@@ -219,7 +219,7 @@ class _CheckpointParts:
             name = body.get("path")
             if not isinstance(name, str) or not name:
                 raise CorruptTableError(f"{path} is damaged: a sidecar without a path. Restore it from a backup.")
-            where = decoded(name)
+            where = decode_path(name)
             full = where if is_full_location(where) else f"{SIDECARS}/{where}"
             self.sidecars[full] = _size(body.get("sizeInBytes"))
             self.named_by[full] = path
@@ -351,7 +351,7 @@ def adds_of(rows: pa.StructArray, present: set[str]) -> pa.Table:
     for name, (stored, dtype) in STORED.items():
         values = pc.struct_field(rows, [stored]) if stored in present else pa.nulls(len(rows), dtype)
         columns[name] = values if values.type == dtype else _cast(values, dtype)
-    columns["path"] = decoded_array(columns["path"])
+    columns["path"] = decode_path_array(columns["path"])
     columns["deletion_vector"] = (
         _vectors(pc.struct_field(rows, ["deletionVector"]))
         if "deletionVector" in present

@@ -341,7 +341,7 @@ def type_text(data_type: DeltaDataType) -> str:
     return data_type.root
 
 
-def padded(values: pa.Array, data_type: DeltaDataType) -> pa.Array:
+def pad_texts(values: pa.Array, data_type: DeltaDataType) -> pa.Array:
     """Return values of a type. Values of char(n) are padded with spaces.
 
     Writers may omit the spaces, and Delta's own reader adds them.

@@ -16,7 +16,7 @@ _UNUSUAL = ("%", ":", "//", "./", "/.", "\n/")
 """Text without which each of several paths, one a line, is in its normal form."""
 
 
-def decoded(path: str) -> str:
+def decode_path(path: str) -> str:
     """Return the path of an action in its normal form, percent-decoded once.
 
     `file:/a`, `file:///a`, `/a` and `/b/..//./a` are one file, as for Spark, which normalizes paths before it compares
@@ -51,16 +51,16 @@ def _without_empty_steps(path: str) -> str:
     return "/".join(steps)
 
 
-def decoded_texts(paths: Sequence[str | None]) -> Sequence[str | None]:
+def decode_paths(paths: Sequence[str | None]) -> Sequence[str | None]:
     """Return the paths of many actions, decoded; the same object if each is in its normal form."""
     together = "\n".join(filter(None, ("", *paths)))
     if not any(text in together for text in _UNUSUAL) and not together.startswith("/"):
         return paths
-    return [None if path is None else decoded(path) for path in paths]
+    return [None if path is None else decode_path(path) for path in paths]
 
 
-def decoded_array(paths: pa.Array) -> pa.Array:
+def decode_path_array(paths: pa.Array) -> pa.Array:
     """Return the paths of many actions, decoded."""
     values = paths.to_pylist()
-    changed = decoded_texts(values)
+    changed = decode_paths(values)
     return paths if changed is values else pa.array(changed, pa.string())

@@ -44,7 +44,7 @@ from snapshot_explorer.formats.delta.metadata.replay import (
     ReplayState,
     complete,
     followed_by,
-    joined,
+    join_states,
     replay_state_of,
     state_of,
 )
@@ -323,12 +323,12 @@ class DeltaLog:
             after = [commit for commit in segment.commits if commit.version > base.version]
             return self._replayed(replay_state_of(base), after, open_ended=False)
         tail = self._tail_beside_checkpoint(segment)
-        return joined(self._checkpoint(segment, adds=True).replay_state, tail) if segment.checkpoint else tail
+        return join_states(self._checkpoint(segment, adds=True).replay_state, tail) if segment.checkpoint else tail
 
     def _protocol_and_metadata(self, segment: LogSegment) -> tuple[Protocol, Metadata]:
         tail = self._tail_beside_checkpoint(segment)
         if segment.checkpoint and (tail.protocol is None or tail.metadata is None):
-            tail = joined(self._checkpoint(segment, adds=False).replay_state, tail)
+            tail = join_states(self._checkpoint(segment, adds=False).replay_state, tail)
         return complete(tail, segment.version, self._storage.root)
 
     def _base_of(self, segment: LogSegment) -> DeltaState | None:

@@ -19,7 +19,13 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField, arrow_type, padded, type_text
+from snapshot_explorer.formats.delta.metadata.data_types import (
+    DeltaDataType,
+    DeltaField,
+    arrow_type,
+    pad_texts,
+    type_text,
+)
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.features import refusal
@@ -77,7 +83,7 @@ def partitions_of(files: pa.Table, schema: DeltaSchema) -> DeltaPartitions:
     for index, field in enumerate(schema.partition_fields):
         texts = [values[index] for values in distinct]
         try:
-            columns.append(padded(typed(texts, field.type), field.type))
+            columns.append(pad_texts(parse_partition_values(texts, field.type), field.type))
         except _UnparsedError as error:
             position = int(np.flatnonzero(of_rows == error.position)[0])
             raise CorruptTableError(
@@ -125,7 +131,7 @@ class _UnparsedError(ValueError):
         self.position = position
 
 
-def typed(texts: list[str | None], data_type: DeltaDataType) -> pa.Array:
+def parse_partition_values(texts: list[str | None], data_type: DeltaDataType) -> pa.Array:
     """Return partition values of the log in the Arrow type of their column.
 
     A timestamp without a zone is in UTC.

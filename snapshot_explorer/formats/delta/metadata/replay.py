@@ -75,13 +75,13 @@ def followed_by(before: ReplayState, actions: Actions, *, open_ended: bool = Fal
     )
 
 
-def joined(before: ReplayState, after: ReplayState) -> ReplayState:
+def join_states(before: ReplayState, after: ReplayState) -> ReplayState:
     """Return the state of one part of a log followed by another."""
     if before.adds.num_rows:
         removed_keys = pa.concat_arrays([after.removed, keys(after.adds)])
         again = _added_again(before.adds, after)
         kept = before.adds.filter(pc.invert(pc.is_in(keys(before.adds), removed_keys)))
-        adds = joined_adds([kept, again])
+        adds = concat_adds([kept, again])
     else:
         adds = after.adds
     return ReplayState(
@@ -156,7 +156,7 @@ def keys(files: pa.Table) -> pa.Array:
 
 def _files_after(before: ReplayState, actions: Actions, *, open_ended: bool) -> tuple[pa.Table, pa.Array]:
     """Return the live files, and the removed keys if unknown actions precede."""
-    adds = joined_adds([before.adds, actions.adds])
+    adds = concat_adds([before.adds, actions.adds])
     if not actions.removes.num_rows and not len(before.removed) and not open_ended:
         return _distinct(adds), before.removed
     added, removed_keys = keys(adds), keys(actions.removes)
@@ -228,7 +228,7 @@ def _newest(by_version: Mapping[int, T], before: T | None) -> T | None:
     return by_version[max(by_version)] if by_version else before
 
 
-def joined_adds(tables: Sequence[pa.Table]) -> pa.Table:
+def concat_adds(tables: Sequence[pa.Table]) -> pa.Table:
     """Return ADDS as one table. Columns that a table lacks, or has with other fields, are null in its rows."""
     filled = [table for table in tables if table.num_rows] or tables[:1]
     if len(filled) < 2:  # noqa: PLR2004 - nothing to join

@@ -81,7 +81,7 @@ def clock_of(metadata: Metadata) -> Clock:
         ) from error
 
 
-def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def adjust_times(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return strictly increasing times. A time that does not increase is set to a millisecond after the previous one.
 
     Args:
@@ -258,7 +258,7 @@ def _modified(commits: Sequence[DeltaLogFile]) -> dict[int, int] | None:
     if None in times:
         return None
     micros = pa.array(times, pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
-    return dict(zip((commit.version for commit in commits), adjusted(micros // 1000).tolist(), strict=True))
+    return dict(zip((commit.version for commit in commits), adjust_times(micros // 1000).tolist(), strict=True))
 
 
 def _commit_info(content: bytes, path: str, limits: Limits) -> Mapping[str, Any] | None:

@@ -53,7 +53,7 @@ def metadata_schema(names: Sequence[str], metadata: Metadata) -> pa.Schema:
     return pa.schema([arrow_field(field) for field in metadata_fields(requested, row_tracking(metadata))])
 
 
-def stored(fields: Sequence[DeltaField], tracking: RowTracking | None) -> list[tuple[DeltaField, DeltaField]]:
+def stored_columns(fields: Sequence[DeltaField], tracking: RowTracking | None) -> list[tuple[DeltaField, DeltaField]]:
     """Return the metadata columns that data files may store, each with the storing column."""
     names = {} if tracking is None else {ROW_ID: tracking.id_column, ROW_COMMIT_VERSION: tracking.version_column}
     return [

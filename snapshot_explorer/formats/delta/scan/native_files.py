@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from snapshot_explorer.formats.delta.files.absent_columns import present
+from snapshot_explorer.formats.delta.files.absent_columns import required_columns
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, parts
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.spatial import SPATIAL
@@ -50,7 +50,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
                 kind="parquet",
                 rows=file.rows,
                 names=names,
-                present=present(plan.stats_of(index), looked_up),
+                present=required_columns(plan.stats_of(index), looked_up),
                 deleted=0 if file.vector is None else file.vector.cardinality,
                 size_bytes=file.size_bytes or None,
             )

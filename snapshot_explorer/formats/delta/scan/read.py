@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.positions import bare, mask_of, masked
+from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns
-from snapshot_explorer.formats.delta.files.data_files import DeltaColumns, DeltaOpenFile, batches, opened
-from snapshot_explorer.formats.delta.files.deletion_vectors import deleted
+from snapshot_explorer.formats.delta.files.data_files import DeltaColumns, DeltaOpenFile, batches, open_data_file
+from snapshot_explorer.formats.delta.files.deletion_vectors import read_deleted_positions
 from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, arrow_field
 from snapshot_explorer.formats.delta.scan import metadata_columns
@@ -77,7 +77,7 @@ def _read(
         predicate = predicate.on(frozenset(target.stored))
     for index, file in enumerate(plan.files):
         expected = ExpectedColumns(schema=plan.schema, stats=plan.stats_of(index))
-        with opened(storage, file, plan.schema.mode, removals) as source:
+        with open_data_file(storage, file, plan.schema.mode, removals) as source:
             positions = keep.get(file.path)
             if positions is not None and len(positions) and positions[-1] >= source.rows:
                 raise CorruptTableError(
@@ -87,10 +87,10 @@ def _read(
                 )
             gone = None
             if file.vector and positions is None:
-                gone = deleted(storage, file.vector, file.path, source.rows, removals)
+                gone = read_deleted_positions(storage, file.vector, file.path, source.rows, removals)
             for start, batch in _batches(source, target, expected, positions, predicate):
                 kept = _kept(start, batch.num_rows, positions, gone)
-                yield batch if kept is None else masked(batch, mask_of(kept))
+                yield batch if kept is None else filter_rows(batch, mask_of(kept))
 
 
 def _fields(plan: DeltaPlan, columns: Sequence[str]) -> list[DeltaField]:
@@ -138,7 +138,7 @@ def _target(plan: DeltaPlan, fields: Sequence[DeltaField]) -> _Target:
         {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
     )
     stored = [field for field in fields if field.name not in constants and field not in HIDDEN]
-    tracked = metadata_columns.stored([field for field in fields if field in HIDDEN], plan.row_tracking)
+    tracked = metadata_columns.stored_columns([field for field in fields if field in HIDDEN], plan.row_tracking)
     return _Target(
         fields=fields,
         schema=pa.schema([arrow_field(field) for field in fields]),
@@ -173,4 +173,4 @@ def _batches(
             else columns[field.name]
             for field in fields
         ]
-        yield start, pa.RecordBatch.from_arrays(arrays, schema=target.schema) if fields else bare(rows)
+        yield start, pa.RecordBatch.from_arrays(arrays, schema=target.schema) if fields else rows_without_columns(rows)

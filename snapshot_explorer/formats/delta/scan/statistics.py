@@ -290,7 +290,7 @@ class _Columns:
         texts = single_chunk(adds.column("stats"))
         self._has_text = texts.is_valid()
         is_plain = fields and all(is_exact(field) or not careful for field in fields)
-        self._fast = parsed_columns(texts, fields) if is_plain and len(texts) > _FEW else None
+        self._fast = parse_columns(texts, fields) if is_plain and len(texts) > _FEW else None
         slow: Sequence[Mapping[str, Any]] = [{}] * len(adds)
         if self._fast is None:
             exactly = any(not is_exact(field) for field in fields)
@@ -392,7 +392,7 @@ _AT_ONCE = 50_000
 _EXACT_DIGITS = 15
 
 
-def parsed_columns(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArray | None:
+def parse_columns(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArray | None:
     """Return statistics as a struct like `stats_parsed`, with the types of the table; None if they are not valid.
 
     Args:

@@ -32,7 +32,7 @@ from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
 from snapshot_explorer.formats.hudi.scan.meta_columns import COMMIT_TIME, FIELDS
 from snapshot_explorer.formats.hudi.scan.planning import VersionFiles, slice_splits
 from snapshot_explorer.formats.hudi.scan.plans import HudiPlan
-from snapshot_explorer.formats.hudi.scan.read import finished, read
+from snapshot_explorer.formats.hudi.scan.read import complete_columns, read
 from snapshot_explorer.formats.hudi.scan.record_keys import RecordKeys, check_deletes, deleted_key, keys_of, record_keys
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, ChangeMode, Split
 from snapshot_explorer.storage import Storage
@@ -270,7 +270,7 @@ def _with_partition(rows: pa.Table, changed: ChangedSlices) -> pa.Table:
     plan = (*changed.after, *changed.before)[0].detail
     if not isinstance(plan, HudiPlan) or not rows.num_rows:
         return rows
-    return pa.Table.from_batches([finished(rows.combine_chunks().to_batches()[0], changed.fields, plan)])
+    return pa.Table.from_batches([complete_columns(rows.combine_chunks().to_batches()[0], changed.fields, plan)])
 
 
 def _rows(storage: Storage, changed: ChangedSlices, splits: Sequence[Split]) -> pa.Table:

@@ -34,7 +34,7 @@ from snapshot_explorer.formats.hudi.files.change_files import change_files_of
 from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, records
 from snapshot_explorer.formats.hudi.metadata.file_names import file_group
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
-from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, moment
+from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, parse_instant
 from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 from snapshot_explorer.formats.settings import SettingsReader, parse_count
 from snapshot_explorer.model import runs_of, runs_text
@@ -250,7 +250,7 @@ def _earliest(
     for policy in policies:
         if policy.keep is not None:
             begin = check_age(rule.now, policy.keep)
-            chosen.append(next((time for time in active if moment(source.instant(time).text) >= begin), None))
+            chosen.append(next((time for time in active if parse_instant(source.instant(time).text) >= begin), None))
         elif policy.name == _COMMITS:
             earliest = active[-policy.count] if policy.count < len(active) else None
             chosen.append(_before_pending(source, active, earliest))
@@ -276,7 +276,7 @@ def _kept_by_own_policy(source: HudiSource, versions: Sequence[int]) -> int | No
     """Return the earliest version that the cleaner keeps by the table's own policy, at the time of the newest one."""
     if not versions:
         return None
-    own = RetentionRule(keep=None, keep_last=None, now=moment(source.instant(versions[-1]).text))
+    own = RetentionRule(keep=None, keep_last=None, now=parse_instant(source.instant(versions[-1]).text))
     return _earliest(source, _policies(source, own), own, versions)
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
-from snapshot_explorer.formats.hudi.metadata.commits import change_data, written
+from snapshot_explorer.formats.hudi.metadata.commits import change_data, written_files
 from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
@@ -45,7 +45,7 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
     try:
         paths += source.state.files.column("path").to_pylist()
         commits = source.commits(source.versions)
-        paths += written(commits).column("path").to_pylist()
+        paths += written_files(commits).column("path").to_pylist()
         names.update(file.path.rpartition("/")[2] for file in change_data(commits))
         names.update(_undone_files(source))
         completed.update(source.instant(version).text for version in source.versions)

@@ -14,7 +14,7 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
-from snapshot_explorer.formats.hudi.files.data_files import conformed, translated
+from snapshot_explorer.formats.hudi.files.data_files import conform_batch, translate_errors
 from snapshot_explorer.formats.hudi.files.log_files import read_avro_block
 from snapshot_explorer.formats.hudi.metadata import log_format
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, change_data
@@ -95,7 +95,7 @@ def read_change_file(
         instant: The commit that wrote it.
         fields: The columns of the rows.
     """
-    with translated(file.path, "change data of Hudi"):
+    with translate_errors(file.path, "change data of Hudi"):
         content = storage.read(file.path, size_bytes=file.size_bytes)
     check_size(f"The change data {file.path}", len(content), file.size_bytes, by="its commit")
     row = HudiType(root="record", fields=tuple(fields))
@@ -109,7 +109,7 @@ def read_change_file(
             raise refusal(features.OTHER_BLOCKS, path=file.path, type=block.type)
         is_empty = False
         stored = read_avro_block(storage, block, file.path, columns, {})
-        batch = conformed(stored, columns, file.path)
+        batch = conform_batch(stored, columns, file.path)
         if unknown := set(batch.column("op").to_pylist()) - _OPERATIONS:
             raise _damaged(file.path, f"it has the operation {min(map(str, unknown))!r}")
         present = frozenset(stored.schema.names)

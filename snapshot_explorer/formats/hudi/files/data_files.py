@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow import vectors
-from snapshot_explorer.arrow.positions import bare
+from snapshot_explorer.arrow.positions import rows_without_columns
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, named_in_errors
@@ -46,7 +46,7 @@ def read_base(
         predicate: A condition on the columns: row groups whose statistics rule out each row are not read.
     """
     with (
-        translated(file.path, "ORC" if file.is_orc else "parquet"),
+        translate_errors(file.path, "ORC" if file.is_orc else "parquet"),
         storage.open(file.path, size_bytes=file.size_bytes) as source,
     ):
         check_size(f"The base file {file.path}", source.size(), file.size_bytes, by="its commit")
@@ -54,13 +54,13 @@ def read_base(
         schema = pa.schema([arrow_field(field) for field in fields])
         for batch in batches:
             for portion in vectors.portions(batch, schema):
-                yield conformed(portion, fields, file.path)
+                yield conform_batch(portion, fields, file.path)
 
 
-def conformed(batch: pa.RecordBatch, fields: Sequence[HudiField], path: str) -> pa.RecordBatch:
+def conform_batch(batch: pa.RecordBatch, fields: Sequence[HudiField], path: str) -> pa.RecordBatch:
     """Return a batch of a file with exactly these columns, in the table's types."""
     if not fields:
-        return bare(batch.num_rows)
+        return rows_without_columns(batch.num_rows)
     names = batch.schema.names
     columns = [
         column(batch.column(names.index(field.name)) if field.name in names else None, field, batch.num_rows, path)
@@ -90,7 +90,7 @@ def _orc(source: pa.NativeFile, fields: Sequence[HudiField]) -> Iterator[pa.Reco
     yield from file.batches(names, names)
 
 
-def translated(path: str, file_format: str) -> AbstractContextManager[None]:
+def translate_errors(path: str, file_format: str) -> AbstractContextManager[None]:
     """Translate errors of readers into errors that name the file."""
     return named_in_errors(
         path,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.avro.container import TruncatedError, counted, varint
+from snapshot_explorer.formats.avro.container import TruncatedError, read_bytes, varint
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.kryo_keys import record_keys
@@ -73,7 +73,7 @@ def _optional_text(content: bytes, at: int) -> tuple[str | None, int]:
         return None, at
     if branch != 1:
         raise TruncatedError(f"unknown branch {branch} at byte {at}")
-    text, at = counted(content, at)
+    text, at = read_bytes(content, at)
     return text.decode(), at
 
 
@@ -105,7 +105,7 @@ def _wrapped(content: bytes, at: int, depth: int) -> tuple[object, str, int]:
 
 
 def _counted(content: bytes, at: int, branch: int) -> tuple[object, str, int]:
-    value, at = counted(content, at)
+    value, at = read_bytes(content, at)
     if branch == 6:  # noqa: PLR2004 - bytes
         return value, "bytes", at
     if branch == 7:  # noqa: PLR2004 - text

@@ -19,7 +19,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.columns import conform
-from snapshot_explorer.formats.hudi.files.data_files import conformed, translated
+from snapshot_explorer.formats.hudi.files.data_files import conform_batch, translate_errors
 from snapshot_explorer.formats.hudi.files.delete_blocks import DeletedRecord, deleted_keys
 from snapshot_explorer.formats.hudi.metadata import log_format
 from snapshot_explorer.formats.hudi.metadata.log_format import LogBlock, blocks, damaged_block
@@ -81,7 +81,7 @@ def read_logs(storage: Storage, files: Sequence[HudiLogFile], fields: Sequence[H
     small = [] if storage.is_local else [file.path for file in files if (file.size_bytes or 0) <= _EARLY_BYTES]
     early = dict(zip(small, storage.read_present(small), strict=True))
     for file in files:
-        with translated(file.path, "a log file of Hudi"):
+        with translate_errors(file.path, "a log file of Hudi"):
             content = early.pop(file.path, None) or storage.read(file.path, size_bytes=file.size_bytes)
         recorded = file.size_bytes
         if file.may_have_grown and recorded is not None:
@@ -121,7 +121,7 @@ def _item(
     batch = _data_block(storage, block, path, fields, shapes)
     columns = [field for field in fields if field.name in batch.schema.names]
     return LogRecords(
-        batch=conformed(batch, fields, path),
+        batch=conform_batch(batch, fields, path),
         present=frozenset(field.name for field in columns),
         is_partial=block.header.get(log_format.IS_PARTIAL, "").lower() == "true",
     )

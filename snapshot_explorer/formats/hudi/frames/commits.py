@@ -10,7 +10,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details, written
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details, written_files
 from snapshot_explorer.formats.hudi.metadata.file_states import FileStates, sums
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
 from snapshot_explorer.model import Kind
@@ -53,7 +53,7 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
     commits = source.commits(versions)
     totals = dict(zip(state.versions, state.total_rows, strict=True))
     instants = [source.instant(version) for version in versions]
-    files = written(commits)
+    files = written_files(commits)
     of_version = np.repeat(np.arange(len(versions)), [commit.end - commit.start for commit in commits.values()])
     metrics = {
         name: sums(pc.fill_null(files.column(column), 0), of_version, len(versions)).to_pylist()

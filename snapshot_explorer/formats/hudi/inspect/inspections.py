@@ -12,7 +12,7 @@ from snapshot_explorer.formats.hudi.metadata.commits import details
 from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, records
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
-from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, moment
+from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, parse_instant
 from snapshot_explorer.formats.hudi.scan.partitions import partition_texts
 from snapshot_explorer.formats.interface import unknown_inspection
 from snapshot_explorer.model import Inspection
@@ -136,8 +136,8 @@ def _timeline(source: HudiSource) -> Iterator[Mapping[str, Any]]:
                 "action": instant.action,
                 "service": services.get(instant.text) if instant.action in _WRITES_OF_SERVICES else None,
                 "state": instant.state,
-                "requested_at": moment(instant.text),
-                "completed_at": None if instant.completion is None else moment(instant.completion),
+                "requested_at": parse_instant(instant.text),
+                "completed_at": None if instant.completion is None else parse_instant(instant.completion),
                 "seconds": None if action is None else (action.completed - action.requested).total_seconds(),
                 "overlaps": None if action is None else sorted(other.text for other in action.overlaps),
                 "removed_by": None,
@@ -151,7 +151,7 @@ def _timeline(source: HudiSource) -> Iterator[Mapping[str, Any]]:
 def _overlapping(instants: Sequence[Instant]) -> list[_Action]:
     """Return the actions whose completion is recorded. Savepoints have the time of the commit that they keep."""
     actions = [
-        _Action(instant=item, requested=moment(item.text), completed=moment(item.completion))
+        _Action(instant=item, requested=parse_instant(item.text), completed=parse_instant(item.completion))
         for item in instants
         if item.completion is not None and item.action != "savepoint"
     ]
@@ -191,7 +191,7 @@ def _undone(source: HudiSource) -> Iterator[Mapping[str, Any]]:
                 "requested": text,
                 "action": item.get("action"),
                 "state": "rolled back",
-                "requested_at": moment(text) if text.isdigit() else None,
+                "requested_at": parse_instant(text) if text.isdigit() else None,
                 "removed_by": instant.text,
                 "is_archived": False,
                 "path": instant.path,

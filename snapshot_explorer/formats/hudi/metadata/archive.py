@@ -203,7 +203,7 @@ class Archive:
     def _read_parquet(self, content: bytes, path: str) -> Iterator[ArchivedInstant]:
         source = pa.BufferReader(content)
         try:
-            file = parquet_pages.opened(source)
+            file = parquet_pages.open_metadata_file(source)
             parquet_pages.check(file, source, path, columns=list(_COLUMNS), limits=self._storage.limits)
             rows = file.read(columns=list(_COLUMNS)).to_pylist()
             _check_range([str(row["instantTime"]) for row in rows], path)

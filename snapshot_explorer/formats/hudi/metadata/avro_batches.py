@@ -18,7 +18,7 @@ from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.avro.columns import decode_at, only_rows
 from snapshot_explorer.formats.avro.container import MAGIC, Container, Record, Shape, read_container
-from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, bare, record_of
+from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, record_of, without_logical_types
 from snapshot_explorer.formats.hudi.metadata.avro_commits import STATS
 from snapshot_explorer.limits import Limits
 
@@ -132,5 +132,5 @@ def _rest(text: bytes, content: bytes) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=32)
 def _rest_schema(text: bytes) -> Any:
-    record = record_of(bare(orjson.loads(text)))
+    record = record_of(without_logical_types(orjson.loads(text)))
     return fastavro.parse_schema(record | {"name": f"{record['name']}Rest", "fields": record["fields"][1:]})

@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 import fastavro
 import orjson
 
-from snapshot_explorer.formats.avro.container import Container, TruncatedError, counted, varint
-from snapshot_explorer.formats.avro.rows import bare, named_types, record_of, resolved
+from snapshot_explorer.formats.avro.container import Container, TruncatedError, read_bytes, varint
+from snapshot_explorer.formats.avro.rows import named_types, record_of, resolve, without_logical_types
 
 STATS = "partitionToWriteStats"
 """The field with the write stats of a commit, by partition."""
@@ -100,7 +100,7 @@ def read_avro_commit(container: Container, reader: StatReader[Stat]) -> tuple[li
     read = _stat_function(schema, reader, content)
     while count:
         for _ in range(count):
-            text, at = counted(content, at)
+            text, at = read_bytes(content, at)
             partition = text.decode()
             remaining, at = _count(content, at)
             while remaining:
@@ -156,12 +156,12 @@ def _stat_function(
 @lru_cache(maxsize=32)
 def _commit_schema(text: bytes) -> _CommitSchema | None:
     """Return the parsed schema of a commit's metadata; None if the schema describes something else."""
-    record = record_of(bare(orjson.loads(text)))
+    record = record_of(without_logical_types(orjson.loads(text)))
     first, *others = record["fields"]
     if first["name"] != STATS or not isinstance(first["type"], list) or first["type"][0] != "null":
         return None
     named = dict(named_types(record))
-    stat = resolved(resolved(resolved(first["type"], named).get("values"), named).get("items"), named)
+    stat = resolve(resolve(resolve(first["type"], named).get("values"), named).get("items"), named)
     if stat.get("type") != "record":
         return None
     parts = [(str(field["name"]), _pattern(field["type"], named)) for field in stat["fields"]]
@@ -180,7 +180,7 @@ def _commit_schema(text: bytes) -> _CommitSchema | None:
 
 def _pattern(node: Any, named: Mapping[str, Any]) -> bytes | None:
     """Return the pattern of a field, with `%b` where its value begins a group; None for a type that is not matched."""
-    part = resolved(node, named)
+    part = resolve(node, named)
     pattern = _PATTERNS.get(part["type"])
     if part["type"] == "record":
         fields = [_pattern(field["type"], named) for field in part["fields"]]

@@ -134,7 +134,7 @@ class CommitMetadata(NamedTuple):
         return self.is_compaction or self.operation in ("COMPACT", "LOG_COMPACT", "CLUSTER")
 
 
-def written(commits: Mapping[int, CommitMetadata]) -> pa.Table:
+def written_files(commits: Mapping[int, CommitMetadata]) -> pa.Table:
     """Return the files that commits wrote, in order: WRITTEN."""
     parts: list[tuple[WriteStats, int, int]] = []
     for commit in commits.values():
@@ -162,7 +162,7 @@ class ChangeDataFile(NamedTuple):
 
 def change_data(commits: Mapping[int, CommitMetadata]) -> Iterator[ChangeDataFile]:
     """Yield the files with change data that commits wrote, in order."""
-    stats = written(commits).select(["version", "partition", "file_id", "change_files"])
+    stats = written_files(commits).select(["version", "partition", "file_id", "change_files"])
     for row in stats.filter(stats.column("change_files").is_valid()).to_pylist():
         for path, size_bytes in row["change_files"]:
             name = path.rpartition("/")[2]

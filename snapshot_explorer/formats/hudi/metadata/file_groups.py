@@ -177,7 +177,7 @@ def records(files: pa.Table) -> list[StoredFile]:
     return list(map(StoredFile, *columns.values()))
 
 
-def live(files: pa.Table, version: int) -> pa.Table:
+def live_files(files: pa.Table, version: int) -> pa.Table:
     """Return the files of a version."""
     first, removed = _numbers(files, "first"), _numbers(files, "removed")
     return files.filter(from_numpy((first <= version) & (version < removed)))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.errors import SnapshotNotFoundError
-from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, LostSlice, Numbers, live
+from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, LostSlice, Numbers, live_files
 from snapshot_explorer.formats.hudi.metadata.unread_commits import UnreadCommits
 from snapshot_explorer.single_flight import cached_property
 
@@ -143,7 +143,7 @@ class FileStates:
     def at(self, version: int, root: str) -> pa.Table:
         """Return the files of a version: STORED."""
         self.check(version, root)
-        return live(self.files, version)
+        return live_files(self.files, version)
 
 
 def sums(values: pa.ChunkedArray, index: Numbers, count: int) -> pa.Array:

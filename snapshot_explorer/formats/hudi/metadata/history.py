@@ -25,7 +25,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, read_commits, read_raw, written
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, read_commits, read_raw, written_files
 from snapshot_explorer.formats.hudi.metadata.file_groups import (
     FileGroup,
     ListedFile,
@@ -39,8 +39,8 @@ from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConf
 from snapshot_explorer.formats.hudi.metadata.timeline import (
     Instant,
     Timeline,
-    moment,
     newest_at_or_before,
+    parse_instant,
     timeline_folder,
     timeline_of,
 )
@@ -327,12 +327,12 @@ class HudiSource:
             partial(read_apart, self.commits, self.versions, self.storage),
         )
         commits = {version: commit for _, part in read.parts for version, commit in part.items()}
-        files = written(commits)
+        files = written_files(commits)
         wrong = self._copied(files)
         wrong |= self._emptied(commits, files)
         if wrong:
             commits = {version: commit for version, commit in commits.items() if version not in wrong}
-            files = written(commits)
+            files = written_files(commits)
         is_cut = (
             self._is_archive_absent
             or self.archive_problem is not None
@@ -682,11 +682,11 @@ def committed_at(source: HudiSource, versions: Sequence[int]) -> list[Any]:
     for version in versions:
         instant = source.instant(version)
         shown = instant.completion if source.config.layout > 1 and instant.completion else instant.text
-        times.append(moment(shown))
+        times.append(parse_instant(shown))
     return times
 
 
-def neighbour(source: HudiSource, version: int) -> int | None:
+def previous_version(source: HudiSource, version: int) -> int | None:
     """Return the version before one; None for the first."""
     index = bisect_left(source.versions, version)
     return source.versions[index - 1] if index else None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from snapshot_explorer import resources
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
-from snapshot_explorer.formats.avro.container import Container, Shape, parse_shape, parsed_schema
+from snapshot_explorer.formats.avro.container import Container, Shape, parse_avro_schema, parse_shape
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.limits import Limits
@@ -148,7 +148,7 @@ def avro_records(block: LogBlock, path: str, shapes: dict[bytes, Shape], limits:
         if version not in _AVRO_BLOCK_VERSIONS:
             raise refusal(features.OTHER_AVRO_BLOCKS, path=path, version=version)
         if text not in shapes:
-            shapes[text] = parse_shape(parsed_schema(text, path))
+            shapes[text] = parse_shape(parse_avro_schema(text, path))
         limits.check_rows(path, len(content), count)
         starts, ends = _bounds(content, count)
     except (LimitError, UnsupportedFeatureError):

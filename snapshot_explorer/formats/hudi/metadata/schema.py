@@ -90,7 +90,7 @@ def _of_file(source: HudiSource, version: int) -> str | None:
         if path.endswith(".parquet"):
             try:
                 with source.storage.open(path) as opened:
-                    metadata = parquet_footers.opened(opened).schema_arrow.metadata or {}
+                    metadata = parquet_footers.open_file(opened).schema_arrow.metadata or {}
             except (pa.ArrowException, OSError) as error:
                 resources.check(error, f"{path} could not be read")
                 raise CorruptTableError(

@@ -113,7 +113,7 @@ The inflight file of a commit does not name its action.
 """
 
 
-def moment(text: str) -> datetime:
+def parse_instant(text: str) -> datetime:
     """Return the time that an instant's text shows, taken as UTC; 1970 for the instants of bootstraps.
 
     The zone of the writer is not recorded.

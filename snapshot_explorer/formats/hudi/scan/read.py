@@ -6,7 +6,7 @@ from itertools import chain, islice
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.positions import bare
+from snapshot_explorer.arrow.positions import rows_without_columns
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.hudi.files.data_files import read_base
 from snapshot_explorer.formats.hudi.files.log_files import read_logs
@@ -43,7 +43,7 @@ def read(
             predicate = predicate.on(frozenset(field.name for field in stored))
         batches = (batch for file in plan.bases for batch in read_base(storage, file, stored, predicate))
     for batch in batches:
-        yield finished(batch, fields, plan)
+        yield complete_columns(batch, fields, plan)
 
 
 def _fields(plan: HudiPlan, columns: Sequence[str]) -> list[HudiField]:
@@ -70,10 +70,10 @@ def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[
     yield from work.merged(chain(first, base))
 
 
-def finished(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:
+def complete_columns(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:
     """Return columns of files as the version's columns, with the partition columns from the path."""
     if not fields:
-        return bare(batch.num_rows)
+        return rows_without_columns(batch.num_rows)
     constants = dict(plan.partition)
     arrays = []
     for field in fields:

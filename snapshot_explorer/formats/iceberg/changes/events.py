@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.nesting import plain
-from snapshot_explorer.arrow.positions import bare
-from snapshot_explorer.formats.iceberg.deletes.equality import comparable
+from snapshot_explorer.arrow.positions import rows_without_columns
+from snapshot_explorer.formats.iceberg.deletes.equality import comparable_values
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_field
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import ROW_ID
 from snapshot_explorer.formats.iceberg.scan.plans import Context, IcebergPlan
@@ -153,7 +153,7 @@ def _net_changes(
     arrays = [rows.column(indices[field.id]).combine_chunks() for field in fields]
     kinds = kinds[order]
     if len(kinds):
-        yield pa.RecordBatch.from_arrays(arrays, schema=target) if fields else bare(len(kinds)), kinds
+        yield pa.RecordBatch.from_arrays(arrays, schema=target) if fields else rows_without_columns(len(kinds)), kinds
 
 
 def _surplus(codes: npt.NDArray[np.int64], is_added: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -228,7 +228,7 @@ def _codes(values: pa.Array) -> Codes:
         return _of_maps(values)
     if isinstance(values, pa.ListArray):
         return _of_lists(values, _codes(plain(values.flatten())))
-    encoded = comparable(values).dictionary_encode(null_encoding="encode")
+    encoded = comparable_values(values).dictionary_encode(null_encoding="encode")
     return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
 
 

@@ -71,7 +71,7 @@ def vector_of(
     )
 
 
-def deleted(storage: Storage, vector: IcebergVector, data_path: str, rows: int | None) -> Positions:
+def read_deleted_positions(storage: Storage, vector: IcebergVector, data_path: str, rows: int | None) -> Positions:
     """Return the positions of the rows that a vector deletes, ascending.
 
     Reads a small file whole, and only the bytes of the vector of a large file.

@@ -18,7 +18,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
-from snapshot_explorer.formats.iceberg.files.data_files import File, opened, read
+from snapshot_explorer.formats.iceberg.files.data_files import File, open_data_file, read
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type, is_nested
 from snapshot_explorer.formats.spatial import SPATIAL
@@ -45,15 +45,15 @@ class EqualityColumn:
     @property
     def column(self) -> IcebergField:
         """The column that is read: the outermost struct with nothing but the field, or the field."""
-        return narrowed(self.path)
+        return narrow_column(self.path)
 
 
-def narrowed(path: tuple[IcebergField, ...]) -> IcebergField:
+def narrow_column(path: tuple[IcebergField, ...]) -> IcebergField:
     """Return a column that contains only the field at the end of a path."""
     first, rest = path[0], path[1:]
     if not rest:
         return first
-    return replace(first, type=type(first.type)(root="struct", fields=(narrowed(rest),)))
+    return replace(first, type=type(first.type)(root="struct", fields=(narrow_column(rest),)))
 
 
 def leaf(values: pa.Array, path: tuple[IcebergField, ...]) -> pa.Array:
@@ -69,11 +69,11 @@ def read_equality_deletes(
     """Return the deleted rows of a file: the comparable values of each column."""
     fields = [column.column for column in columns]
     columns_parts: list[list[pa.Array]] = [[] for _ in columns]
-    with opened(storage, file, rules) as source:
+    with open_data_file(storage, file, rules) as source:
         for rows in read(source, fields, {}, size=_BATCH_ROWS):
             for column, values, parts in zip(columns, rows.columns, columns_parts, strict=True):
-                parts.append(comparable(leaf(values, column.path)))
-    dtypes = [comparable(pa.array([], arrow_type(column.path[-1].type))).type for column in columns]
+                parts.append(comparable_values(leaf(values, column.path)))
+    dtypes = [comparable_values(pa.array([], arrow_type(column.path[-1].type))).type for column in columns]
     return [pa.chunked_array(parts, dtype) for parts, dtype in zip(columns_parts, dtypes, strict=True)]
 
 
@@ -90,7 +90,7 @@ def check_columns(columns: Iterable[EqualityColumn]) -> None:
             raise refusal(features.EQUALITY_TYPES, column=field.name, type=field.type.root)
 
 
-def comparable(values: pa.Array) -> pa.Array:
+def comparable_values(values: pa.Array) -> pa.Array:
     """Return values that are equal if and only if Iceberg's values are.
 
     All NaN are equal; 0.0 and -0.0 differ.

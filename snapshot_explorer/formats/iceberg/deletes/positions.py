@@ -20,7 +20,7 @@ from snapshot_explorer.formats.iceberg.files.data_files import (
     IcebergOpenFile,
     batches,
     check_recorded_size,
-    opened,
+    open_data_file,
 )
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules, MappedField
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField
@@ -70,7 +70,7 @@ def read_position_deletes(storage: Storage, file: File) -> PositionDeletes:
 
     Source: apache/iceberg issue 12554.
     """
-    with opened(storage, replace(file, size_bytes=None), _RULES, dictionary=(_PATH.name,)) as source:
+    with open_data_file(storage, replace(file, size_bytes=None), _RULES, dictionary=(_PATH.name,)) as source:
         size_bytes = source.source.size()
         paths, positions = _content(source)
     if size_bytes != file.size_bytes and _bounds(paths, positions) != _recorded_bounds(file):
@@ -130,7 +130,7 @@ def _is_sorted(codes: npt.NDArray[np.int64], positions: Positions) -> bool:
     return bool(np.all(step >= 0) and np.all((np.diff(positions) >= 0) | (step > 0)))
 
 
-def merged(parts: list[Positions]) -> Positions:
+def merge_positions(parts: list[Positions]) -> Positions:
     """Return the distinct positions of several deletes, ascending."""
     present = [positions for positions in parts if len(positions)]
     if not present:

@@ -10,7 +10,7 @@ from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.formats.iceberg.deletes import deletion_vectors
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, read_equality_deletes
 from snapshot_explorer.formats.iceberg.deletes.index import Deletes, EqualitySet
-from snapshot_explorer.formats.iceberg.deletes.positions import PositionDeletes, merged, read_position_deletes
+from snapshot_explorer.formats.iceberg.deletes.positions import PositionDeletes, merge_positions, read_position_deletes
 from snapshot_explorer.formats.iceberg.files.data_files import File
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
 from snapshot_explorer.single_flight import SingleFlight
@@ -47,10 +47,10 @@ class DeleteReader:
             rows: The number of rows of the data file, if it is known.
         """
         if deletes.vector is not None:
-            return deletion_vectors.deleted(self._storage, deletes.vector, path, rows)
+            return deletion_vectors.read_deleted_positions(self._storage, deletes.vector, path, rows)
         if not deletes.positions:
             return NOTHING
-        return merged([self._position_deletes(file).of(path) for file in deletes.positions])
+        return merge_positions([self._position_deletes(file).of(path) for file in deletes.positions])
 
     def _position_deletes(self, file: File) -> PositionDeletes:
         return self._kept(f"positions {file.location}", lambda: read_position_deletes(self._storage, file))

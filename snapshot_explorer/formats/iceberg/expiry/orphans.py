@@ -13,7 +13,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.iceberg.expiry.settings import name_of
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
-from snapshot_explorer.formats.iceberg.metadata.manifests import live
+from snapshot_explorer.formats.iceberg.metadata.manifests import live_entries
 from snapshot_explorer.formats.iceberg.metadata.metadata_files import FOLDER, HINT, is_metadata_file, number_of
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import (
     IcebergSnapshot,
@@ -120,7 +120,7 @@ def _manifests(
 
 def _files(source: Source, manifests: pa.Table, unread: list[str]) -> list[pa.Array]:
     try:
-        return [single_chunk(live(entries_of(source, manifests, statistics=False).rows).column("location"))]
+        return [single_chunk(live_entries(entries_of(source, manifests, statistics=False).rows).column("location"))]
     except SnapshotExplorerError as error:
         if len(manifests) == 1:
             unread.append(f"The manifest {manifests.column('path')[0].as_py()} could not be read: {error}")

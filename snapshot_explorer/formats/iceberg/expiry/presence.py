@@ -15,7 +15,7 @@ from snapshot_explorer.formats.iceberg.files.field_ids import id_rules
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, manifests_of, readable_entries
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DELETES
-from snapshot_explorer.formats.iceberg.metadata.manifests import live, needed
+from snapshot_explorer.formats.iceberg.metadata.manifests import live_entries, nonempty_manifests
 from snapshot_explorer.formats.iceberg.metadata.schema import parse_schema
 
 
@@ -80,12 +80,14 @@ def _check_deletes(
 
     Reads each manifest of delete files once.
     """
-    of_deletes = needed(lists.filter(pc.equal(lists.column("content"), DELETES)), "added_files", "existing_files")
+    of_deletes = nonempty_manifests(
+        lists.filter(pc.equal(lists.column("content"), DELETES)), "added_files", "existing_files"
+    )
     encoded = single_chunk(of_deletes.column("location")).dictionary_encode()
     codes = encoded.indices.to_numpy()
     manifests = of_deletes.take(pa.array(np.unique(codes, return_index=True)[1]))
     entries, unread = readable_entries(source, manifests)
-    entries = live(entries)
+    entries = live_entries(entries)
     locations, sizes = (single_chunk(entries.column(name)) for name in ("location", "size_bytes"))
     checked = checked_files(source.storage, locations, sizes)
     versions = [history.numbers[item] for item in of_deletes.column("snapshot_id").to_pylist()]

@@ -27,7 +27,7 @@ from snapshot_explorer.formats.iceberg.expiry.settings import name_of
 from snapshot_explorer.formats.iceberg.frames.files import partition_maps, partitions_of
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, manifests_of, readable_entries
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
-from snapshot_explorer.formats.iceberg.metadata.manifests import live
+from snapshot_explorer.formats.iceberg.metadata.manifests import live_entries
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
 from snapshot_explorer.formats.settings import SettingsReader, flag
@@ -210,7 +210,7 @@ class _ReachableFiles:
         manifests = lists.take(pa.array(firsts))
         self.partitions = PartitionTuples(source.metadata.specs)
         entries, unread = readable_entries(source, manifests, self.partitions)
-        rows = live(entries)
+        rows = live_entries(entries)
         encoded = single_chunk(rows.column("location")).dictionary_encode()
         self._file_codes = encoded.indices.to_numpy().astype(np.int64)
         self._file_manifests = rows.column("manifest").to_numpy()

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro.container import Container
-from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, entry, named_types, record_of, resolved
+from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, entry, named_types, record_of, resolve
 
 _ID = b"iceberg.id"
 _UNITS = {"millis": "ms", "micros": "us", "nanos": "ns"}
@@ -44,7 +44,7 @@ def arrow_schema(container: Container) -> pa.Schema:
 
 def _field(name: str, node: Any, number: object, named: Mapping[str, Any]) -> pa.Field:
     metadata = None if number is None else {_ID: str(number)}
-    return pa.field(name, _type(resolved(node, named), named), metadata=metadata)
+    return pa.field(name, _type(resolve(node, named), named), metadata=metadata)
 
 
 def _type(node: Mapping[str, Any], named: Mapping[str, Any]) -> pa.DataType:

@@ -89,7 +89,7 @@ def _check_optional(field: IcebergField, path: str) -> None:
         )
 
 
-def projected(batch: pa.RecordBatch, projection: Projection, rows: int) -> list[pa.Array]:
+def project(batch: pa.RecordBatch, projection: Projection, rows: int) -> list[pa.Array]:
     """Return the requested columns of rows of a data file, in the Arrow types of the table.
 
     Args:
@@ -202,7 +202,7 @@ def _map(values: pa.Array, data_type: IcebergDataType, source: FileField, projec
 def _variant(values: pa.Array, data_type: IcebergDataType, target: pa.StructType) -> pa.Array:
     if not isinstance(values, pa.StructArray) or not variants.is_group(values.type):
         raise _other_type(values, data_type)
-    return variant_columns.assembled(values, target)
+    return variant_columns.unshred_variants(values, target)
 
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32())

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import parquet_batches
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.positions import bare_batches
+from snapshot_explorer.arrow.positions import batches_without_columns
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats import row_groups
@@ -19,7 +19,7 @@ from snapshot_explorer.formats.avro.container import Container, read_container
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
 from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import ParquetFile, open_parquet
-from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
+from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, project, projection
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields, stores_ids
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type
 from snapshot_explorer.model import Predicate
@@ -124,7 +124,7 @@ class Layouts:
 
 
 @contextmanager
-def opened(
+def open_data_file(
     storage: Storage,
     file: File,
     rules: IdRules,
@@ -168,7 +168,7 @@ def is_read_despite_size(
     for file_format in formats:
         file = File(location=location, format=file_format, rows=None, constants=constants)
         try:
-            with opened(storage, file, rules) as result:
+            with open_data_file(storage, file, rules) as result:
                 named = replace(result, file=replace(file, size_bytes=recorded))
                 return _is_imported(named) or _is_overstated(named, result.source.size())
         except SnapshotExplorerError:
@@ -281,7 +281,7 @@ def read(
         at = start
         for batch in batches(open_file, columns, groups, rows, size=size):
             is_exact = columns.is_exact and batch.schema.names == columns.names
-            values = batch if is_exact else projected(batch, columns, batch.num_rows)
+            values = batch if is_exact else project(batch, columns, batch.num_rows)
             yield Rows(start=at, count=batch.num_rows, values=values)
             at += batch.num_rows
         if at != start + rows:
@@ -326,7 +326,7 @@ def batches(
     """
     names, reader = columns.names, open_file.reader
     if not names:
-        yield from bare_batches(rows, size or BATCH_ROWS)
+        yield from batches_without_columns(rows, size or BATCH_ROWS)
     elif isinstance(reader, OrcFile):
         yield from reader.batches(names, _micros(columns))
     elif isinstance(reader, Container):

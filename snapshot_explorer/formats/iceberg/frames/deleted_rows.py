@@ -25,7 +25,7 @@ class ApplicableDeletes:
     """The row of the delete file in `IcebergLiveFiles.deletes`."""
 
 
-def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> ApplicableDeletes:
+def applicable_deletes(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> ApplicableDeletes:
     """Return which delete files apply to which data files.
 
     If a deletion vector applies, position delete files do not. Equality deletes of unpartitioned specs apply to

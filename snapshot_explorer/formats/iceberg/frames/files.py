@@ -11,7 +11,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.frames.deleted_rows import applying
+from snapshot_explorer.formats.iceberg.frames.deleted_rows import applicable_deletes
 from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.entries import IcebergLiveFiles, known_rows, known_sizes
@@ -167,7 +167,7 @@ def _deletions(metadata: TableMetadata, live: IcebergLiveFiles) -> tuple[pa.Arra
     """Return the location of each data file's deletions, and the number of rows that its deletion vector removes."""
     count = len(live.data)
     unpartitioned = [number for number, raw in metadata.specs.items() if parse_spec(raw).is_unpartitioned]
-    pairs = applying(live, unpartitioned)
+    pairs = applicable_deletes(live, unpartitioned)
     if not len(pairs.data):
         return pa.nulls(count, pa.string()), pa.nulls(count, pa.int64())
     deletes = live.deletes

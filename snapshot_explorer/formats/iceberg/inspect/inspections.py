@@ -23,7 +23,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import SUMMARIES
-from snapshot_explorer.formats.iceberg.metadata.manifests import live
+from snapshot_explorer.formats.iceberg.metadata.manifests import live_entries
 from snapshot_explorer.formats.iceberg.metadata.schema import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.interface import inspection_schema, unknown_inspection
@@ -190,7 +190,9 @@ def _of_all_snapshots(source: Source, name: str) -> pa.Table:
     with_data, with_deletes = _OF_FILES[name]
     kinds = [content for content, is_included in ((0, with_data), (1, with_deletes)) if is_included]
     entries = entries_of(source, once.filter(pc.is_in(once.column("content"), pa.array(kinds))), statistics=True)
-    rows = _file_table(live(entries.rows), partition_maps(source.metadata, entries.partitions.arrays()), _FILE_COLUMNS)
+    rows = _file_table(
+        live_entries(entries.rows), partition_maps(source.metadata, entries.partitions.arrays()), _FILE_COLUMNS
+    )
     return _with_metrics(rows, source, None)
 
 

@@ -45,7 +45,7 @@ def read_avro(
             raise refusal(features.OTHER_MANIFEST_FORMATS, path=path)
         if content[: len(MAGIC)] != MAGIC:
             problem = f"it begins with {content[:4]!r}, which is not Avro" if content else "it is empty"
-            raise broken(path, problem)
+            raise broken_file_error(path, problem)
         containers[index] = read_container(
             content, path, shapes, limits=limits, parse=lambda raw: parse_shape(by_ids(raw, names))
         )
@@ -54,7 +54,7 @@ def read_avro(
             containers,
             lambda container: _filled(by_ids(stored_schema(container), names), target),
             batch_bytes=_BATCH,
-            broken=broken,
+            broken=broken_file_error,
         )
     )
 
@@ -64,7 +64,7 @@ def stored_schema(container: Container) -> Any:
     return orjson.loads(container.schema_text)
 
 
-def broken(path: str, problem: str) -> CorruptTableError:
+def broken_file_error(path: str, problem: str) -> CorruptTableError:
     """Return the error for a manifest list or manifest that cannot be decoded."""
     return CorruptTableError(
         f"{path} is not a readable manifest: {problem}. It is cut short or damaged; compare it with a copy of the "

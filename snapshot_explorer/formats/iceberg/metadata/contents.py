@@ -13,7 +13,13 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read_manifest_lists
-from snapshot_explorer.formats.iceberg.metadata.manifests import ENTRIES, Entries, live, needed, parse_manifests
+from snapshot_explorer.formats.iceberg.metadata.manifests import (
+    ENTRIES,
+    Entries,
+    live_entries,
+    nonempty_manifests,
+    parse_manifests,
+)
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
 from snapshot_explorer.formats.unread_versions import PartlyRead, Reasons, read_apart
@@ -103,7 +109,7 @@ def live_files(
 ) -> IcebergLiveFiles:
     """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests."""
     manifests = manifests_of(source, [snapshot] if snapshot is not None else [])
-    manifests = needed(manifests, "added_files", "existing_files")
+    manifests = nonempty_manifests(manifests, "added_files", "existing_files")
     of_data = pc.equal(manifests.column("content"), DATA)
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
     return live_of(source, manifests.filter(of_data), rest, statistics=statistics)
@@ -117,8 +123,8 @@ def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statisti
     delete_files = entries_of(source, of_deletes, contents=contents[len(of_data) :], statistics=True, partitions=tuples)
     names = [*LIVE.names, *STATISTICS.names]
     return IcebergLiveFiles(
-        data=live(data.rows).select(names if statistics else LIVE.names),
-        deletes=live(delete_files.rows).select(names),
+        data=live_entries(data.rows).select(names if statistics else LIVE.names),
+        deletes=live_entries(delete_files.rows).select(names),
         partitions=tuples.arrays(),
     )
 
@@ -167,7 +173,9 @@ def changed_files(source: Source, snapshots: Sequence[IcebergSnapshot], *, stati
 
     Source: iceberg BaseSnapshot.cacheDataFileChanges.
     """
-    manifests = needed(own_manifests(manifests_of(source, snapshots), snapshots), "added_files", "deleted_files")
+    manifests = nonempty_manifests(
+        own_manifests(manifests_of(source, snapshots), snapshots), "added_files", "deleted_files"
+    )
     of_data = manifests.filter(pc.equal(manifests.column("content"), DATA))
     tuples = PartitionTuples(source.metadata.specs)
     contents = _contents(source, of_data)

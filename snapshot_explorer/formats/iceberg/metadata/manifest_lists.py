@@ -12,7 +12,7 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.avro.files import in_order
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
-from snapshot_explorer.formats.iceberg.metadata.avro_files import broken, read_avro
+from snapshot_explorer.formats.iceberg.metadata.avro_files import broken_file_error, read_avro
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.storage import Storage
@@ -121,7 +121,7 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     """
     for snapshot in snapshots:
         if snapshot.key_id is not None:
-            raise encrypted(snapshot.manifest_list or f"The manifest list of snapshot {snapshot.id}")
+            raise encrypted_error(snapshot.manifest_list or f"The manifest list of snapshot {snapshot.id}")
     listed = [snapshot for snapshot in snapshots if snapshot.manifest_list is not None]
     paths = [item.manifest_list for item in listed if item.manifest_list is not None]
     addresses = locations.many(array(paths, pa.string())).to_pylist()
@@ -143,7 +143,7 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     result = pa.concat_tables(parts) if parts else MANIFEST_FILES.empty_table()
     is_encrypted = result.column("key_metadata").is_valid()
     if pc.any(is_encrypted).as_py():
-        raise encrypted(result.column("path").filter(is_encrypted)[0].as_py())
+        raise encrypted_error(result.column("path").filter(is_encrypted)[0].as_py())
     if len(parts) > 1 and len(snapshots) > 1:
         order = {item.id: index for index, item in enumerate(snapshots)}
         positions = np.array([order[item] for item in result.column("snapshot_id").to_pylist()], np.int64)
@@ -166,12 +166,12 @@ def _check_owner(path: str, header: Mapping[str, bytes], snapshot: IcebergSnapsh
             continue
         stored = int(text)
         if stored != expected and float(stored) != float(expected):
-            raise broken(
+            raise broken_file_error(
                 path, f"its {key} is {stored}, but {noun} of the snapshot that names it is {expected}: it is another's"
             )
 
 
-def encrypted(path: str) -> UnsupportedFeatureError:
+def encrypted_error(path: str) -> UnsupportedFeatureError:
     """Return the error for an encrypted manifest list or manifest."""
     return refusal(features.ENCRYPTED_METADATA, path=path)
 
@@ -207,7 +207,7 @@ def _manifest_files(
     for field, column in zip(MANIFEST_FILES, arrays, strict=True):
         if not field.nullable and column.null_count:
             at = int(owners[np.argmax(column.is_null().to_numpy(zero_copy_only=False))])
-            raise broken(str(paths[at]), f"a manifest in it has no {field.name}")
+            raise broken_file_error(str(paths[at]), f"a manifest in it has no {field.name}")
     return pa.Table.from_arrays(arrays, schema=MANIFEST_FILES)
 
 

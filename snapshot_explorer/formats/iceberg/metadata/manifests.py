@@ -12,7 +12,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.avro.files import DecodedFiles
 from snapshot_explorer.formats.iceberg.metadata.avro_files import (
-    broken,
+    broken_file_error,
     by_ids,
     field_of,
     has_ids,
@@ -215,7 +215,7 @@ class _Manifests:
 
     def broken(self, at: pa.Array, problem: str) -> CorruptTableError:
         index = int(self.of_entries[int(np.argmax(pc.fill_null(at, fill_value=False).to_numpy(zero_copy_only=False)))])
-        return broken(self._manifests.column("path")[index].as_py(), problem)
+        return broken_file_error(self._manifests.column("path")[index].as_py(), problem)
 
 
 def _fields(rows: pa.StructArray) -> dict[str, pa.Array]:
@@ -276,12 +276,12 @@ def _first_row_ids(stored: pa.Array, status: pa.Array, records: pa.Array, of: _M
     return pc.if_else(first.is_null(), None, pc.coalesce(stored, taken))
 
 
-def live(entries: pa.Table) -> pa.Table:
+def live_entries(entries: pa.Table) -> pa.Table:
     """Return the entries that are not deleted."""
     return entries.filter(pc.not_equal(entries.column("status"), DELETED))
 
 
-def needed(manifests: pa.Table, *names: str) -> pa.Table:
+def nonempty_manifests(manifests: pa.Table, *names: str) -> pa.Table:
     """Return the manifests for which one of these counts is above 0 or unknown."""
     is_needed = np.zeros(len(manifests), np.bool_)
     for name in names:

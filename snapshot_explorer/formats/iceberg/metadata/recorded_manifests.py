@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.avro.files import DecodedFiles
-from snapshot_explorer.formats.iceberg.metadata.avro_files import broken
+from snapshot_explorer.formats.iceberg.metadata.avro_files import broken_file_error
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -248,7 +248,7 @@ def _check_header(manifest: _Manifest, header: Mapping[str, bytes]) -> None:
     elif content is not None and content != recorded["content"]:
         problem = "its content is another than its manifest list records"
     if problem and not manifest.has_size:
-        raise broken(manifest.path, problem)
+        raise broken_file_error(manifest.path, problem)
     if problem:
         manifest.warn("%s: by its header %s", manifest.path, problem)
 
@@ -257,7 +257,7 @@ def _check_writer(manifest: _Manifest, ids: Counts) -> None:
     """Check that the snapshot that wrote a manifest added some of the files that are added in it."""
     writer = manifest.recorded["added_snapshot_id"]
     if manifest.counts["added_files"] and not manifest.counts["own added_files"] and writer is not None:
-        raise broken(
+        raise broken_file_error(
             manifest.path,
             f"its added files are of snapshot {int(ids.max())}, but the manifest list records that snapshot {writer} "
             "wrote it: it is another manifest",
@@ -279,5 +279,7 @@ def _check_counts(manifest: _Manifest, *, has_confirmed_rows: bool) -> None:
             continue
         noun, actual, recorded = name.replace("_", " "), manifest.counts[name], manifest.recorded[name]
         if not tolerated[name.rpartition("_")[2]]:
-            raise broken(manifest.path, f"its entries have {actual} {noun}, but its manifest list records {recorded}")
+            raise broken_file_error(
+                manifest.path, f"its entries have {actual} {noun}, but its manifest list records {recorded}"
+            )
         manifest.warn("%s has %d %s, but its manifest list records %d", manifest.path, actual, noun, recorded)

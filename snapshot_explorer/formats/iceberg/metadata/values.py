@@ -66,10 +66,10 @@ def single_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
     if before is None:
         return result
     narrow = _scattered(values, _WIDTHS[before.root], lambda cells: _numbers(cells, before), arrow_type(before))
-    return result if narrow.null_count == len(narrow) else pc.coalesce(result, widened(narrow, target))
+    return result if narrow.null_count == len(narrow) else pc.coalesce(result, widen_values(narrow, target))
 
 
-def widened(values: pa.Array, target: pa.DataType) -> pa.Array:
+def widen_values(values: pa.Array, target: pa.DataType) -> pa.Array:
     """Return values of a column in its current, wider type; days become timestamps at their start.
 
     Raises:

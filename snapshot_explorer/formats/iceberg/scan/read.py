@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import under
-from snapshot_explorer.arrow.positions import bare, mask_of, masked
+from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable, leaf
+from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable_values, leaf
 from snapshot_explorer.formats.iceberg.deletes.reading import DeleteReader
-from snapshot_explorer.formats.iceberg.files.data_files import Layouts, Rows, opened, read
+from snapshot_explorer.formats.iceberg.files.data_files import Layouts, Rows, open_data_file, read
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_field
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
@@ -125,7 +125,7 @@ class RowReader:
         predicate: Predicate | None = None,
     ) -> Iterator[Rows]:
         constants = {**plan.constants, **metadata_columns.constants(plan, read_columns.fields)}
-        with opened(self._storage, plan.file, plan.context.rules, layouts=self._layouts) as source:
+        with open_data_file(self._storage, plan.file, plan.context.rules, layouts=self._layouts) as source:
             on_columns = None if predicate is None else predicate.on(read_columns.names)
             yield from read(source, read_columns.stored, constants, keep=keep, predicate=on_columns, size=None)
 
@@ -205,7 +205,7 @@ class _ReadColumns:
     def keys(self, lookup: _Lookup, rows: Rows) -> list[pa.Array]:
         indices = [self.stored.index(column.column) for column in lookup.columns]
         return [
-            comparable(leaf(rows.columns[index], column.path))
+            comparable_values(leaf(rows.columns[index], column.path))
             for index, column in zip(indices, lookup.columns, strict=True)
         ]
 
@@ -239,12 +239,12 @@ def _masked(batch: pa.RecordBatch, kept: Mask | None) -> Iterator[pa.RecordBatch
     if kept is None:
         yield batch
     elif kept.any():
-        yield masked(batch, mask_of(kept))
+        yield filter_rows(batch, mask_of(kept))
 
 
 def _batch(rows: Rows, read_columns: _ReadColumns, plan: IcebergPlan) -> pa.RecordBatch:
     if not read_columns.fields:
-        return bare(rows.count)
+        return rows_without_columns(rows.count)
     if read_columns.are_stored and isinstance(rows.values, pa.RecordBatch):
         return under(read_columns.schema, rows.values)
     stored = iter(rows.columns)

@@ -18,7 +18,7 @@ from snapshot_explorer.formats.paimon.merge.rules import Rules
 from snapshot_explorer.formats.paimon.merge.steps import DELETE, RETRACTS
 from snapshot_explorer.formats.paimon.scan.metadata_columns import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
-from snapshot_explorer.formats.paimon.scan.read import last_events, read, read_only, unmerged
+from snapshot_explorer.formats.paimon.scan.read import last_events, read, read_only, read_unmerged
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
@@ -112,7 +112,7 @@ def _check(plan: PaimonPlan | None, columns: Sequence[str]) -> None:
 def _events(storage: Storage, plan: PaimonPlan, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
     for file in plan.files:
-        for batch, own in unmerged(storage, plan, file, names):
+        for batch, own in read_unmerged(storage, plan, file, names):
             if not columns:
                 yield batch
                 continue
@@ -239,9 +239,11 @@ def read_difference(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a difference with these columns, in file order. Rows of kind -D and -U are left out."""
     (file,) = detail.plan.files
-    gone = deletion_vectors.deleted(storage, [(file.path, detail.deleted_by, file.rows)])[file.path]
+    gone = deletion_vectors.read_deleted_positions(storage, [(file.path, detail.deleted_by, file.rows)])[file.path]
     if detail.not_deleted_by is not None:
-        before = deletion_vectors.deleted(storage, [(file.path, detail.not_deleted_by, file.rows)])[file.path]
+        before = deletion_vectors.read_deleted_positions(storage, [(file.path, detail.not_deleted_by, file.rows)])[
+            file.path
+        ]
         gone = np.setdiff1d(gone, before, assume_unique=True)
     if len(gone):
         yield from read_only(storage, detail.plan, columns, gone)

@@ -35,7 +35,7 @@ from snapshot_explorer.formats.paimon.scan.native_files import split_by_file
 from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
 from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles, PaimonPlan
 from snapshot_explorer.formats.paimon.scan.scans import file_paths, file_schemas, vectors_in
-from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, visible
+from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, is_included
 from snapshot_explorer.formats.settings import flag, word
 from snapshot_explorer.model import ROW_KIND, ChangeMode, Predicate, Split
 from snapshot_explorer.storage import Storage
@@ -250,7 +250,7 @@ def _batch_state(
     state = read_state(storage, snapshot, keep=manifests_with(schema, predicate, storage))
     if schema.primary_keys and pc.any(pc.less(state.entries.column("bucket"), 0), min_count=0).as_py():
         raise refusal(features.DIFFERENCE_OF_POSTPONED_BUCKETS, version=snapshot.id)
-    entries = state.entries.filter(visible(state.entries, schema, options, snapshot.id))
+    entries = state.entries.filter(is_included(state.entries, schema, options, snapshot.id))
     vectors = vectors_in(storage, state.indexes, schema, options, strict=True)
     vectors = applied_vectors(vectors, entries, schema, options, snapshot.id, storage)
     return _BatchState(entries=entries, vectors=vectors)

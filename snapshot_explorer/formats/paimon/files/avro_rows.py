@@ -9,7 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro import rows
 from snapshot_explorer.formats.avro.container import Container
-from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, entry, named_types, record_of, resolved
+from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, entry, named_types, record_of, resolve
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type
 
 
@@ -62,7 +62,7 @@ def _stored(data_type: PaimonDataType) -> pa.DataType:
 
 def _check(node: Any, data_type: PaimonDataType, named: Mapping[str, Any]) -> None:
     """Raise for a part of the schema that does not contain values of a type."""
-    definition = resolved(node, named)
+    definition = resolve(node, named)
     if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         _check_unit(str(definition.get("logicalType", "")), data_type)
     elif data_type.root == "ROW":

@@ -18,7 +18,7 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.corrupt_files import absent_file_error, unreadable_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile, opened
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile, open_data_file
 from snapshot_explorer.formats.paimon.metadata.data_types import MAX_LENGTH, PaimonDataType, PaimonField
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.storage import Storage
@@ -179,14 +179,14 @@ def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
 def read(storage: Storage, file: PaimonDataFile) -> BlobFile:
     """Return a blob file, read whole. At most two requests."""
     with _translated(file):
-        with opened(storage, file) as source:
+        with open_data_file(storage, file) as source:
             content = source.read(file.size_bytes)
         return parse(content, file.rows)
 
 
 def read_ranges(storage: Storage, file: PaimonDataFile) -> BlobRanges:
     """Return the locations of the values in a blob file. Reads only its index, in two ranges."""
-    with _translated(file), opened(storage, file) as source:
+    with _translated(file), open_data_file(storage, file) as source:
         end = source.size()
         source.seek(max(0, end - _TAIL))
         size = _index_bytes(source.read(_TAIL), end)
@@ -199,7 +199,7 @@ def read_ranges(storage: Storage, file: PaimonDataFile) -> BlobRanges:
 
 def check(storage: Storage, file: PaimonDataFile, *, is_whole: bool) -> None:
     """Read the index of a blob file, or all of its entries, one after another, with their checksums."""
-    with _translated(file), opened(storage, file) as source:
+    with _translated(file), open_data_file(storage, file) as source:
         end = source.size()
         source.seek(max(0, end - _TAIL))
         begin = end - _TAIL - _index_bytes(source.read(_TAIL), end)

@@ -16,7 +16,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_footers, variants, vectors
 from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
-from snapshot_explorer.arrow.positions import bare_batches
+from snapshot_explorer.arrow.positions import batches_without_columns
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import row_groups
@@ -179,9 +179,9 @@ def check_schema(storage: Storage, file: PaimonDataFile, fields: Sequence[Paimon
 
 
 def _names(storage: Storage, file: PaimonDataFile) -> Sequence[str]:
-    with opened(storage, file) as source:
+    with open_data_file(storage, file) as source:
         if file.format == "parquet":
-            names: Sequence[str] = parquet_footers.opened(source).schema_arrow.names
+            names: Sequence[str] = parquet_footers.open_file(source).schema_arrow.names
             return names
         if file.format == "orc":
             return [str(name) for name in OrcFile(source).schema.names]
@@ -192,7 +192,7 @@ def _names(storage: Storage, file: PaimonDataFile) -> Sequence[str]:
 
 
 @contextmanager
-def opened(storage: Storage, file: PaimonDataFile) -> Iterator[pa.NativeFile]:
+def open_data_file(storage: Storage, file: PaimonDataFile) -> Iterator[pa.NativeFile]:
     """Open a data file or a blob file until the end of the block."""
     with storage.open(file.path, size_bytes=file.size_bytes) as source:
         check_size(f"The data file {file.path}", source.size(), file.size_bytes, by="its manifest")
@@ -219,12 +219,12 @@ def _check_names(file: PaimonDataFile, stored_names: Sequence[str], fields: Sequ
 def _parquet(
     storage: Storage, file: PaimonDataFile, columns: PaimonColumns, chosen: RowGroupSelection | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    with opened(storage, file) as source:
+    with open_data_file(storage, file) as source:
         parquet = open_parquet(source)
         _check_rows(file, parquet.reader.metadata.num_rows)
         _check_names(file, parquet.reader.schema_arrow.names, columns.fields)
         if not columns.fields:
-            yield from _placed(bare_batches(file.rows), file)
+            yield from _placed(batches_without_columns(file.rows), file)
             return
         for groups, start, rows in _runs(parquet.reader, columns, chosen):
             yield from _placed(parquet.batches(columns.names, groups, rows), file, start, start + rows)
@@ -248,7 +248,7 @@ def _runs(
 def _orc(
     storage: Storage, file: PaimonDataFile, fields: Sequence[PaimonField], *, legacy_zones: bool
 ) -> Iterator[pa.RecordBatch]:
-    with opened(storage, file) as source:
+    with open_data_file(storage, file) as source:
         reader = OrcFile(source)
         _check_rows(file, reader.rows)
         _check_names(file, reader.schema.names, fields)
@@ -264,7 +264,7 @@ def _warn_of_zone(storage: Storage, file: PaimonDataFile) -> None:
     Paimon stores the UTC time as if it were in the JVM's zone, and reads it in the same way: the instant that it
     returns depends on the zone of the reader's JVM. This package returns the instant of a JVM in UTC.
     """
-    with opened(storage, file) as tail:
+    with open_data_file(storage, file) as tail:
         zone = orc_tail.writer_zone(tail)
     if zone not in orc_timestamps.UTC_NAMES:
         storage.warn_once(
@@ -283,13 +283,13 @@ def _avro(
     from snapshot_explorer.formats.paimon.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
 
     del legacy_zones
-    with opened(storage, file) as source:
+    with open_data_file(storage, file) as source:
         container = read_container(source.read(), file.path, {}, limits=storage.limits)
     _check_rows(file, container.rows)
     if fields:
         yield from avro_rows.batches(container, fields, _BATCH_ROWS)
     else:
-        yield from bare_batches(file.rows)
+        yield from batches_without_columns(file.rows)
 
 
 def _conformed(batch: pa.RecordBatch, file: PaimonDataFile, fields: Sequence[PaimonField]) -> list[pa.Array]:
@@ -358,7 +358,7 @@ def _conform_struct(values: pa.Array, data_type: PaimonDataType, target: pa.Stru
     if data_type.root == "VARIANT":
         if not variants.is_group(values.type):
             raise pa.ArrowTypeError(f"it is {values.type}")
-        return variant_columns.assembled(values, target)
+        return variant_columns.unshred_variants(values, target)
     indices = {item.name: index for index, item in enumerate(values.type)}
     children = [conform(values.field(indices[field.name]), field.type, is_orc=is_orc) for field in data_type.fields]
     return with_fields(values, target, children)

@@ -88,7 +88,9 @@ def count(indexes: pa.Table) -> int:
     return int(pc.sum(is_vector).as_py() or 0)
 
 
-def deleted(storage: Storage, vectors: Iterable[tuple[str, PaimonVector, int]]) -> Mapping[str, Positions]:
+def read_deleted_positions(
+    storage: Storage, vectors: Iterable[tuple[str, PaimonVector, int]]
+) -> Mapping[str, Positions]:
     """Return for each data file the positions of its deleted rows, ascending.
 
     Reads each index file once, whole: writers keep them at a few MB.

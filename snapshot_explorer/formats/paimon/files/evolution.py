@@ -48,7 +48,7 @@ def mapping(
     return ColumnMapping(sources=tuple(sources.values()), targets=targets)
 
 
-def unchanged(mapping: ColumnMapping) -> dict[str, str]:
+def unchanged_names(mapping: ColumnMapping) -> dict[str, str]:
     """Return the file's columns whose values need no conversion, by the requested column's name."""
     return {
         target.name: source.name

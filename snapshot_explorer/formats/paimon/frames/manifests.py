@@ -12,8 +12,8 @@ from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import (
     ManifestLists,
     checked_entries,
-    guarded,
     read_lists_of,
+    read_or_explain,
 )
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
@@ -88,7 +88,7 @@ def entries_of(
             f"Version {snapshot.id} has no manifest {path!r}. It has {len(lists.manifests):,} manifests: "
             "see the column path of manifests()."
         )
-    content = guarded(storage, snapshot, lambda: storage.read(path, immutable=True))
+    content = read_or_explain(storage, snapshot, lambda: storage.read(path, immutable=True))
     entries, _ = checked_entries(listed.slice(0, 1), [(path, content)], None, limits=storage.limits)
     partitions = partitions_of(entries.column("partition"), schema)
     folders = folders_of(partitions, entries.column("bucket"), schema, options)

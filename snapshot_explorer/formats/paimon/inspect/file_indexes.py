@@ -12,7 +12,7 @@ from snapshot_explorer.formats.corrupt_files import absent_file_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
-from snapshot_explorer.formats.paimon.inspect.texts import braced
+from snapshot_explorer.formats.paimon.inspect.texts import braced_texts
 from snapshot_explorer.formats.paimon.metadata.layout import safe_name
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.storage import Storage
@@ -102,7 +102,7 @@ def file_indexes(
 
     Source: paimon FileIndexesTable.
     """
-    texts = [braced(list(partition.values())) for partition in partitions.texts]
+    texts = [braced_texts(list(partition.values())) for partition in partitions.texts]
     names = ("bucket", "file_name", "size_bytes", "rows", "schema_id", "embedded_index", "extra_files")
     rows = list(zip(*(entries.column(name).to_pylist() for name in names), strict=True))
     beside = {

@@ -137,7 +137,7 @@ def consumers(storage: Storage, layout: Layout) -> pa.Table:
         [
             {
                 "consumer_id": name.removeprefix("consumer-"),
-                "next_snapshot_id": parsed(content, f"{folder}/{name}", lambda raw: _whole(raw["nextSnapshot"])),
+                "next_snapshot_id": parse_json(content, f"{folder}/{name}", lambda raw: _whole(raw["nextSnapshot"])),
             }
             for name, content in zip(names, contents, strict=True)
             if content is not None
@@ -171,7 +171,7 @@ def aggregation_fields(newest: PaimonSchema) -> pa.Table:
     )
 
 
-def parsed(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) -> Any:
+def parse_json(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) -> Any:
     """Return the result of `take` for the content of a small JSON file."""
     try:
         return take(json_text.loads(content, path))

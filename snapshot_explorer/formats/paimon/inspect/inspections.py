@@ -9,10 +9,10 @@ from snapshot_explorer.formats.paimon.inspect import version_tables as system_fi
 from snapshot_explorer.formats.paimon.inspect.file_indexes import file_indexes
 from snapshot_explorer.formats.paimon.inspect.row_tables import system_rows
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
-from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, guarded, read_lists_of, read_written
+from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, read_lists_of, read_or_explain, read_written
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, safe_name
-from snapshot_explorer.formats.paimon.metadata.manifests import live
+from snapshot_explorer.formats.paimon.metadata.manifests import live_entries
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
@@ -91,7 +91,7 @@ class PaimonInspector:
             case "table_indexes":
                 return self._indexes(snapshot, schema)
         written = read_written(self._storage, snapshot)
-        state = PaimonState(entries=live(written.entries, self._storage), indexes=written.indexes)
+        state = PaimonState(entries=live_entries(written.entries, self._storage), indexes=written.indexes)
         parts = partitions_of(state.entries.column("partition"), schema)
         match name:
             case "partitions":
@@ -127,4 +127,4 @@ class PaimonInspector:
         return system_files.table_indexes(self._read(snapshot, path), path, schema)
 
     def _read(self, snapshot: PaimonSnapshot, path: str) -> bytes:
-        return guarded(self._storage, snapshot, lambda: self._storage.read_many([path]))[0]
+        return read_or_explain(self._storage, snapshot, lambda: self._storage.read_many([path]))[0]

@@ -15,7 +15,7 @@ _UNORDERED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB", "VECTOR")
 _NULL = "null"
 
 
-def braced(texts: Sequence[str | None]) -> str:
+def braced_texts(texts: Sequence[str | None]) -> str:
     """Return values as Paimon casts a ROW to text: `{2026-11-01, null}`."""
     return "{" + ", ".join(_NULL if text is None else text for text in texts) + "}"
 
@@ -29,7 +29,8 @@ def row_texts(rows: pa.ChunkedArray | pa.Array, fields: Sequence[PaimonField]) -
     columns = [sql_text(values.column(index), field.type) for index, field in enumerate(fields)]
     present = rows.is_valid().to_pylist()
     return [
-        braced([column[row] for column in columns]) if is_present else None for row, is_present in enumerate(present)
+        braced_texts([column[row] for column in columns]) if is_present else None
+        for row, is_present in enumerate(present)
     ]
 
 
@@ -74,7 +75,7 @@ def java_texts(values: pa.ChunkedArray | pa.Array, data_type: PaimonDataType) ->
     return legacy_text(values, data_type)
 
 
-def mapped(names: Sequence[str], columns: Sequence[Sequence[str | None]], rows: int) -> list[str]:
+def map_texts(names: Sequence[str], columns: Sequence[Sequence[str | None]], rows: int) -> list[str]:
     """Return a text per row, `{a=1, b=null}`, with the names in the order of Java's strings."""
     # Java orders strings by their UTF-16 units.
     order = sorted(range(len(names)), key=lambda index: names[index].encode("utf-16-be"))

@@ -14,13 +14,13 @@ from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
 from snapshot_explorer.formats.paimon.files.deletion_vectors import DELETION_VECTORS
-from snapshot_explorer.formats.paimon.inspect.history_tables import parsed
+from snapshot_explorer.formats.paimon.inspect.history_tables import parse_json
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
 from snapshot_explorer.formats.paimon.inspect.texts import (
-    braced,
+    braced_texts,
     java_texts,
     key_texts,
-    mapped,
+    map_texts,
     partition_paths,
     row_texts,
 )
@@ -126,7 +126,7 @@ def _file_columns(
 
 
 def _partition_column(partitions: PaimonPartitions) -> pa.Array:
-    texts = [braced(list(partition.values())) for partition in partitions.texts]
+    texts = [braced_texts(list(partition.values())) for partition in partitions.texts]
     return pa.array(texts, pa.string()).take(partitions.of_rows)
 
 
@@ -188,9 +188,9 @@ def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schema: Paim
         for side, into in bounds.items():
             into.append(_bound(structs[side], position, file_schema.fields, field))
     return {
-        "null_value_counts": mapped(names, counts, len(entries)),
-        "min_value_stats": mapped(names, bounds["lower"], len(entries)),
-        "max_value_stats": mapped(names, bounds["upper"], len(entries)),
+        "null_value_counts": map_texts(names, counts, len(entries)),
+        "min_value_stats": map_texts(names, bounds["lower"], len(entries)),
+        "max_value_stats": map_texts(names, bounds["upper"], len(entries)),
     }
 
 
@@ -259,7 +259,7 @@ def buckets(state: PaimonState, written: pa.Table, parts: PaimonPartitions) -> p
     """
     sums = _sums(state.entries, written, ["partition", "bucket"])
     part_of = dict(zip(state.entries.column("partition").to_pylist(), parts.of_rows.to_pylist(), strict=True))
-    texts = [braced(list(partition.values())) for partition in parts.texts]
+    texts = [braced_texts(list(partition.values())) for partition in parts.texts]
     rows = {
         "partition": [texts[part_of[partition]] for partition in sums.column("partition").to_pylist()],
         "bucket": sums.column("bucket"),
@@ -301,7 +301,7 @@ def statistics(content: bytes, path: str) -> pa.Table:
         }
         return _table("statistics", {name: [value] for name, value in values.items()})
 
-    result: pa.Table = parsed(content, path, row)
+    result: pa.Table = parse_json(content, path, row)
     return result
 
 

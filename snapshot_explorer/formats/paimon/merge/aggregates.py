@@ -338,7 +338,7 @@ def bitmap(array: pa.Array) -> Fold:
 
     Source: paimon FieldRoaringBitmap32Agg.
     """
-    return _bitmap(array, bitmaps.parse, bitmaps.union, bitmaps.serialised)
+    return _bitmap(array, bitmaps.parse, bitmaps.union, bitmaps.serialize)
 
 
 def bitmap_64(array: pa.Array) -> Fold:
@@ -346,7 +346,7 @@ def bitmap_64(array: pa.Array) -> Fold:
 
     Source: paimon FieldRoaringBitmap64Agg.
     """
-    return _bitmap(array, bitmaps_64.parse, bitmaps_64.union, bitmaps_64.serialised)
+    return _bitmap(array, bitmaps_64.parse, bitmaps_64.union, bitmaps_64.serialize)
 
 
 def _bitmap(

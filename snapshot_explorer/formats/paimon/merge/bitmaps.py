@@ -65,14 +65,14 @@ def union(left: Bitmap, right: Bitmap) -> Bitmap:
     Source: RoaringBitmap 0.9 and newer, RoaringBitmap.or, runOptimize.
     """
     together = {
-        key: optimised(joined(left[key], right[key]) if key in left and key in right else left.get(key) or right[key])
+        key: optimize(join(left[key], right[key]) if key in left and key in right else left.get(key) or right[key])
         for key in sorted({*left, *right})
     }
     check_total(sum(len(container.numbers) for container in together.values()))
     return together
 
 
-def joined(left: BitmapContainer, right: BitmapContainer) -> BitmapContainer:
+def join(left: BitmapContainer, right: BitmapContainer) -> BitmapContainer:
     """Return the union of two containers with the same upper half, before optimization."""
     numbers = np.union1d(left.numbers, right.numbers)
     is_run = left.is_run or right.is_run
@@ -96,7 +96,7 @@ def _efficient(container: BitmapContainer) -> BitmapContainer:
     return BitmapContainer(numbers=container.numbers, is_run=size <= min(_BITMAP_BYTES, 2 + 2 * count))
 
 
-def optimised(container: BitmapContainer) -> BitmapContainer:
+def optimize(container: BitmapContainer) -> BitmapContainer:
     """Return a container in the form that Java writes."""
     if container.is_run:
         return _efficient(container)
@@ -105,7 +105,7 @@ def optimised(container: BitmapContainer) -> BitmapContainer:
     return BitmapContainer(numbers=container.numbers, is_run=2 + 4 * run_count(container.numbers) < size)
 
 
-def serialised(bitmap: Bitmap) -> bytes:
+def serialize(bitmap: Bitmap) -> bytes:
     """Return a bitmap in its portable form.
 
     Source: RoaringFormatSpec, "Standard 32-bit Roaring Bitmap".

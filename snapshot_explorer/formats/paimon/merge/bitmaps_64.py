@@ -22,8 +22,8 @@ from snapshot_explorer.formats.paimon.merge.bitmaps import (
     MAX_ARRAY,
     BitmapContainer,
     body_of,
-    joined,
-    optimised,
+    join,
+    optimize,
     run_count,
 )
 
@@ -128,7 +128,7 @@ def _child_bytes(kind: int, body: bytes, count: int) -> list[int]:
     return result
 
 
-def inserted(tree: Tree | None, leaf: Leaf) -> Tree:
+def insert(tree: Tree | None, leaf: Leaf) -> Tree:
     """Return a tree with one more leaf, whose key is new.
 
     Source: RoaringBitmap 1.2, Art.insert, Node4.insert, Node16.insert, Node48.insert, Node256.insert.
@@ -182,12 +182,12 @@ def _grown(kind: int, body: bytearray) -> bytearray:
     return positions
 
 
-def written(tree: Tree) -> bytes:
+def write_tree(tree: Tree) -> bytes:
     """Return a tree as Java writes it."""
     if isinstance(tree, Leaf):
         return _NODE_HEAD.pack(_LEAF, 0, len(tree.remains)) + tree.remains + _LEAF_BODY.pack(tree.key, tree.slot)
     head = _NODE_HEAD.pack(tree.kind, len(tree.children), len(tree.prefix))
-    children = (written(tree.children[byte]) for byte in sorted(tree.children))
+    children = (write_tree(tree.children[byte]) for byte in sorted(tree.children))
     return b"".join([head, tree.prefix, _byte_swapped(tree.kind, tree.body), *children])
 
 
@@ -290,16 +290,16 @@ def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
             if last == len(slots):
                 slots += [None] * max(len(slots) // 2, 1)
             slots[last] = newer
-            tree = inserted(tree, Leaf(key=key, slot=last))
+            tree = insert(tree, Leaf(key=key, slot=last))
         elif (older := slots[slot]) is not None and newer is not None:
-            slots[slot] = joined(older, newer)
+            slots[slot] = join(older, newer)
     check_total(sum(len(container.numbers) for container in slots if container is not None))
     # Unlike the 32-bit bitmap, Java discards the optimized form of a run container unless it is a run container
-    best = [container if container is None or container.is_run else optimised(container) for container in slots]
+    best = [container if container is None or container.is_run else optimize(container) for container in slots]
     return Bitmap64(tree=tree, slot_by_key=indices, slots=best, last=last)
 
 
-def serialised(bitmap: Bitmap64) -> bytes:
+def serialize(bitmap: Bitmap64) -> bytes:
     """Return a bitmap in the form of Java's Roaring64Bitmap.
 
     Source: RoaringBitmap 1.2, HighLowContainer.serialize, Containers.serialize.
@@ -308,7 +308,7 @@ def serialised(bitmap: Bitmap64) -> bytes:
         return b"\x00"
     count = len(bitmap.slot_by_key)
     slots = (b"\x00" if container is None else _written(container) for container in bitmap.slots)
-    start = [_HEAD.pack(1, count), written(bitmap.tree), _SLOTS.pack(1, _NOT_TRIMMED, len(bitmap.slots))]
+    start = [_HEAD.pack(1, count), write_tree(bitmap.tree), _SLOTS.pack(1, _NOT_TRIMMED, len(bitmap.slots))]
     return b"".join([*start, *slots, _END.pack(count, 0, bitmap.last)])
 
 

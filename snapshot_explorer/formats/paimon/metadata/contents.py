@@ -22,7 +22,7 @@ from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, manifest
 from snapshot_explorer.formats.paimon.metadata.manifests import (
     FILE_COLUMNS,
     INDEX_ENTRIES,
-    live,
+    live_entries,
     read_entries,
     read_indexes,
     read_lists,
@@ -135,7 +135,7 @@ def read_state(
     Source: paimon docs, "Manifest"; paimon AbstractFileStoreScan.
     """
     written = read_written(storage, snapshot, lists=lists, with_indexes=with_indexes, keep=keep, columns=columns)
-    alive = live(written.entries, storage, is_partial=bool(written.unread))
+    alive = live_entries(written.entries, storage, is_partial=bool(written.unread))
     return replace(written, entries=alive, adds_up=bool(written.unread) or _adds_up(snapshot, alive, storage))
 
 
@@ -403,10 +403,10 @@ def _adds_up(snapshot: PaimonSnapshot, alive: pa.Table, storage: Storage) -> boo
 
 
 def _read(storage: Storage, snapshot: PaimonSnapshot, paths: Sequence[str]) -> list[bytes]:
-    return guarded(storage, snapshot, lambda: storage.read_many(paths, immutable=True))
+    return read_or_explain(storage, snapshot, lambda: storage.read_many(paths, immutable=True))
 
 
-def guarded(storage: Storage, snapshot: PaimonSnapshot, read: Callable[[], T]) -> T:
+def read_or_explain(storage: Storage, snapshot: PaimonSnapshot, read: Callable[[], T]) -> T:
     """Return the result of `read`. Explain a missing file."""
     try:
         return read()

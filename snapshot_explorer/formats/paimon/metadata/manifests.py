@@ -221,7 +221,7 @@ def _named(files: Sequence[tuple[str, bytes]]) -> str:
     return files[0][0] if len(files) == 1 else f"{files[0][0]} or one of {len(files) - 1} files read with it"
 
 
-def live(entries: pa.Table, storage: Storage, *, is_partial: bool = False) -> pa.Table:
+def live_entries(entries: pa.Table, storage: Storage, *, is_partial: bool = False) -> pa.Table:
     """Return the ADD entries without a matching DELETE entry, in order.
 
     A DELETE without its ADD is ignored, with a warning about the table in the storage unless `is_partial`.

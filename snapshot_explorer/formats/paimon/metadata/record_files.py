@@ -102,7 +102,7 @@ def _orc(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Tab
 
 def _parquet(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
     source = pa.BufferReader(content)
-    file = parquet_pages.opened(source)
+    file = parquet_pages.open_metadata_file(source)
     columns = [name for name in schema.names if name in file.schema_arrow.names]
     parquet_pages.check(file, source, path, columns=columns, limits=limits)
     if not file.num_row_groups:  # pyarrow before 19 fails

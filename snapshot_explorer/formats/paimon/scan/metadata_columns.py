@@ -30,7 +30,7 @@ def metadata_fields(names: Sequence[str], *, tracked: bool) -> list[PaimonField]
     return result
 
 
-def stored(fields: Sequence[PaimonField], file: PaimonDataFile) -> list[PaimonField]:
+def stored_columns(fields: Sequence[PaimonField], file: PaimonDataFile) -> list[PaimonField]:
     """Return the hidden columns among the fields that the file contains."""
     return [field for field in fields if field in HIDDEN and file.write_columns and field.name in file.write_columns]
 
@@ -43,7 +43,7 @@ def values(field: PaimonField, batch: pa.RecordBatch, file: PaimonDataFile, star
 
     Args:
         field: One of `HIDDEN`.
-        batch: Rows of the file, with the columns from `stored`.
+        batch: Rows of the file, with the columns from `stored_columns`.
         start: The position of the first row in the file.
 
     Source: paimon docs, "Row Tracking".

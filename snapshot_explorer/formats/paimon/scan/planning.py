@@ -32,7 +32,7 @@ from snapshot_explorer.formats.paimon.metadata.supported import (
     file_format,
 )
 from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonFiles, PaimonPlan, has_plain_columns
-from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
+from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, is_included
 from snapshot_explorer.formats.settings import flag
 from snapshot_explorer.model import Split
 
@@ -106,7 +106,7 @@ def splits(
     """
     schema, options = files.schema, files.options
     check_table(schema, options, version)
-    shown = visible(files.entries, schema, options, version)
+    shown = is_included(files.entries, schema, options, version)
     vectors = applied_vectors(vectors, files.entries.filter(shown), schema, options, version, files.storage)
     blob_bytes = blobs.column_sizes(files.entries.filter(shown), files.file_schemas)
     mask = np.asarray(shown) if chosen is None else np.asarray(shown) & chosen

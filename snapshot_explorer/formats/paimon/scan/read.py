@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.positions import bare, kept, masked, without
+from snapshot_explorer.arrow.positions import filter_rows, kept_mask, rows_without_columns, without
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files import blobs, column_groups, data_files, evolution
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB, ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
-from snapshot_explorer.formats.paimon.files.deletion_vectors import deleted
+from snapshot_explorer.formats.paimon.files.deletion_vectors import read_deleted_positions
 from snapshot_explorer.formats.paimon.merge.key_groups import (
     FileSequences,
     MergedRows,
@@ -120,12 +120,12 @@ class _Target:
         result = self._known_sources.get(key)
         if result is None:
             mapping = evolution.mapping(self.stored, self.plan.file_schemas[file.schema_id].fields, file.write_columns)
-            physical = [*mapping.sources, *self._system, *metadata_columns.stored(self.fields, file)]
+            physical = [*mapping.sources, *self._system, *metadata_columns.stored_columns(self.fields, file)]
             is_exact = evolution.is_exact(mapping)
             are_requested = is_exact and not self._system and len(self.stored) == len(self.fields)
             result = self._known_sources[key] = _Sources(
                 mapping=mapping,
-                unchanged=evolution.unchanged(mapping),
+                unchanged=evolution.unchanged_names(mapping),
                 columns=data_files.PaimonColumns(physical, self.schema if are_requested else None, target=self.schema),
                 is_exact=is_exact,
                 are_requested=are_requested,
@@ -186,7 +186,7 @@ class _SplitReader:
         self.plan = plan
         if deleted_positions is None:
             vectors = ((file.path, file.vector, file.rows) for file in self.plan.files if file.vector)
-            deleted_positions = deleted(storage, vectors)
+            deleted_positions = read_deleted_positions(storage, vectors)
         self.deleted_positions = deleted_positions
 
     def streamed(self, fields: Sequence[PaimonField], only: Positions | Predicate | None) -> Iterator[pa.RecordBatch]:
@@ -200,7 +200,7 @@ class _SplitReader:
                     yield batch
                 continue
             for batch, kinds in self.live_rows(file, with_kinds, only):
-                yield masked(batch, pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8()))))
+                yield filter_rows(batch, pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8()))))
 
     def live_rows(
         self, file: PaimonDataFile, target: _Target, only: Positions | Predicate | None = None
@@ -229,7 +229,7 @@ class _SplitReader:
         for parts in column_groups.side_by_side(streams):
             columns = {name: part.column(name) for part in parts for name in part.schema.names}
             batch = _batch([columns[field.name] for field in fields], schema, parts[0].num_rows)
-            yield masked(batch, kept(gone, start, batch.num_rows)) if len(gone) else batch
+            yield filter_rows(batch, kept_mask(gone, start, batch.num_rows)) if len(gone) else batch
             start += batch.num_rows
 
     def _blobs(self, group: ColumnGroup, field: PaimonField) -> Iterator[pa.RecordBatch]:
@@ -335,7 +335,7 @@ def _requested(batch: pa.RecordBatch, file: PaimonDataFile, target: _Target, sta
 def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
     if len(schema):
         return pa.RecordBatch.from_arrays(list(arrays), schema=schema)
-    return bare(rows)
+    return rows_without_columns(rows)
 
 
 def _have_ages(files: Sequence[PaimonDataFile]) -> bool:
@@ -393,7 +393,7 @@ def _check_system(own: pa.RecordBatch, file: PaimonDataFile) -> None:
         )
 
 
-def unmerged(
+def read_unmerged(
     storage: Storage, plan: PaimonPlan, file: PaimonDataFile, columns: Sequence[str]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
     """Yield the rows of a file without a merge, retract rows included, with these columns in the read schema's types.
@@ -403,7 +403,7 @@ def unmerged(
     """
     fields = [plan.schema.field(name) for name in columns]
     keyed = bool(plan.schema.primary_keys)
-    deleted_positions = deleted(storage, ((file.path, file.vector, file.rows),)) if file.vector else {}
+    deleted_positions = read_deleted_positions(storage, ((file.path, file.vector, file.rows),)) if file.vector else {}
     reader = _SplitReader(storage, plan, deleted_positions)
     target = _Target(plan, fields, (_SEQUENCE, _KIND) if keyed else ())
     for batch, own in reader.live_rows(file, target):

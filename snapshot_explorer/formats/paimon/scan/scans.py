@@ -47,9 +47,9 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
 )
 from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles
 from snapshot_explorer.formats.paimon.scan.statistics import bounds, key_bounds, whole_keys
-from snapshot_explorer.formats.paimon.scan.visibility import visible
+from snapshot_explorer.formats.paimon.scan.visibility import is_included
 from snapshot_explorer.formats.skipped import Reasons
-from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, by_path, renamed, with_bounds
+from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, by_path, rename_columns, with_bounds
 from snapshot_explorer.model import Bounds, PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
@@ -122,7 +122,7 @@ def scan_pair(
         paths = file_paths(storage, files)
         splits.append(tuple(_planned(storage, scanned, files, paths, snapshot.id, chosen=~is_shared)))
     files, version = first.files, snapshots[0].id
-    read = np.asarray(visible(files.entries, files.schema, files.options, version))
+    read = np.asarray(is_included(files.entries, files.schema, files.options, version))
     return PlannedPair(splits=(splits[0], splits[1]), shared_files=int((shared[0] & read).sum()))
 
 
@@ -323,7 +323,7 @@ def _recorded_bounds(
             known += [key_bounds(part, written, {number: written}), whole_keys(part, written)]
         # In the types that were written: bounds of types that have changed since are recorded too.
         new_names = {field.name: names[field.id] for field in written.fields if field.id in names}
-        result += [renamed(item, new_names) for item in known]
+        result += [rename_columns(item, new_names) for item in known]
     return result
 
 

@@ -24,7 +24,7 @@ def has_vectors(options: Mapping[str, str]) -> bool:
     return flag(options, _ENABLED)
 
 
-def visible(entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str], version: int) -> pa.Array:
+def is_included(entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str], version: int) -> pa.Array:
     """Return for each live entry whether a batch read includes its file.
 
     A primary-key table with deletion vectors excludes level 0: the compaction of these files writes the vectors of
