@@ -10,19 +10,19 @@ def murmur3(content: bytes, seed: int = 0) -> int:
     whole = len(content) // _WORD * _WORD
     result = seed
     for start in range(0, whole, _WORD):
-        result ^= _mixed(int.from_bytes(content[start : start + _WORD], "little"))
-        result = (_rotated(result, 13) * 5 + 0xE654_6B64) & _MASK
+        result ^= _mix(int.from_bytes(content[start : start + _WORD], "little"))
+        result = (_rotate(result, 13) * 5 + 0xE654_6B64) & _MASK
     if whole < len(content):
-        result ^= _mixed(int.from_bytes(content[whole:], "little"))
+        result ^= _mix(int.from_bytes(content[whole:], "little"))
     result ^= len(content)
     for shift, factor in ((16, 0x85EB_CA6B), (13, 0xC2B2_AE35)):
         result = ((result ^ (result >> shift)) * factor) & _MASK
     return result ^ (result >> 16)
 
 
-def _mixed(word: int) -> int:
-    return (_rotated((word * _FIRST) & _MASK, 15) * _SECOND) & _MASK
+def _mix(word: int) -> int:
+    return (_rotate((word * _FIRST) & _MASK, 15) * _SECOND) & _MASK
 
 
-def _rotated(number: int, bits: int) -> int:
+def _rotate(number: int, bits: int) -> int:
     return ((number << bits) | (number >> (32 - bits))) & _MASK

@@ -88,14 +88,14 @@ def in_utc(source: pa.NativeFile) -> pa.NativeFile | None:
         old = list(_messages(_unpack(_range(source, start, _number(stripe, _FOOTER_LENGTH)), compression)))
         if dict(old).get(_ZONE) != zone.encode():
             return None
-        new = _packed(_encoded((item, b"UTC" if item == _ZONE else content) for item, content in old), compression)
+        new = _pack(_encode((item, b"UTC" if item == _ZONE else content) for item, content in old), compression)
         stripe[_DATA_LENGTH] = end + len(tail) - _number(stripe, 1) - _number(stripe, 2)
         stripe[_FOOTER_LENGTH] = len(new)
         tail += new
-        fields.append((field, _encoded(stripe.items())))
-    new = _packed(_encoded(fields), compression)
+        fields.append((field, _encode(stripe.items())))
+    new = _pack(_encode(fields), compression)
     kept = [item for item in _messages(_postscript(source)) if item[0] not in (1, _METADATA_LENGTH)]
-    last = _encoded([(1, len(new)), *kept])
+    last = _encode([(1, len(new)), *kept])
     return pa.PythonFile(_FileWithTail(source, bytes(tail + new + last) + bytes([len(last)])), mode="r")
 
 
@@ -131,7 +131,7 @@ class _FileWithTail(io.RawIOBase):
         return True
 
 
-def _encoded(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
+def _encode(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
     content = bytearray()
     for field, value in fields:
         if isinstance(value, int):
@@ -141,7 +141,7 @@ def _encoded(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
     return bytes(content)
 
 
-def _packed(content: bytes, compression: _Compression) -> bytes:
+def _pack(content: bytes, compression: _Compression) -> bytes:
     if compression.codec == _NONE:
         return content
     chunks = (content[start : start + compression.block] for start in range(0, len(content), compression.block))

@@ -115,7 +115,7 @@ def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArr
     streams = column_streams(source, stripe, name)
     if streams.encoding != _DIRECT_V2 or streams.zone not in UTC_NAMES:
         return None
-    return _decoded(streams, "us", None)
+    return _decode(streams, "us", None)
 
 
 def _early_times(source: pa.NativeFile, stripe: int, name: str, unit: Literal["us", "ns"]) -> pa.TimestampArray | None:
@@ -125,10 +125,10 @@ def _early_times(source: pa.NativeFile, stripe: int, name: str, unit: Literal["u
         zone = fixed_offset(streams.zone) or ZoneInfo(streams.zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return None
-    return _decoded(streams, unit, zone) if streams.encoding == _DIRECT_V2 else None
+    return _decode(streams, unit, zone) if streams.encoding == _DIRECT_V2 else None
 
 
-def _decoded(streams: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo | timezone | None) -> pa.TimestampArray:
+def _decode(streams: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo | timezone | None) -> pa.TimestampArray:
     each = _PER_SECOND[unit]
     valid = _present(streams)
     count = int(valid.sum())
@@ -211,18 +211,18 @@ def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
             if encoding == _SHORT_REPEAT:
                 width, count = (content[offset] >> 3 & 7) + 1, (content[offset] & 7) + 3
                 value = int.from_bytes(_part(content, offset + 1, width), "big")
-                yield np.full(count, unzigzag(value) if signed else _wrapped(value), np.int64)
+                yield np.full(count, unzigzag(value) if signed else _wrap(value), np.int64)
                 offset += 1 + width
                 continue
             width = _WIDTHS[content[offset] >> 1 & 31]
             count = (content[offset] & 1) << 8 | content[offset + 1]
             if encoding == _DIRECT:
                 size = (width * (count + 1) + 7) // 8
-                packed = _unpacked(_part(content, offset + 2, size), width, count + 1)
-                yield _signed(packed) if signed else packed.view(np.int64)
+                packed = _unpack(_part(content, offset + 2, size), width, count + 1)
+                yield _to_signed(packed) if signed else packed.view(np.int64)
                 offset += 2 + size
             elif encoding == _PATCHED:
-                values, offset = _patched(content, offset, width, count + 1)
+                values, offset = _decode_patched(content, offset, width, count + 1)
                 yield values
             else:
                 values, offset = _deltas(content, offset, count + 1, signed=signed)
@@ -233,7 +233,7 @@ def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
         raise CorruptBytesError(f"a stream of numbers is damaged ({error})") from error
 
 
-def _patched(content: bytes, offset: int, width: int, count: int) -> tuple[Numbers, int]:
+def _decode_patched(content: bytes, offset: int, width: int, count: int) -> tuple[Numbers, int]:
     """Return the numbers of a run with a base and patches for its largest numbers, and the offset of its end."""
     third, fourth = content[offset + 2], content[offset + 3]
     base_bytes, patch_width = (third >> 5) + 1, _WIDTHS[third & 31]
@@ -244,12 +244,12 @@ def _patched(content: bytes, offset: int, width: int, count: int) -> tuple[Numbe
     base = -(base & ~sign) if base & sign else base
     offset += base_bytes
     size = (width * count + 7) // 8
-    values = _unpacked(_part(content, offset, size), width, count)
+    values = _unpack(_part(content, offset, size), width, count)
     offset += size
     bits = next(item for item in _WIDTHS if item >= gap_width + patch_width)
     size = (bits * patches + 7) // 8
     at = 0
-    for entry in _unpacked(_part(content, offset, size), bits, patches).tolist():
+    for entry in _unpack(_part(content, offset, size), bits, patches).tolist():
         at += entry >> patch_width
         values[at] |= np.uint64((entry & ((1 << patch_width) - 1)) << width)
     return values.view(np.int64) + base, offset + size
@@ -260,19 +260,19 @@ def _deltas(content: bytes, offset: int, count: int, *, signed: bool) -> tuple[N
     code = content[offset] >> 1 & 31
     base, offset = varint(content, offset + 2)
     first, offset = varint(content, offset)
-    base, step = unzigzag(base) if signed else _wrapped(base), unzigzag(first)
+    base, step = unzigzag(base) if signed else _wrap(base), unzigzag(first)
     steps = np.full(count, step, np.int64)
     steps[0] = base
     if code and count > 2:  # noqa: PLR2004 - the base and the first difference are apart
         width = _WIDTHS[code]
         size = (width * (count - 2) + 7) // 8
-        rest = _unpacked(_part(content, offset, size), width, count - 2).view(np.int64)
+        rest = _unpack(_part(content, offset, size), width, count - 2).view(np.int64)
         steps[2:] = -rest if step < 0 else rest
         offset += size
     return np.cumsum(steps), offset
 
 
-def _unpacked(content: bytes, width: int, count: int) -> npt.NDArray[np.uint64]:
+def _unpack(content: bytes, width: int, count: int) -> npt.NDArray[np.uint64]:
     """Return numbers of some bits each, the highest bit first."""
     bits = np.unpackbits(np.frombuffer(content, np.uint8))[: width * count].reshape(count, width)
     result = np.zeros(count, np.uint64)
@@ -281,11 +281,11 @@ def _unpacked(content: bytes, width: int, count: int) -> npt.NDArray[np.uint64]:
     return result
 
 
-def _signed(values: npt.NDArray[np.uint64]) -> Numbers:
+def _to_signed(values: npt.NDArray[np.uint64]) -> Numbers:
     return (values >> np.uint64(1)).view(np.int64) ^ -(values & np.uint64(1)).view(np.int64)
 
 
-def _wrapped(value: int) -> int:
+def _wrap(value: int) -> int:
     """Return an unsigned number of 64 bits as a signed one, as readers in C++ do."""
     return value - (1 << 64) if value >> 63 else value
 

@@ -50,11 +50,11 @@ def open_file(source: pa.NativeFile, **options: Any) -> "pq.ParquetFile":
         if _REFUSED_GROUP not in str(error) or "metadata" in options:
             raise
         try:
-            metadata = _patched(source, int96_as_bytes=False)
+            metadata = _patch(source, int96_as_bytes=False)
         except CorruptBytesError:
             raise error from None
         return pq.ParquetFile(source, metadata=metadata, **options)
-    return pq.ParquetFile(source, **(options | {"metadata": _patched(source, int96_as_bytes=False)}))
+    return pq.ParquetFile(source, **(options | {"metadata": _patch(source, int96_as_bytes=False)}))
 
 
 def _has_vectors(dtype: pa.DataType) -> bool:
@@ -66,10 +66,10 @@ def _has_vectors(dtype: pa.DataType) -> bool:
 
 def metadata_with_int96_as_bytes(source: pa.NativeFile) -> "pq.FileMetaData":
     """Return the metadata of a parquet file with its INT96 columns as 12 bytes. Reads the footer."""
-    return _patched(source, int96_as_bytes=True)
+    return _patch(source, int96_as_bytes=True)
 
 
-def _patched(source: pa.NativeFile, *, int96_as_bytes: bool) -> "pq.FileMetaData":
+def _patch(source: pa.NativeFile, *, int96_as_bytes: bool) -> "pq.FileMetaData":
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
     tree = thrift.footer(source)

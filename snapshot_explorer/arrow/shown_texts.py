@@ -30,7 +30,7 @@ def without_url_secrets(rows: pa.Table, *, exact: Collection[str] = ()) -> pa.Ta
     for position, field in enumerate(rows.schema):
         if field.name not in exact and _has_texts(field.type):
             old = rows.column(position).chunks
-            chunks = [_hidden(chunk) for chunk in old]
+            chunks = [_hide(chunk) for chunk in old]
             if any(new is not chunk for new, chunk in zip(chunks, old, strict=True)):
                 rows = rows.set_column(position, field, pa.chunked_array(chunks, field.type))
     return rows
@@ -46,15 +46,15 @@ def _is_text(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
 
 
-def _hidden(values: pa.Array) -> pa.Array:
+def _hide(values: pa.Array) -> pa.Array:
     """Return values with secrets hidden: the same object if there are none."""
     if pa.types.is_list(values.type):
         items = values.values
-        shown = _hidden(items)
+        shown = _hide(items)
         return values if shown is items else with_items(values, values.type, shown)
     if pa.types.is_map(values.type):
         items = values.items
-        shown = _hidden(items)
+        shown = _hide(items)
         return values if shown is items else with_entries(values, values.type, values.keys, shown)
     if not _has_sign(values):
         return values

@@ -130,16 +130,16 @@ def encode_struct(fields: list[Field]) -> bytes:
         out += bytes([step << 4 | field.kind]) if is_short else bytes([field.kind]) + varint_bytes(zigzag(field.id))
         last = field.id
         if field.kind not in (_TRUE, _FALSE):
-            out += _encoded(field.kind, field.value)
+            out += _encode(field.kind, field.value)
     return bytes(out + b"\0")
 
 
-def _encoded(wire_type: int, value: Value) -> bytes:
+def _encode(wire_type: int, value: Value) -> bytes:
     match value:
         case ThriftList():
             size = len(value.values)
             head = bytes([size << 4 | value.kind]) if size < 15 else bytes([0xF0 | value.kind]) + varint_bytes(size)  # noqa: PLR2004 - the maximum of a nibble
-            return head + b"".join(_encoded(value.kind, item) for item in value.values)
+            return head + b"".join(_encode(value.kind, item) for item in value.values)
         case list():
             return encode_struct(value)
         case bytes():

@@ -153,7 +153,7 @@ def _text(data: bytes, offset: int, names: Sequence[str], types: Mapping[int, st
     if basic_type == 0:
         return types.get(header, "") + _primitive(header, data, offset + 1)
     if basic_type == 1:
-        return _quoted(_part(data, offset + 1, header).decode())
+        return _quote(_part(data, offset + 1, header).decode())
     is_object = basic_type == 2  # noqa: PLR2004 - an object, otherwise an array
     width, id_width = (header & 3) + 1, (header >> 2 & 3) + 1 if is_object else 0
     count_width = 4 if header >> (4 if is_object else 2) & 1 else 1
@@ -185,7 +185,7 @@ def _signed(data: bytes, offset: int, width: int) -> int:
     return int.from_bytes(_part(data, offset, width), "little", signed=True)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return orjson.dumps(text).decode()
 
 
@@ -233,7 +233,7 @@ def _day(days: int) -> str:
 
 
 def _date(data: bytes, offset: int) -> str:
-    return _quoted(_day(_signed(data, offset, 4)))
+    return _quote(_day(_signed(data, offset, 4)))
 
 
 def _clock(micros: int, nanos: int = 0) -> str:
@@ -243,13 +243,13 @@ def _clock(micros: int, nanos: int = 0) -> str:
 
 
 def _time(data: bytes, offset: int) -> str:
-    return _quoted(_clock(_signed(data, offset, 8)))
+    return _quote(_clock(_signed(data, offset, 8)))
 
 
 def _timestamp(data: bytes, offset: int, *, per_micro: int, zone: str) -> str:
     micros, nanos = divmod(_signed(data, offset, 8), per_micro)
     days, rest = divmod(micros, _MICROS_OF_A_DAY)
-    return _quoted(f"{_day(days)}T{_clock(rest, nanos)}{zone}")
+    return _quote(f"{_day(days)}T{_clock(rest, nanos)}{zone}")
 
 
 def _sized(data: bytes, offset: int) -> bytes:
@@ -265,10 +265,10 @@ _OTHERS: Mapping[int, Callable[[bytes, int], str]] = {
     12: lambda data, offset: _timestamp(data, offset, per_micro=1, zone="+00:00"),
     13: lambda data, offset: _timestamp(data, offset, per_micro=1, zone=""),
     14: _single,
-    15: lambda data, offset: _quoted(base64.b64encode(_sized(data, offset)).decode()),
-    16: lambda data, offset: _quoted(_sized(data, offset).decode()),
+    15: lambda data, offset: _quote(base64.b64encode(_sized(data, offset)).decode()),
+    16: lambda data, offset: _quote(_sized(data, offset).decode()),
     17: _time,
     18: lambda data, offset: _timestamp(data, offset, per_micro=1000, zone="+00:00"),
     19: lambda data, offset: _timestamp(data, offset, per_micro=1000, zone=""),
-    20: lambda data, offset: _quoted(str(UUID(bytes=_part(data, offset, 16)))),
+    20: lambda data, offset: _quote(str(UUID(bytes=_part(data, offset, 16)))),
 }

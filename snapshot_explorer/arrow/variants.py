@@ -110,13 +110,13 @@ def unshred_values(values: pa.StructArray) -> pa.Array:
         pc.and_(values.is_valid(), metadata.is_valid()), metadata, pa.scalar(b"\x01\x00", metadata.type)
     )
     encoded = metadata.dictionary_encode()
-    names = _parsed([item.as_py() for item in encoded.dictionary])
-    rebuilt = _rebuilt(values, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names)
+    names = _parse([item.as_py() for item in encoded.dictionary])
+    rebuilt = _rebuild(values, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names)
     rebuilt = pc.fill_null(rebuilt, pa.scalar(_NULL, pa.large_binary()))
     return pc.if_else(values.is_valid(), rebuilt, pa.scalar(None, pa.large_binary()))
 
 
-def _parsed(metadata: list[bytes]) -> _Names:
+def _parse(metadata: list[bytes]) -> _Names:
     ids, begins, ranks = [], [0], [np.empty(0, np.int64)]
     for item in metadata:
         names = names_of(item)
@@ -146,7 +146,7 @@ def names_of(metadata: bytes) -> list[bytes]:
     return [metadata[begin + first : begin + last] for first, last in pairwise(offsets)]
 
 
-def _rebuilt(group: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
+def _rebuild(group: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
     """Return the values of groups, each from a value, a typed value, or for an object from both; null if missing."""
     parts = _parts(group)
     value = parts["value"].cast(pa.large_binary()) if "value" in parts else None
@@ -207,7 +207,7 @@ def _integers(values: pa.Array) -> pa.Array:
     size += numbers != numbers.astype(np.int32)
     cells = np.ascontiguousarray(numbers.astype("<i8")).view(np.uint8).reshape(-1, 8)
     whole = np.concatenate([((3 + size) << 2)[:, None].astype(np.uint8), cells], axis=1)
-    return _joined(_cut(whole, 1 + (1 << size)), _empty(values))
+    return _join(_first_bytes(whole, 1 + (1 << size)), _empty(values))
 
 
 def _empty(values: pa.Array) -> pa.Array:
@@ -226,7 +226,7 @@ def _texts(values: pa.Array, *, is_text: bool) -> pa.Array:
     is_short = (lengths <= _SHORT) & is_text
     head = np.where(is_short, 1 | lengths << 2, (16 if is_text else 15) << 2)
     cells = np.concatenate([head[:, None].astype(np.uint8), _little(lengths)], axis=1)
-    return _joined(_cut(cells, np.where(is_short, 1, 5)), values)
+    return _join(_first_bytes(cells, np.where(is_short, 1, 5)), values)
 
 
 def _little(numbers: Ints) -> Bytes:
@@ -234,7 +234,7 @@ def _little(numbers: Ints) -> Bytes:
     return np.ascontiguousarray(numbers.astype("<u4")).view(np.uint8).reshape(-1, 4)
 
 
-def _cut(cells: Bytes, widths: Ints, counts: Ints | None = None) -> pa.Array:
+def _first_bytes(cells: Bytes, widths: Ints, counts: Ints | None = None) -> pa.Array:
     """Return the first bytes of rows of cells as binary values.
 
     Args:
@@ -253,7 +253,7 @@ def _binary(ends: Ints, data: Bytes) -> pa.Array:
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(ends) - 1, buffers)
 
 
-def _joined(*parts: pa.Array) -> pa.Array:
+def _join(*parts: pa.Array) -> pa.Array:
     """Return the concatenated parts of each value; null where a part is null."""
     return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.large_binary()))
 
@@ -285,14 +285,17 @@ def _containers(basic: int, counts: Ints, pieces: pa.Array, ids: Ints | None) ->
         np.maximum.at(maximum, owners, ids)
         id_sizes = _widths(maximum)
         flags = sizes - 1 | id_sizes - 1 << 2 | is_large << 4
-        names = [_cut(_little(ids), id_sizes[owners], counts)]
+        names = [_first_bytes(_little(ids), id_sizes[owners], counts)]
     head = np.concatenate([(basic | flags << 2)[:, None].astype(np.uint8), _little(counts)], axis=1)
     # The offsets of the elements of each container, and the end of the last.
     several = np.repeat(np.arange(len(counts)), counts + 1)
     offsets = ends[np.arange(len(several)) - several] - ends[begins[several]]
     data = _binary(ends[begins], _data(pieces))
-    return _joined(
-        _cut(head, np.where(is_large, 5, 2)), *names, _cut(_little(offsets), sizes[several], counts + 1), data
+    return _join(
+        _first_bytes(head, np.where(is_large, 5, 2)),
+        *names,
+        _first_bytes(_little(offsets), sizes[several], counts + 1),
+        data,
     )
 
 
@@ -311,7 +314,7 @@ def _data(values: pa.Array) -> Bytes:
 
 def _arrays(typed: pa.Array, which: Ints, names: _Names) -> pa.Array:
     counts = pc.fill_null(pc.list_value_length(typed), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    pieces = _rebuilt(pc.list_flatten(typed), np.repeat(which, counts), names)
+    pieces = _rebuild(pc.list_flatten(typed), np.repeat(which, counts), names)
     pieces = _contiguous(pc.fill_null(pieces, pa.scalar(_NULL, pa.large_binary())))
     containers = _containers(_ARRAY, counts, pieces, None)
     return pc.if_else(typed.is_valid(), containers, pa.scalar(None, pa.large_binary()))
@@ -322,7 +325,7 @@ def _objects(value: pa.Array | None, typed: pa.StructArray, which: Ints, names: 
     is_object = typed.is_valid()
     rows, ids, pieces = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [pa.array([], pa.large_binary())]
     for name, group in _parts(typed).items():
-        child = _rebuilt(group, which, names)
+        child = _rebuild(group, which, names)
         present = pc.and_(child.is_valid(), is_object)
         indices = np.flatnonzero(present.to_numpy(zero_copy_only=False))
         rows.append(indices)

@@ -29,7 +29,7 @@ from snapshot_explorer.formats import formats_by_name, metadata_file_format, tit
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.storage.failures import error_chain, error_text
 from snapshot_explorer.storage.hidden import HiddenTexts, hidden_options, hidden_text, with_bare_errors
-from snapshot_explorer.storage.location import parse_location, shortened
+from snapshot_explorer.storage.location import parse_location, shorten
 from snapshot_explorer.storage.masks import Mask
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def name_parts(name: str, advice: str) -> tuple[str, ...]:
         if name[end] != ".":
             break
         end += 1
-    raise InvalidArgumentError(f"{shortened(repr(name))} is not the name of a table. {advice}")
+    raise InvalidArgumentError(f"{shorten(repr(name))} is not the name of a table. {advice}")
 
 
 @with_bare_errors
@@ -170,7 +170,7 @@ def locate(
         named_format = None if location is None else metadata_file_format(location)
         if location is not None and named_format is not None:
             return CatalogTable(path=location, format=named_format, storage_options=options_of_table)
-        metadata_file = f"{shortened(mask(location))} as the metadata file" if location else "no metadata file"
+        metadata_file = f"{shorten(mask(location))} as the metadata file" if location else "no metadata file"
         failure = UnsupportedFeatureError(
             f"The catalog {settings.shown} names {metadata_file} of {name}. Files named *.metadata.json are read."
         )
@@ -353,7 +353,7 @@ def _configured(catalog: str, options: Mapping[str, Any]) -> _Settings:
             return _Settings(shown=catalog, name=catalog, properties={**(properties or {}), **options}, secrets=())
         has = f"Configured: {', '.join(sorted(known))}." if known else "None is configured."
         raise InvalidArgumentError(
-            f"pyiceberg's configuration has no catalog {catalog}. {shortened(has)} Or give the URI of an Iceberg REST "
+            f"pyiceberg's configuration has no catalog {catalog}. {shorten(has)} Or give the URI of an Iceberg REST "
             "catalog."
         )
     raise InvalidArgumentError(f"pyiceberg's configuration cannot be read: {failure}. Check .pyiceberg.yaml.")
@@ -435,7 +435,7 @@ def _own_keys_kept(vended: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping
     if own.get("s3.endpoint"):
         return {**vended, "s3.endpoint": own["s3.endpoint"]}
     raise UnsupportedFeatureError(
-        f"it names the endpoint {shortened(str(endpoint))} for the table's files, but returns no keys for it, so that "
+        f"it names the endpoint {shorten(str(endpoint))} for the table's files, but returns no keys for it, so that "
         "your own would be sent there. If it is right, add it: catalog_options={'s3.endpoint': ...}"
     )
 
@@ -535,7 +535,7 @@ def _in_unity(
         if table_format in formats_by_name():
             return CatalogTable(path=path, format=table_format, storage_options=keys)
         failure = UnsupportedFeatureError(
-            f"The catalog {settings.shown} says that {name} is a table of {shortened(table_format)}. "
+            f"The catalog {settings.shown} says that {name} is a table of {shorten(table_format)}. "
             f"Tables of {titles()} are read."
         )
     raise failure  # not above, as in locate
@@ -574,9 +574,9 @@ def _reason(error: Exception, mask: Mask) -> str:
     if isinstance(error, SnapshotExplorerError):
         return str(error)
     if type(error).__module__.startswith("pydantic"):
-        return f"its answer is not valid: {shortened(mask(_invalid_members(error)))}"
+        return f"its answer is not valid: {shorten(mask(_invalid_members(error)))}"
     reasons = [item.strerror for item in error_chain(error) if isinstance(item, OSError) and item.strerror]
-    return shortened(mask(str(reasons[-1]))) if reasons else error_text(error, mask)
+    return shorten(mask(str(reasons[-1]))) if reasons else error_text(error, mask)
 
 
 def _invalid_members(error: Any) -> str:
@@ -587,7 +587,7 @@ def _invalid_members(error: Any) -> str:
 
 def _missing(error: ImportError) -> MissingDependencyError:
     if error.name and error.name.partition(".")[0] != "pyiceberg":
-        return MissingDependencyError(f"pyiceberg needs a package that is not installed: {shortened(str(error))}.")
+        return MissingDependencyError(f"pyiceberg needs a package that is not installed: {shorten(str(error))}.")
     return MissingDependencyError(
         "catalog= needs pyiceberg, which is not installed. Install it with: pip install 'snapshot-explorer[catalogs]'."
     )

@@ -10,7 +10,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.location import shorten
 from snapshot_explorer.storage.masks import Mask
 
 PACKAGE = "pypaimon-rust"
@@ -47,8 +47,7 @@ def check_table(name: str, properties: Mapping[str, str]) -> None:
     table_type = properties.get("type", "table")
     if table_type != "table":
         raise UnsupportedFeatureError(
-            f"{name} has the type {shortened(repr(table_type))} in its catalog, so it has no snapshots. "
-            "Tables are read."
+            f"{name} has the type {shorten(repr(table_type))} in its catalog, so it has no snapshots. Tables are read."
         )
     if properties.get("query-auth.enabled", "false").lower() != "false":
         raise UnsupportedFeatureError(
@@ -65,7 +64,7 @@ def failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExpl
     match = _SYSTEM_REASON.search(text)
     system = match[1] if match else error.strerror if isinstance(error, TimeoutError) else None
     # The client does not return what the server sent.
-    reason = shortened(mask(system or _RETURNED.sub("***", text))).rstrip(". ")
+    reason = shorten(mask(system or _RETURNED.sub("***", text))).rstrip(". ")
     # The client raises ValueError for everything.
     if text.startswith("Table ") and text.endswith(" does not exist."):
         return TableNotFoundError(

@@ -18,7 +18,7 @@ from requests.exceptions import ConnectionError as RequestsConnectionError
 from snapshot_explorer.errors import LimitError, StorageError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.storage.failures import error_chain
-from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.location import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -147,7 +147,7 @@ def _check_redirect(url: str, target: str) -> None:
     """Raise StorageError for a redirect to another server: requests would send it all but the token."""
     target = urljoin(url, target)
     if (origin := _origin(target)) != _origin(url):
-        where = f" to {shortened('://'.join(origin))}" if origin and "@" not in origin[1] else ""
+        where = f" to {shorten('://'.join(origin))}" if origin and "@" not in origin[1] else ""
         raise StorageError(
             f"it redirects{where}, which is not followed, because credentials would be sent there. If you trust that "
             "address, give it as the catalog"

@@ -12,7 +12,7 @@ import orjson
 
 from snapshot_explorer.errors import InvalidArgumentError, LimitError, StorageError, UnsupportedFeatureError
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.location import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     """Raise InvalidArgumentError for an option that has no meaning for a Unity Catalog."""
     if unknown := sorted(set(options) - _OPTIONS):
         raise InvalidArgumentError(
-            f"A Unity Catalog has no option {shortened(unknown[0])}. Options: {', '.join(sorted(_OPTIONS))}."
+            f"A Unity Catalog has no option {shorten(unknown[0])}. Options: {', '.join(sorted(_OPTIONS))}."
         )
 
 
@@ -84,7 +84,7 @@ class UnityCatalog:
         table = self._answer("GET", "tables/" + quote(".".join(parts), safe=""))
         location, table_format = table.get("storage_location"), str(table.get("data_source_format")).lower()
         if not isinstance(location, str) or not location:
-            table_type = shortened(str(table.get("table_type")).lower().replace("_", " "))
+            table_type = shorten(str(table.get("table_type")).lower().replace("_", " "))
             raise UnsupportedFeatureError(f"it has the type {table_type} and no location")
         scheme = location.partition("://")[0].lower()
         if not with_storage or scheme not in ("s3", "s3a", "abfs", "abfss", "gs"):

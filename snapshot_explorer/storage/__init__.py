@@ -62,7 +62,7 @@ from snapshot_explorer.storage.location import (
     may_have_links,
     normalize,
     parse_location,
-    shortened,
+    shorten,
     spellings,
 )
 from snapshot_explorer.storage.masks import Mask, has_values
@@ -725,17 +725,17 @@ class Storage:
         return failure
 
     def _failure(self, error: BaseException, path: str, *, is_folder: bool) -> SnapshotExplorerError:
-        if (lacking := resource_error(error, f"Could not read {shortened(path)} in {self.root}")) is not None:
+        if (lacking := resource_error(error, f"Could not read {shorten(path)} in {self.root}")) is not None:
             return StorageError(str(lacking)) if isinstance(error, OSError) else lacking
         if isinstance(own := own_error(error), OversizedAnswerError):
-            return too_large(shortened(path), own.size_bytes, own.limit)
+            return too_large(shorten(path), own.size_bytes, own.limit)
         # No file can have the name of a folder that could not be listed, so none is searched for.
         is_missing = (
             is_missing_folder(error) and not is_transient(error) if is_folder else self._is_missing(error, path)
         )
         if is_missing and not is_missing_bucket(error):
             return self._missing_file(path)
-        target = f"{shortened(path)} in {self.root}" if path else self.root
+        target = f"{shorten(path)} in {self.root}" if path else self.root
         connection = self._connections.get(os.getpid())
         at = "" if connection is None or not connection.files.endpoint else f" ({connection.files.endpoint})"
         if is_missing_bucket(error):
@@ -744,7 +744,7 @@ class Storage:
 
     def _missing_file(self, path: str) -> MissingFileError:
         return MissingFileError(
-            f"{shortened(path) or 'The folder'} does not exist in {self.root}. "
+            f"{shorten(path) or 'The folder'} does not exist in {self.root}. "
             "It may have been removed since; check the path, or open the table again."
         )
 

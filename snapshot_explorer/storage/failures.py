@@ -8,7 +8,7 @@ from types import FunctionType, MappingProxyType, ModuleType
 from urllib.parse import urlsplit
 
 from snapshot_explorer.errors import AccessDeniedError, MissingDependencyError, StorageError
-from snapshot_explorer.storage.location import LOCAL, shortened
+from snapshot_explorer.storage.location import LOCAL, shorten
 from snapshot_explorer.storage.masks import Mask
 
 _PACKAGES: Mapping[str, str] = MappingProxyType(
@@ -151,7 +151,7 @@ def error_text(error: BaseException, mask: Mask) -> str:
     """Return an error's class and text as one line without secrets."""
     if is_redirect_loop(error):
         return "the storage answers with a loop of redirects"
-    text = shortened(mask(_text(error))).rstrip(". ")
+    text = shorten(mask(_text(error))).rstrip(". ")
     if isinstance(error, _OWN):
         return text
     members = [
@@ -453,7 +453,7 @@ def missing_backend(protocol: str, error: BaseException) -> MissingDependencyErr
     elif package := _PACKAGES.get(protocol):
         problem = f"{protocol}:// needs a package that is not installed. Install it with: pip install {package}"
     elif isinstance(error, ImportError):
-        problem = f"{protocol}:// needs a package that is not installed. {shortened(str(error))}"
+        problem = f"{protocol}:// needs a package that is not installed. {shorten(str(error))}"
     else:
         near = difflib.get_close_matches(
             protocol, ("s3", "gs", "abfs", "oss", "hdfs", "file", "memory"), n=1, cutoff=0.5
@@ -461,5 +461,5 @@ def missing_backend(protocol: str, error: BaseException) -> MissingDependencyErr
         advice = (
             f"Did you mean {near[0]}://?" if near else "Use a local path, s3://, gs://, abfs:// or another of fsspec's."
         )
-        return MissingDependencyError(f"No known package reads {shortened(protocol)}://. {advice}")
+        return MissingDependencyError(f"No known package reads {shorten(protocol)}://. {advice}")
     return MissingDependencyError(f"{problem}.")

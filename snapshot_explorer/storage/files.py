@@ -25,7 +25,7 @@ from snapshot_explorer.storage import azure, gcs, s3, web
 from snapshot_explorer.storage.bounded_answers import MOST_UNKNOWN_BYTES, Part, call, check_unchanged, part_of
 from snapshot_explorer.storage.failures import OversizedAnswerError, ReplacedFileError, UnexpectedResponseError
 from snapshot_explorer.storage.listings import Entry, EntryFields, Page, Pages, entries, has_object, tree
-from snapshot_explorer.storage.location import QUOTED, Location, shortened
+from snapshot_explorer.storage.location import QUOTED, Location, shorten
 from snapshot_explorer.storage.ranges import TAIL_BYTES, Range, SmallRemoteFile
 from snapshot_explorer.visible import logger_of
 
@@ -566,7 +566,7 @@ class RemoteFiles(RangedFiles):
         is_literal = self._fs._strip_protocol(address) == address  # noqa: SLF001 - there is no public way
         if not is_literal or (self._protocol == "s3" and "?versionId=" in address):
             raise UnsupportedFeatureError(
-                f"{self._protocol}:// cannot read the name {shortened(address)!r}: "
+                f"{self._protocol}:// cannot read the name {shorten(address)!r}: "
                 "its library reads it as another name. Copy the table to a local folder to read it."
             )
         return address

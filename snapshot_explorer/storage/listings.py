@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from snapshot_explorer.storage.failures import EndlessListingError, UnexpectedResponseError, is_missing_bucket
-from snapshot_explorer.storage.location import is_plain_name, shortened
+from snapshot_explorer.storage.location import is_plain_name, shorten
 
 _MOST_PAGES = 10_000
 """The maximum number of pages of a listing: ten million keys, of which a page has a thousand."""
@@ -62,8 +62,8 @@ def stored_object(
     except (ValueError, TypeError, OverflowError):
         pass
     raise UnexpectedResponseError(
-        f"the storage listed {shortened(key) or 'an object without a key'} with the size {shortened(str(size))} and "
-        f"the time {shortened(str(modified))}, which cannot be parsed"
+        f"the storage listed {shorten(key) or 'an object without a key'} with the size {shorten(str(size))} and "
+        f"the time {shorten(str(modified))}, which cannot be parsed"
     )
 
 
@@ -97,11 +97,11 @@ def entries(pages: Pages, folder: str) -> list[Entry]:
     `a` whose name is the rest of the key: `/b`, `./b` and `../b`.
     """
     start = f"{folder}/" if folder else ""
-    objects, prefixes = _listed(pages, start, "/")
+    objects, prefixes = _list_all(pages, start, "/")
     names = {prefix: prefix[len(start) :].removesuffix("/") for prefix in prefixes}
     for prefix, name in names.items():
         if not is_plain_name(name):
-            objects += _listed(pages, prefix, "")[0]
+            objects += _list_all(pages, prefix, "")[0]
     folders = [Entry(name, is_folder=True, size_bytes=None, modified=None) for name in names.values()]
     return [
         *(entry for entry in folders if is_plain_name(entry.name)),
@@ -116,7 +116,7 @@ def entries(pages: Pages, folder: str) -> list[Entry]:
 def tree(pages: Pages, folder: str) -> dict[str, int | None]:
     """Return the size of each file below a folder, by its path in it."""
     start = f"{folder}/" if folder else ""
-    objects, _ = _listed(pages, start, "")
+    objects, _ = _list_all(pages, start, "")
     return {item.key[len(start) :]: item.size_bytes for item in objects if not _represents_folder(item)}
 
 
@@ -134,7 +134,7 @@ def _represents_folder(item: StoredObject) -> bool:
     return item.key.endswith("/") and not item.size_bytes
 
 
-def _listed(pages: Pages, prefix: str, delimiter: str) -> tuple[list[StoredObject], list[str]]:
+def _list_all(pages: Pages, prefix: str, delimiter: str) -> tuple[list[StoredObject], list[str]]:
     """Return the objects and folders of all pages."""
     objects: dict[str, StoredObject] = {}
     prefixes: dict[str, None] = {}
@@ -162,7 +162,7 @@ def _pages(pages: Pages, prefix: str, delimiter: str) -> Iterator[Page]:
         if any(not key.endswith("/") or key == prefix for key in page.prefixes):
             raise UnexpectedResponseError(NOT_A_LISTING)
         if foreign := next((key for key in keys if not key.startswith(prefix)), None):
-            raise UnexpectedResponseError(f"the storage listed {shortened(foreign)}, which is in another folder")
+            raise UnexpectedResponseError(f"the storage listed {shorten(foreign)}, which is in another folder")
         yield page
         token = page.token
         if token is None:

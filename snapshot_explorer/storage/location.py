@@ -65,7 +65,7 @@ def parse_location(path: object) -> Location:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise InvalidArgumentError(
-            f"{_shown_typed(repr(text))} is not a path. Give the table's folder, such as /data/orders or "
+            f"{_show_typed(repr(text))} is not a path. Give the table's folder, such as /data/orders or "
             "s3://lake/orders."
         )
     _refuse_chain(text)
@@ -79,20 +79,20 @@ def mistaken_path(path: str) -> str | None:
     """Return a hint for a local path that is quoted, of Windows or of Databricks; else None."""
     plain = path.strip()
     if len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "'\"`":
-        return f"The path has quotation marks of its own: give {_shown_typed(plain[1:-1])} without them."
+        return f"The path has quotation marks of its own: give {_show_typed(plain[1:-1])} without them."
     if plain.lower().startswith("dbfs:/"):
-        return _DATABRICKS.format(_shown_typed(plain[6:].lstrip("/")))
+        return _DATABRICKS.format(_show_typed(plain[6:].lstrip("/")))
     if _DRIVE.match(plain) and os.name != "nt":
         drive, rest = plain[0].lower(), plain[3:].replace("\\", "/")
         return (
             f"That is a path of Windows, and this Python does not run there. In WSL it is /mnt/{drive}/"
-            f"{_shown_typed(rest)}."
+            f"{_show_typed(rest)}."
         )
     return None
 
 
-def _shown_typed(path: str) -> str:
-    return shortened(hide_typed_secrets(path))
+def _show_typed(path: str) -> str:
+    return shorten(hide_typed_secrets(path))
 
 
 def missing_slash(path: str) -> str | None:
@@ -116,7 +116,7 @@ def _refuse_chain(text: str) -> None:
         raise _archive_error(archive[1].lower())
     raise UnsupportedFeatureError(
         "A folder of an archive is not given with `::`. Give the archive as an option: "
-        f"open_table('zip://{_shown_typed(archive[2])}', storage_options={{'fo': '{_shown_typed(archive[3])}'}})."
+        f"open_table('zip://{_show_typed(archive[2])}', storage_options={{'fo': '{_show_typed(archive[3])}'}})."
     )
 
 
@@ -140,7 +140,7 @@ def check_wrapper(location: Location, options: Mapping[str, object]) -> None:
     if protocol == "dbfs" and not options.keys() >= {"instance", "token"}:
         raise InvalidArgumentError(
             "dbfs:// needs the storage options instance and token, of a workspace of Databricks. "
-            f"{_DATABRICKS.format(_shown_typed(location.address[7:].lstrip('/')))}"
+            f"{_DATABRICKS.format(_show_typed(location.address[7:].lstrip('/')))}"
         )
     if protocol in _WRAPPERS and not options.keys() & {"fs", "fo", "target_protocol"}:
         raise UnsupportedFeatureError(
@@ -159,10 +159,10 @@ def _is_chain(text: str) -> bool:
 
 def _local(path: str) -> Location:
     address = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - Path has no way to drop `..` unread
-    return Location(protocol=LOCAL, address=address, shown=encodable(_shown_local(address)))
+    return Location(protocol=LOCAL, address=address, shown=encodable(_show_local(address)))
 
 
-def _shown_local(address: str) -> str:
+def _show_local(address: str) -> str:
     """Return a local path for display: without secrets if nothing is there, because it may be a mistyped URL."""
     shown = hide_typed_secrets(address)
     return address if shown == address or os.path.lexists(address) else shown
@@ -184,7 +184,7 @@ def normalize(path: str) -> str:
     plain = path.rstrip("/")
     if path.startswith(("/", "\\")) or "\0" in path or _has_parent_step(path) or (":" in path and _DRIVE.match(path)):
         raise CorruptTableError(
-            f"The path {shortened(repr(path))} leads out of the table's folder or is not a path. It is not read: "
+            f"The path {shorten(repr(path))} leads out of the table's folder or is not a path. It is not read: "
             "the metadata that names it is corrupt or was tampered with."
         )
     return plain
@@ -222,12 +222,12 @@ def resolve_location(location: str, root: Location, account: object = None) -> L
     parsed = _parse_full(location)
     if parsed is None or "\0" in location or _has_parent_step(location):
         raise CorruptTableError(
-            f"{shortened(repr(location))} is not a full location of a file. The metadata that names it is corrupt."
+            f"{shorten(repr(location))} is not a full location of a file. The metadata that names it is corrupt."
         )
-    result = _written_as(parsed, root, account)
+    result = _rewrite_like(parsed, root, account)
     if not _same_storage(result, root):
         raise UnsupportedFeatureError(
-            f"The table names the file {shortened(parsed.shown)}, which is on another storage than the table itself, "
+            f"The table names the file {shorten(parsed.shown)}, which is on another storage than the table itself, "
             f"{root.shown}. It is not read: metadata may not choose the storage."
         )
     return result
@@ -277,7 +277,7 @@ def _canonical_host(protocol: str, host: str) -> str:
     return name if port in ("", _DEFAULT_PORTS.get(protocol, "")) else f"{name}:{port}"
 
 
-def _written_as(target: Location, root: Location, account: object) -> Location:
+def _rewrite_like(target: Location, root: Location, account: object) -> Location:
     """Return a location with the scheme and the form of host of a table's location, if both may be one storage."""
     own, own_authority, _ = _parts(root)
     family, authority, key = _parts(target)
@@ -371,7 +371,7 @@ def spellings(name: str, folder: str) -> frozenset[str]:
     return frozenset({name, quote(name)} if folder.partition("://")[0] in QUOTED else {name})
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return text from metadata or a library as one line of bounded length."""
     line = " ".join(text[: 4 * _MAX_LENGTH].split())
     line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)

@@ -67,13 +67,15 @@ class Mask:
     def _secrets(self) -> re.Pattern[str]:
         """The secrets as they are in a text that was decoded."""
         plain = {_plain(word.strip()) for word in self._words}
-        patterns = [_spelled(word) for word in sorted(plain, key=len, reverse=True) if len(word) >= _SHORTEST_DECODED]
+        patterns = [
+            _spelling_pattern(word) for word in sorted(plain, key=len, reverse=True) if len(word) >= _SHORTEST_DECODED
+        ]
         return re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)
 
     @cached_property
     def _codes(self) -> re.Pattern[str]:
         """The secrets in base64 and in hexadecimal digits."""
-        codes = {code for word in self._words for code in _encoded(word.strip())}
+        codes = {code for word in self._words for code in _encoded_patterns(word.strip())}
         return re.compile("|".join(sorted(codes, key=len, reverse=True)) or r"(?!)", re.IGNORECASE)
 
     def __repr__(self) -> str:
@@ -102,7 +104,7 @@ class Mask:
         plain = _plain(text)
         if not (self._secrets.search(plain) or self._codes.search(plain)):
             return  # computing the position of each letter takes long
-        decoded = _decoded(text)
+        decoded = _decode(text)
         for match in self._secrets.finditer(decoded.text):
             yield decoded.starts[match.start()], _end(text, decoded.ends[match.end() - 1])
         for match in self._codes.finditer(decoded.text):
@@ -143,18 +145,18 @@ def _plain(text: str) -> str:
     return text.replace("+", " ")
 
 
-def _decoded(text: str) -> _Decoded:
+def _decode(text: str) -> _Decoded:
     """Return the result of `_plain` with the original position of each letter."""
     result = _Decoded(text, range(len(text)), range(1, len(text) + 1))
     for _ in range(_MAX_ROUNDS):
-        following = _decoded_once(result)
+        following = _decode_once(result)
         if following is None:
             break
         result = following
     return result._replace(text=result.text.replace("+", " "))
 
 
-def _decoded_once(text: _Decoded) -> _Decoded | None:
+def _decode_once(text: _Decoded) -> _Decoded | None:
     """Return a text with each escape decoded once; None if it has none."""
     letters: list[str] = []
     starts: list[int] = []
@@ -208,14 +210,14 @@ def _url_letters(quoted: str, start: int) -> Iterator[tuple[str, int, int]]:
         start += 3 * size
 
 
-def _spelled(word: str) -> str:
+def _spelling_pattern(word: str) -> str:
     """Return the pattern of a secret in a text that was decoded."""
     if len(word) < _SHORTEST_SPLIT:
         return re.escape(word)
     return r"[ \t]*".join(re.escape(letter) for letter in word if letter not in " \t")
 
 
-def _encoded(word: str) -> Iterator[str]:
+def _encoded_patterns(word: str) -> Iterator[str]:
     """Yield patterns of a secret in hexadecimal digits, and in base64 at any position in the encoded text."""
     for content in {word.encode("utf-8", "surrogatepass"), unquote(word).encode("utf-8", "surrogatepass")}:
         yield r"[ :\-]?".join(re.findall("..", content.hex()))

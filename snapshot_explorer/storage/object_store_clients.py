@@ -100,7 +100,7 @@ def bucket_and_key(location: Location) -> str:
 def _s3(root: Location, options: Mapping[str, Any]) -> Settings | None:
     from snapshot_explorer.storage.buckets import Bucket  # noqa: PLC0415 - local tables do without it
     from snapshot_explorer.storage.origins import is_reachable  # noqa: PLC0415 - as above
-    from snapshot_explorer.storage.signatures import s3_signature, unsigned  # noqa: PLC0415 - as above
+    from snapshot_explorer.storage.signatures import anonymous_headers, s3_signature  # noqa: PLC0415 - as above
     from snapshot_explorer.storage.store_listings import s3_listings  # noqa: PLC0415 - as above
 
     bucket = bucket_and_key(root).partition("/")[0]
@@ -135,7 +135,7 @@ def _s3(root: Location, options: Mapping[str, Any]) -> Settings | None:
     tries = int({**s3.RETRIES, **retries}["total_max_attempts"])
     seconds = _timeouts(config)
     common = {"x-amz-request-payer": "requester"} if options.get("requester_pays") else {}
-    sign = unsigned if credentials is None else s3_signature(credentials, region)
+    sign = anonymous_headers if credentials is None else s3_signature(credentials, region)
 
     def bucket_of(name: str) -> "Bucket":
         address, is_virtual = _s3_address(host, addressing, name)
@@ -240,7 +240,7 @@ def _connection_parts(text: object) -> dict[str, Any] | None:
 def _gcs(root: Location, options: Mapping[str, Any]) -> Settings | None:
     from snapshot_explorer.storage.buckets import Bucket  # noqa: PLC0415 - local tables do without it
     from snapshot_explorer.storage.origins import is_reachable  # noqa: PLC0415 - as above
-    from snapshot_explorer.storage.signatures import google_signature, unsigned  # noqa: PLC0415 - as above
+    from snapshot_explorer.storage.signatures import anonymous_headers, google_signature  # noqa: PLC0415 - as above
     from snapshot_explorer.storage.store_listings import s3_listings  # noqa: PLC0415 - as above
 
     bucket, token = bucket_and_key(root).partition("/")[0], options.get("token")
@@ -258,7 +258,7 @@ def _gcs(root: Location, options: Mapping[str, Any]) -> Settings | None:
         return None
     if key is not None and not _has_google_auth():
         return None
-    sign = unsigned if key is None else google_signature(json.loads(key))
+    sign = anonymous_headers if key is None else google_signature(json.loads(key))
 
     def bucket_of(name: str) -> "Bucket":
         return Bucket(_origin(endpoint or _GOOGLE, _timeouts({})), f"/{name}", sign, tries=1)

@@ -10,7 +10,7 @@ from typing import Any
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.storage.failures import ensure_backend
-from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.location import shorten
 from snapshot_explorer.storage.option_values import check_endpoint, nearest
 
 _Setter = Callable[[dict[str, Any], Any], None]
@@ -32,7 +32,7 @@ def _same(name: str) -> _Setter:
     return set_option
 
 
-def _nested(outer: str, *names: str) -> _Setter:
+def _nested_setter(outer: str, *names: str) -> _Setter:
     """Return a function that sets an option in a dict of fsspec's options."""
 
     def set_option(options: dict[str, Any], value: Any) -> None:
@@ -46,7 +46,7 @@ def _nested(outer: str, *names: str) -> _Setter:
 
 
 def _addressing(options: dict[str, Any], value: Any) -> None:
-    _nested("config_kwargs", "s3", "addressing_style")(options, "virtual" if _is_true(value) else "path")
+    _nested_setter("config_kwargs", "s3", "addressing_style")(options, "virtual" if _is_true(value) else "path")
 
 
 def _anonymous(name: str, value_if_true: Any) -> _Setter:
@@ -114,9 +114,9 @@ _S3 = {
             "secret_access_key": _same("secret"),
             "session_token": _same("token"),
             "token": _same("token"),
-            "region": _nested("client_kwargs", "region_name"),
-            "default_region": _nested("client_kwargs", "region_name"),
-            "endpoint": _nested("client_kwargs", "endpoint_url"),
+            "region": _nested_setter("client_kwargs", "region_name"),
+            "default_region": _nested_setter("client_kwargs", "region_name"),
+            "endpoint": _nested_setter("client_kwargs", "endpoint_url"),
             "virtual_hosted_style_request": _addressing,
             "skip_signature": _anonymous("anon", value_if_true=True),
             "request_payer": _requester_pays,
@@ -133,8 +133,8 @@ _S3 = {
             "s3_locking_provider": _without_effect,
         },
     ),
-    "aws_endpoint_url": _nested("client_kwargs", "endpoint_url"),
-    "aws_endpoint_url_s3": _nested("client_kwargs", "endpoint_url"),
+    "aws_endpoint_url": _nested_setter("client_kwargs", "endpoint_url"),
+    "aws_endpoint_url_s3": _nested_setter("client_kwargs", "endpoint_url"),
     "aws_profile": _same("profile"),
     "allow_unsafe_rename": _without_effect,
     "delta_dynamo_table_name": _without_effect,
@@ -241,7 +241,7 @@ def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options.keys() - translated.keys():
         setter = names.get(str(name).lower())
         if setter is None:
-            raise _unknown(protocol, name, {*own, *names})
+            raise _unknown_option(protocol, name, {*own, *names})
         setter(translated, options[name])
     return _azure_connection(translated) if names is _AZURE else translated
 
@@ -256,7 +256,7 @@ def _check_names(protocol: str, options: Mapping[str, Any]) -> None:
 
         known |= inspect.signature(aiohttp.ClientSession._request).parameters.keys()  # noqa: SLF001 - there is no list
     for name in options.keys() - known:
-        raise _unknown(protocol, name, known)
+        raise _unknown_option(protocol, name, known)
 
 
 def _own_names(protocol: str) -> frozenset[str]:
@@ -275,11 +275,11 @@ def _own_names(protocol: str) -> frozenset[str]:
     return frozenset(arguments - {"self", "args"}) | further | _FILE_SYSTEMS
 
 
-def _unknown(protocol: str, name: object, known: set[str]) -> InvalidArgumentError:
+def _unknown_option(protocol: str, name: object, known: set[str]) -> InvalidArgumentError:
     """Return the error for an unknown option, without its value."""
     near = nearest(str(name), known - _FILE_SYSTEMS)
     advice = f"Did you mean {near}?" if near else f"Known are {', '.join(_COMMON[protocol])}, and more."
-    return InvalidArgumentError(f"{protocol}:// has no storage option {shortened(str(name))}. {advice}")
+    return InvalidArgumentError(f"{protocol}:// has no storage option {shorten(str(name))}. {advice}")
 
 
 def _azure_connection(options: dict[str, Any]) -> dict[str, Any]:

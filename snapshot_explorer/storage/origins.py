@@ -124,7 +124,7 @@ class Origin:
         is_reusable = False
         try:
             self._send(connection, method, target, headers)
-            response, is_reusable = _received(connection, most_bytes)
+            response, is_reusable = _receive(connection, most_bytes)
         finally:
             if is_reusable and len(self._idle) < _MOST_IDLE:
                 self._idle.append((time.monotonic(), connection))
@@ -252,7 +252,7 @@ class _Answer(http.client.HTTPResponse):
         self.fp = self.buffer = _Buffer(self.incoming)
 
 
-def _received(connection: http.client.HTTPConnection, most_bytes: int) -> tuple[Response, bool]:
+def _receive(connection: http.client.HTTPConnection, most_bytes: int) -> tuple[Response, bool]:
     """Return the answer to the request that was sent, and whether its connection can be used again."""
     try:
         try:

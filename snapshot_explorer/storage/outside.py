@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import Literal, get_args
 
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.storage.location import LOCAL, Location, is_outside, resolve_location, shortened
+from snapshot_explorer.storage.location import LOCAL, Location, is_outside, resolve_location, shorten
 from snapshot_explorer.storage.same_files import RealPaths
 
 ExternalFiles = Literal["allow", "refuse"]
@@ -18,7 +18,7 @@ def parse_external_files(text: object) -> ExternalFiles:
     """Return a valid value of `external_files`."""
     if text in get_args(ExternalFiles):
         return "allow" if text == "allow" else "refuse"
-    raise InvalidArgumentError(f"external_files must be 'allow' or 'refuse', got {shortened(repr(text))}.")
+    raise InvalidArgumentError(f"external_files must be 'allow' or 'refuse', got {shorten(repr(text))}.")
 
 
 class ExternalLocations:
@@ -45,7 +45,7 @@ class ExternalLocations:
             return location
         if self._rule == "refuse":
             raise UnsupportedFeatureError(
-                f"The table names the file {shortened(location.shown)}, which is outside of its folder, "
+                f"The table names the file {shorten(location.shown)}, which is outside of its folder, "
                 f"{self._root.shown}. It is not read, because the table was opened with external_files='refuse'. "
                 "If you trust the table, open it with external_files='allow'."
             )
@@ -85,4 +85,4 @@ def _common_folder(locations: list[str]) -> str:
     first, last = (location.split("/")[:-1] for location in (min(locations), max(locations)))
     shared = [item for item, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))]
     scheme = 2 if "://" in locations[0] else 1
-    return f"below {shortened('/'.join(shared))}" if len(shared) > scheme else "in several places"
+    return f"below {shorten('/'.join(shared))}" if len(shared) > scheme else "in several places"

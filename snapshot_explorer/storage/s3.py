@@ -72,11 +72,11 @@ def _follow_no_redirects(client: Any) -> None:
     if sessions_of is not None:
 
         async def guarded_session(*args: Any) -> Any:
-            return _guarded(await sessions_of(*args))
+            return _guard_session(await sessions_of(*args))
 
         http._get_session = guarded_session  # noqa: SLF001 - there is no setting
     elif hasattr(getattr(http, "_session", None), "trace_configs"):
-        _guarded(http._session)  # noqa: SLF001 - as above, in aiobotocore before 2.14
+        _guard_session(http._session)  # noqa: SLF001 - as above, in aiobotocore before 2.14
     else:
         raise UnsupportedFeatureError(
             "The installed aiobotocore cannot be told not to follow redirects, with which a server could have the "
@@ -85,7 +85,7 @@ def _follow_no_redirects(client: Any) -> None:
     setattr(http, _GUARDED, True)
 
 
-def _guarded(session: Any) -> Any:
+def _guard_session(session: Any) -> Any:
     """Return a session of aiohttp that follows no redirect to another server."""
     if not getattr(session, _GUARDED, False):
         guard = redirect_guard()

@@ -23,7 +23,7 @@ from snapshot_explorer.storage.location import (
     is_full_location,
     normalize,
     resolve_location,
-    shortened,
+    shorten,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class MatchedFiles:
             return None
         more = f" and {len(self.undecided) - 1:,} more" if len(self.undecided) > 1 else ""
         return (
-            f"Not all could be decided: the metadata names {shortened(self.undecided[0])}{more}, which may be another "
+            f"Not all could be decided: the metadata names {shorten(self.undecided[0])}{more}, which may be another "
             "path of a file in the table's folder."
         )
 
@@ -126,7 +126,7 @@ def match_files(storage: "Storage", listed: pa.Array, recorded: pa.Array | pa.Ch
     return MatchedFiles(
         is_named=pc.is_in(listed, pa.array([*named, *listed_as.values()], pa.string())),
         listed_as=listed_as,
-        undecided=tuple(_undecided(storage, waiting, left)) if left else (),
+        undecided=tuple(_undecided_paths(storage, waiting, left)) if left else (),
     )
 
 
@@ -183,7 +183,7 @@ def _number(address: str | None) -> tuple[int, int] | None:
     return (status.st_dev, status.st_ino) if status is not None and status.st_ino else None
 
 
-def _undecided(
+def _undecided_paths(
     storage: "Storage", recorded: Mapping[str, str | None], listed: Mapping[str, str | None]
 ) -> Iterator[str]:
     """Yield the recorded paths that might refer to one of the listed files.

@@ -42,7 +42,7 @@ Sign = Callable[[Message], Mapping[str, str]]
 """Returns all headers of a request, including the headers of the message."""
 
 
-def unsigned(message: Message) -> Mapping[str, str]:
+def anonymous_headers(message: Message) -> Mapping[str, str]:
     """Return the headers of an anonymous request."""
     return message.headers
 

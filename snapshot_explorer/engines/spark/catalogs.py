@@ -13,7 +13,7 @@ from snapshot_explorer.catalogs import CatalogTable, name_parts, quoted_name, sp
 from snapshot_explorer.engines.spark.sessions import checked
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats import FORMATS, titles
-from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.location import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
     if table_format is None:
         description = f"a table of {provider}" if provider else "a table of an unknown format"
         path = details.get("Location")
-        advice = f" If it is one of these, open it by its path, {shortened(path)}." if path else ""
+        advice = f" If it is one of these, open it by its path, {shorten(path)}." if path else ""
         raise UnsupportedFeatureError(
             f"Spark's catalog says that {name} is {description}. Tables of {titles()} are read.{advice}"
         )

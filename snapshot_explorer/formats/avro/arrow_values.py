@@ -112,7 +112,7 @@ def to_arrow(column: Column, target: pa.DataType, content: pa.Buffer) -> pa.Arra
         case Reals(values, valid):
             return from_numpy(values, None if valid is None else ~valid).cast(target)
         case Slices():
-            return _gathered(column, content).cast(target)
+            return _gather(column, content).cast(target)
         case Lists(sizes, items, valid):
             offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
             mask = None if valid is None else from_numpy(~valid)
@@ -147,7 +147,7 @@ def as_map(offsets: pa.Array, pairs: pa.StructArray, target: pa.MapType, mask: p
     return pa.MapArray.from_arrays(offsets, keys, items, type=target, mask=mask)
 
 
-def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:
+def _gather(column: Slices, content: pa.Buffer) -> pa.Array:
     """Return slices of the bytes as a binary array.
 
     The slices of a column are in the order of their rows. Their starts and ends are the offsets of a binary array,

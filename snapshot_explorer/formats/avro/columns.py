@@ -67,7 +67,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
     counts = np.array([rows for rows, _ in blocks], np.int64)
     try:
         for starts in guesses(content, padded, bounds[:-1][counts > 0], shape):
-            column, ends = _decoded(padded, size, starts, shape, target)
+            column, ends = _decode(padded, size, starts, shape, target)
             if not offsets_consistent(starts, ends, bounds, counts):
                 kept = chain(starts, ends, size)
                 if not offsets_consistent(starts[kept], ends[kept], bounds, counts):
@@ -93,7 +93,7 @@ def decode_at(
     """
     padded = np.frombuffer(content + bytes(PADDING), np.uint8)
     try:
-        column, ends = _decoded(padded, len(content), starts, shape, target)
+        column, ends = _decode(padded, len(content), starts, shape, target)
         if not (ends > len(content)).any():
             return to_arrow(column, target, pa.py_buffer(padded)), ends
     except (TruncatedError, CannotVectorizeError):
@@ -119,7 +119,7 @@ def only_rows(content: bytes, bounds: Offsets) -> tuple[npt.NDArray[np.bool_], O
     return is_whole, starts, ends
 
 
-def _decoded(
+def _decode(
     padded: npt.NDArray[np.uint8], size: int, starts: Offsets, shape: Shape, target: pa.DataType
 ) -> tuple[Column, Offsets]:
     lanes = Lanes(padded, size, starts.copy())

@@ -242,7 +242,7 @@ def _blocks(content: bytes, path: str, start: tuple[int, bytes], packing: _Packi
             raise TruncatedError(f"the block that ends at byte {at} is not followed by the file's marker")
         at += MARKER_BYTES
         try:
-            block = _unpacked(packed, packing)
+            block = _unpack(packed, packing)
         except _LongBlockError:
             limits.check_value(path, len(content), limits.value_bytes + 1, "a block")
             raise TruncatedError("a block is too long") from None
@@ -255,7 +255,7 @@ def _blocks(content: bytes, path: str, start: tuple[int, bytes], packing: _Packi
     return tuple(blocks)
 
 
-def _unpacked(packed: bytes, packing: _Packing) -> bytes:
+def _unpack(packed: bytes, packing: _Packing) -> bytes:
     """Return a block decompressed. Stops at the limit.
 
     Source: Avro specification, "Required Codecs" and "Optional Codecs".
@@ -269,18 +269,18 @@ def _unpacked(packed: bytes, packing: _Packing) -> bytes:
         if not stream.eof and len(block) <= limit:
             raise TruncatedError("a deflate block is cut short")
     elif codec == "snappy":
-        block = _unsnapped(packed, packing)
+        block = _decompress_snappy(packed, packing)
     elif codec == "zstandard":
-        block = _inflated(packed, limit)
+        block = _inflate(packed, limit)
     elif codec in ("bzip2", "xz"):
-        block = _streamed(packed, codec, limit)
+        block = _decompress_stream(packed, codec, limit)
     else:
         raise refusal(AVRO_CODECS, codec=codec)
     packing.check(len(block))
     return block
 
 
-def _streamed(packed: bytes, codec: str, limit: int) -> bytes:
+def _decompress_stream(packed: bytes, codec: str, limit: int) -> bytes:
     """Return the content of a bzip2 or xz block, up to one byte more than the limit."""
     # Some builds of Python lack these modules.
     import bz2  # noqa: PLC0415
@@ -297,7 +297,7 @@ def _streamed(packed: bytes, codec: str, limit: int) -> bytes:
     return block
 
 
-def _unsnapped(packed: bytes, packing: _Packing) -> bytes:
+def _decompress_snappy(packed: bytes, packing: _Packing) -> bytes:
     """Return the content of a snappy block, which ends with the CRC32 of its content."""
     body, checksum = packed[:-4], packed[-4:]
     size, _ = varints.varint(body, 0)
@@ -308,7 +308,7 @@ def _unsnapped(packed: bytes, packing: _Packing) -> bytes:
     return block
 
 
-def _inflated(packed: bytes, limit: int) -> bytes:
+def _inflate(packed: bytes, limit: int) -> bytes:
     stream = pa.CompressedInputStream(pa.BufferReader(packed), "zstd")
     parts: list[bytes] = []
     total = 0

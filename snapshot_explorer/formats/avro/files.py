@@ -71,10 +71,10 @@ def decode(
             group, lambda index: sum(len(block) for _, block in containers[index].blocks), target=batch_bytes
         ):
             batch = tuple(containers[index] for index in indices)
-            yield DecodedFiles(files=tuple(indices), containers=batch, rows=_decoded(batch, target, broken))
+            yield DecodedFiles(files=tuple(indices), containers=batch, rows=_decode(batch, target, broken))
 
 
-def _decoded(files: Sequence[Container], target: pa.StructType, broken: Broken) -> pa.StructArray:
+def _decode(files: Sequence[Container], target: pa.StructType, broken: Broken) -> pa.StructArray:
     blocks = [block for file in files for block in file.blocks]
     try:
         return decode_rows(blocks, files[0].shape, target)
@@ -82,7 +82,7 @@ def _decoded(files: Sequence[Container], target: pa.StructType, broken: Broken) 
         resources.check(error, f"{files[0].path} could not be read")
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.
-            return pa.concat_arrays([_decoded([file], target, broken) for file in files])
+            return pa.concat_arrays([_decode([file], target, broken) for file in files])
         raise broken(files[0].path, str(error)) from error
 
 

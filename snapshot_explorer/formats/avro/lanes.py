@@ -223,8 +223,8 @@ def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
     for _ in range(_MAX_BLOCKS):
         if not len(going):
             break
-        counts = _announced(lanes, going)
-        left = counts if requested is not None else np.where(_passed(item, lanes, going, counts), 0, counts)
+        counts = _read_count(lanes, going)
+        left = counts if requested is not None else np.where(_skip_lists(item, lanes, going, counts), 0, counts)
         for step in range(int(left.max(initial=0))):
             rows = going[left > step]
             if step >= _MAX_STEPS and len(rows) < _MIN_ROWS:
@@ -239,10 +239,10 @@ def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
         going = going[counts > 0]
     # Longer lists are left to the row-by-row decoder.
     lanes.at[going] = lanes.size + 1
-    return AllNull(len(sizes)) if requested is None else Lists(sizes, _transposed(steps, sizes, requested), None)
+    return AllNull(len(sizes)) if requested is None else Lists(sizes, _transpose(steps, sizes, requested), None)
 
 
-def _passed(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.NDArray[np.bool_]:
+def _skip_lists(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.NDArray[np.bool_]:
     """Skip lists of small numbers of the most frequent length at once. Return a mask of the rows that were skipped.
 
     Null counts in statistics are an example: each takes two bytes, the branch of the union and the number.
@@ -268,7 +268,7 @@ def _passed(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.ND
     return passed
 
 
-def _announced(lanes: Lanes, rows: Offsets) -> Offsets:
+def _read_count(lanes: Lanes, rows: Offsets) -> Offsets:
     """Read the number of items that follow in these rows; an impossible number becomes 0."""
     part = lanes.some(rows)
     counts = part.varint()
@@ -284,12 +284,12 @@ def _announced(lanes: Lanes, rows: Offsets) -> Offsets:
     return counts
 
 
-def _transposed(steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets, item_type: pa.DataType) -> Column:
+def _transpose(steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets, item_type: pa.DataType) -> Column:
     """Return the items of all rows, row by row, from steps of rows, positions and items."""
     if pa.types.is_struct(item_type):
-        return _transposed_records(steps, sizes, item_type)
+        return _transpose_records(steps, sizes, item_type)
     if pa.types.is_list(item_type) or pa.types.is_map(item_type):
-        return _transposed_lists(steps, sizes, item_type)
+        return _transpose_lists(steps, sizes, item_type)
     total = int(sizes.sum())
     begins = np.cumsum(sizes) - sizes
     valid = np.zeros(total, np.bool_)
@@ -316,7 +316,7 @@ def _transposed(steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets
     return Slices(first if nulls is None else np.where(valid, first, ends), second, nulls)
 
 
-def _transposed_records(
+def _transpose_records(
     steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets, target: pa.StructType
 ) -> Records:
     """Return the records of all rows, row by row, field by field."""
@@ -329,11 +329,11 @@ def _transposed_records(
             for rows, positions, column in steps
             if isinstance(column, Records) and part.name in column.fields
         ]
-        fields[part.name] = _transposed(parts, sizes, part.type) if parts else AllNull(int(sizes.sum()))
+        fields[part.name] = _transpose(parts, sizes, part.type) if parts else AllNull(int(sizes.sum()))
     return Records(fields, None, int(sizes.sum()))
 
 
-def _transposed_lists(
+def _transpose_lists(
     steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets, target: pa.ListType | pa.MapType
 ) -> Lists:
     """Return the lists of all rows, row by row, and their items in the same order."""
@@ -351,7 +351,7 @@ def _transposed_lists(
         valid[lists] = True if column.valid is None else column.valid
         firsts = np.repeat(np.cumsum(column.sizes) - column.sizes, column.sizes)
         inner_steps.append((np.repeat(lists, column.sizes), np.arange(len(firsts)) - firsts, column.items))
-    items = _transposed(inner_steps, inner_sizes, _item_type(target))
+    items = _transpose(inner_steps, inner_sizes, _item_type(target))
     return Lists(inner_sizes, items, None if valid.all() else valid)
 
 

@@ -59,7 +59,7 @@ def batches(container: Container, schema: pa.Schema, size: int) -> Iterator[pa.R
         try:
             rows = list(islice(rows_left, size))
             arrays = [
-                pa.array([_applied(convert, row[field.name]) for row in rows], field.type) for field, convert in columns
+                pa.array([_apply(convert, row[field.name]) for row in rows], field.type) for field, convert in columns
             ]
         except FOREIGN_ERRORS as error:
             raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
@@ -73,21 +73,21 @@ def _convert(dtype: pa.DataType) -> Convert:
         return _present(lambda value: Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-dtype.scale, _EXACT))
     if pa.types.is_map(dtype):
         key, item = _convert(dtype.key_type), _convert(dtype.item_type)
-        return _present(lambda value: [(_applied(key, name), _applied(item, part)) for name, part in _pairs(value)])
+        return _present(lambda value: [(_apply(key, name), _apply(item, part)) for name, part in _pairs(value)])
     if pa.types.is_list(dtype):
         convert = _convert(dtype.value_type)
         return None if convert is None else _present(lambda value: [convert(item) for item in value])
     parts = [(part.name, _convert(part.type)) for part in dtype] if pa.types.is_struct(dtype) else []
     if all(convert is None for _, convert in parts):
         return None
-    return _present(lambda value: {name: _applied(convert, value[name]) for name, convert in parts})
+    return _present(lambda value: {name: _apply(convert, value[name]) for name, convert in parts})
 
 
 def _present(convert: Callable[[Any], Any]) -> Convert:
     return lambda value: None if value is None else convert(value)
 
 
-def _applied(convert: Convert, value: Any) -> Any:
+def _apply(convert: Convert, value: Any) -> Any:
     return value if convert is None else convert(value)
 
 

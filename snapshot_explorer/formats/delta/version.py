@@ -61,7 +61,7 @@ class DeltaVersion(TableVersion):
         self._times = times
 
     def __reduce__(self) -> tuple[object, tuple[Storage, int, tuple[Protocol, Metadata] | None]]:
-        return _restored, (self._storage, self._number, vars(self).get("_definition"))
+        return _restore, (self._storage, self._number, vars(self).get("_definition"))
 
     @property
     def storage(self) -> Storage:
@@ -286,7 +286,7 @@ def _plan_of_file(split: Split) -> DeltaPlan | None:
     return plan if isinstance(plan, DeltaPlan) and len(plan.files) == 1 else None
 
 
-def _restored(storage: Storage, number: int, definition: tuple[Protocol, Metadata] | None) -> DeltaVersion:
+def _restore(storage: Storage, number: int, definition: tuple[Protocol, Metadata] | None) -> DeltaVersion:
     log = DeltaLog(storage)
     result = DeltaVersion(storage, number, log=log, times=Times(storage, log))
     if definition is not None:

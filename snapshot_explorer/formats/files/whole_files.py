@@ -31,15 +31,15 @@ def check_file(storage: Storage, file: RecordedFile, *, is_whole: bool, kind: Fi
         kind: Its format; None to detect it by its bytes and its name.
     """
     try:
-        return _checked(storage, file, is_whole=is_whole, kind=kind)
+        return _check_data_file(storage, file, is_whole=is_whole, kind=kind)
     except CorruptTableError:
         if storage.is_local or file.size_bytes is None:
             raise
         # Some files are read although their size differs from the recorded size, which was used to find their end.
-        return _checked(storage, replace(file, size_bytes=None), is_whole=is_whole, kind=kind)
+        return _check_data_file(storage, replace(file, size_bytes=None), is_whole=is_whole, kind=kind)
 
 
-def _checked(storage: Storage, file: RecordedFile, *, is_whole: bool, kind: FileKind | None) -> CheckedFile:
+def _check_data_file(storage: Storage, file: RecordedFile, *, is_whole: bool, kind: FileKind | None) -> CheckedFile:
     name = kind or "a data file"
     with (
         named_in_errors(file.path, name, lambda: MissingFileError(f"{file.path} does not exist.")),

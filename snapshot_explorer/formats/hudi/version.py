@@ -72,7 +72,7 @@ class HudiVersion(TableVersion):
         self._listed = source
 
     def __reduce__(self) -> tuple[object, tuple[Storage, int | None, _Definition]]:
-        return _restored, (self._storage, self._number, self._definition)
+        return _restore, (self._storage, self._number, self._definition)
 
     @property
     def storage(self) -> Storage:
@@ -240,7 +240,7 @@ class HudiVersion(TableVersion):
         return native_files(self._storage, split)
 
 
-def _restored(storage: Storage, number: int | None, definition: _Definition) -> HudiVersion:
+def _restore(storage: Storage, number: int | None, definition: _Definition) -> HudiVersion:
     version = HudiVersion(storage, number, HudiHistory(storage), None)
     vars(version)["_definition"] = definition
     return version

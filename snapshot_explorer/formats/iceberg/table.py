@@ -486,7 +486,7 @@ class Iceberg(TableFormat):
 
     def __reduce__(self) -> tuple["partial[Iceberg]", tuple[Storage]]:
         made = partial(
-            _restored,
+            _restore,
             newest_state=self._newest_state,
             branch=self._branch,
             metadata_file=self._files.file,
@@ -496,7 +496,7 @@ class Iceberg(TableFormat):
         return made, (self._storage,)
 
 
-def _restored(storage: Storage, *, newest_state: int | None, **options: Any) -> Iceberg:
+def _restore(storage: Storage, *, newest_state: int | None, **options: Any) -> Iceberg:
     result = Iceberg(storage, **options)
     vars(result).update(_newest_state=newest_state)
     return result

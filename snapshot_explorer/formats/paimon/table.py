@@ -24,7 +24,7 @@ from snapshot_explorer.formats.paimon.expiry.presence import presence
 from snapshot_explorer.formats.paimon.expiry.retention import (
     expiry,
     read_retention_state,
-    used,
+    used_paths,
 )
 from snapshot_explorer.formats.paimon.expiry.settings import sql_name
 from snapshot_explorer.formats.paimon.files.whole_files import file_check
@@ -303,7 +303,7 @@ class Paimon(TableFormat):
         names = [MAIN, *branch_names(self._storage)]
         branches = [Paimon(self._storage, branch=name, listed=names) for name in names if name != self._branch]
         paths = self._storage.together(
-            *(partial(used, branch.listing, _files_of(branch), branch.changes) for branch in branches)
+            *(partial(used_paths, branch.listing, _files_of(branch), branch.changes) for branch in branches)
         )
         return {item._branch: files for item, files in zip(branches, paths, strict=True)}  # noqa: SLF001 - of this class
 
@@ -371,10 +371,10 @@ class Paimon(TableFormat):
         return metadata_tasks.task_reader(self._storage, self._layout)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:
-        return partial(_restored, branch=self._layout.branch, newest_state=self._newest_state), (self._storage,)
+        return partial(_restore, branch=self._layout.branch, newest_state=self._newest_state), (self._storage,)
 
 
-def _restored(storage: Storage, *, branch: str | None, newest_state: int | None) -> Paimon:
+def _restore(storage: Storage, *, branch: str | None, newest_state: int | None) -> Paimon:
     result = Paimon(storage, branch=branch)
     vars(result).update(_newest_state=newest_state)
     return result

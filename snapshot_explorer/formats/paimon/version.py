@@ -109,7 +109,7 @@ class PaimonVersion(TableVersion):
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         resolved = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
-        return _restored, (self._storage, self._snapshot, self._layout.branch, resolved, self._is_newest_state)
+        return _restore, (self._storage, self._snapshot, self._layout.branch, resolved, self._is_newest_state)
 
     def in_own_schema(self) -> "PaimonVersion":
         """Return the version under its snapshot's schema; the version itself if that is known to be the newest schema.
@@ -485,7 +485,7 @@ def _plan_of_file(split: Split) -> PaimonPlan | None:
     return plan
 
 
-def _restored(
+def _restore(
     storage: Storage,
     snapshot: PaimonSnapshot | None,
     branch: str | None,

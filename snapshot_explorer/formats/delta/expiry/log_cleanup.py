@@ -49,7 +49,7 @@ def log_clean_up(listing: LogListing, settings: Mapping[str, str], keep: timedel
     elif any(file.modified is None for file in files):
         why = "the storage does not report when its files were written, so this is unknown"
     cutoff = (now - keep).replace(hour=0, minute=0, second=0, microsecond=0)
-    expired = [] if why else _expired(files, newest, to_millis(cutoff))
+    expired = [] if why else _expired_files(files, newest, to_millis(cutoff))
     gone = frozenset(expired)
     left = replace(listing, files=tuple(file for file in listing.files if file not in gone))
     lost = sorted(listing.loadable - left.loadable - {newest})
@@ -63,7 +63,7 @@ def log_clean_up(listing: LogListing, settings: Mapping[str, str], keep: timedel
     return LogCleanUp(files=_frame(expired), lost=tuple(lost), notes=(note, *_other_notes(expired, settings)))
 
 
-def _expired(files: Sequence[DeltaLogFile], newest: int, cutoff: int) -> list[DeltaLogFile]:
+def _expired_files(files: Sequence[DeltaLogFile], newest: int, cutoff: int) -> list[DeltaLogFile]:
     """Return the deleted files: the files before a checkpoint, if the last of them is old enough.
 
     Times ascend with versions: a time that does not is adjusted to a millisecond after the previous time, and a

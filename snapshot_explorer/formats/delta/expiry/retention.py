@@ -43,7 +43,7 @@ from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.model import runs_of, runs_text
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.storage import Entry, Storage
-from snapshot_explorer.storage.location import is_full_location, shortened
+from snapshot_explorer.storage.location import is_full_location, shorten
 from snapshot_explorer.storage.same_files import match_files
 
 _HOUR = timedelta(hours=1)
@@ -115,7 +115,7 @@ class Vacuum:
             freed = [item for item in freed if item.path in removed_paths]
         versions = self._versions(lifetimes, state.version, existing, freed)
         if needed.note:
-            freed, versions = [], _undecided(versions)
+            freed, versions = [], _undecided_versions(versions)
         settings = state.metadata.configuration
         log = log_clean_up(self._log.listing(), settings, duration_of(settings, _LOG_AGE), rule.now)
         return Expiry(
@@ -156,7 +156,7 @@ class Vacuum:
         if linked:
             count = counted(len(linked), "file")
             yield (
-                f"The log names {count} by another path to the folder, such as {shortened(linked[0])}. VACUUM compares "
+                f"The log names {count} by another path to the folder, such as {shorten(linked[0])}. VACUUM compares "
                 "paths as text and may delete what is in use: run it on that path only."
             )
 
@@ -350,7 +350,7 @@ def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]
     return result
 
 
-def _undecided(versions: pa.Table) -> pa.Table:
+def _undecided_versions(versions: pa.Table) -> pa.Table:
     """Return RETAINED in which versions that may lose files are unknown instead of lost."""
     is_lost = pc.equal(versions["outcome"], "lost")
     names = versions.column_names

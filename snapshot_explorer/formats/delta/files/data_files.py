@@ -151,7 +151,7 @@ def batches(
                 ordered = batch if batch.schema.names == names else batch.select(names)
                 yield at, under(columns.schema, ordered)
             else:
-                yield at, _conformed(batch, stored_fields, columns, opened_file)
+                yield at, _conform(batch, stored_fields, columns, opened_file)
             at += batch.num_rows
         if at != start + rows:
             raise CorruptTableError(
@@ -160,7 +160,7 @@ def batches(
             )
 
 
-def _conformed(
+def _conform(
     batch: pa.RecordBatch, stored_fields: Sequence[pa.Field | None], columns: DeltaColumns, opened_file: DeltaOpenFile
 ) -> pa.RecordBatch:
     if not columns.fields:

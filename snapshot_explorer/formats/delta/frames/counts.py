@@ -104,7 +104,7 @@ def _live(adds: pa.Table, touched: pa.Array) -> tuple[dict[str, Size], "_Sum"]:
     """Return the sizes of the live files that commits touch, and the total rows."""
     touched_adds = adds.filter(pc.is_in(keys(adds), value_set=touched))
     rows = _present_rows(adds)
-    return dict(_sized(touched_adds)), _Sum((pc.sum(rows).as_py() or 0, *repeat(None, rows.null_count)))
+    return dict(_with_sizes(touched_adds)), _Sum((pc.sum(rows).as_py() or 0, *repeat(None, rows.null_count)))
 
 
 def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | None]:
@@ -175,7 +175,7 @@ def _present_rows(files: pa.Table) -> pa.Array:
     return pc.if_else(pc.less(rows, 0), pa.scalar(None, pa.int64()), rows)  # a contradiction is not a count
 
 
-def _sized(files: pa.Table) -> list[tuple[str, Size]]:
+def _with_sizes(files: pa.Table) -> list[tuple[str, Size]]:
     rows = _present_rows(files)
     sizes = zip(rows.to_pylist(), files["size_bytes"].to_pylist(), strict=True)
     pairs = (Size(rows=rows, size_bytes=size_bytes) for rows, size_bytes in sizes)
@@ -184,8 +184,8 @@ def _sized(files: pa.Table) -> list[tuple[str, Size]]:
 
 def _by_version(actions: Actions) -> Mapping[int, _Commit]:
     commits: dict[int, _Commit] = {}
-    for version, sized in zip(actions.removes["version"].to_pylist(), _sized(actions.removes), strict=True):
+    for version, sized in zip(actions.removes["version"].to_pylist(), _with_sizes(actions.removes), strict=True):
         commits.setdefault(version, _Commit()).removed.append(sized)
-    for version, sized in zip(actions.adds["version"].to_pylist(), _sized(actions.adds), strict=True):
+    for version, sized in zip(actions.adds["version"].to_pylist(), _with_sizes(actions.adds), strict=True):
         commits.setdefault(version, _Commit()).added.append(sized)
     return commits

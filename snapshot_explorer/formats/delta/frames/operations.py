@@ -86,7 +86,7 @@ def kind_of(operation: str | None, parameters: Mapping[str, object], effect: Eff
         operation: The operation that the writer recorded; None if missing, then the kind is derived from the actions.
     """
     if operation is None or operation in _INFERRED:
-        return _inferred(effect)
+        return _infer_kind(effect)
     kind = KINDS.get(operation, "other")
     if operation in ("WRITE", "STREAMING UPDATE"):
         if effect.rearranged:
@@ -98,7 +98,7 @@ def kind_of(operation: str | None, parameters: Mapping[str, object], effect: Eff
     return kind
 
 
-def _inferred(effect: Effect) -> Kind:
+def _infer_kind(effect: Effect) -> Kind:
     if effect.rearranged:
         return _rearranging(effect)
     if effect.added_files and effect.removed_files:

@@ -14,7 +14,7 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, LimitError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.metadata import json_columns as columns
-from snapshot_explorer.formats.delta.metadata.json_columns import ActionColumns, RowError, integer, shown
+from snapshot_explorer.formats.delta.metadata.json_columns import ActionColumns, RowError, integer, show_value
 from snapshot_explorer.formats.delta.metadata.locations import decode_paths
 from snapshot_explorer.formats.delta.metadata.records import (
     ADDS,
@@ -177,7 +177,7 @@ def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], 
     others: dict[str, list[Any]] = {}
     try:
         # Most lines are adds, which are parsed in one pass.
-        actions = _parsed(lines)
+        actions = _parse(lines)
         adds = [body for item in actions if (body := item.get("add")) is not None]
         for action in [item for item in actions if "add" not in item or len(item) > 1]:
             for kind, body in action.items():
@@ -188,7 +188,7 @@ def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], 
     return adds, others
 
 
-def _parsed(lines: list[bytes]) -> list[Any]:
+def _parse(lines: list[bytes]) -> list[Any]:
     try:
         return list(map(orjson.loads, filter(None, lines)))
     except orjson.JSONDecodeError:
@@ -382,7 +382,7 @@ def domain_of(body: Body) -> Domain:
 def _text(body: Body, name: str) -> str | None:
     value = body.get(name)
     if value is not None and not isinstance(value, str):
-        raise CorruptBytesError(f"{name} {shown(value)}, which is not text")
+        raise CorruptBytesError(f"{name} {show_value(value)}, which is not text")
     return value
 
 
@@ -391,7 +391,7 @@ def _integer(body: Body, name: str) -> int | None:
     try:
         return None if value is None else integer(value)
     except ValueError as error:
-        raise CorruptBytesError(f"{name} {shown(value)}, which is not a number") from error
+        raise CorruptBytesError(f"{name} {show_value(value)}, which is not a number") from error
 
 
 def _texts(values: Any, name: str) -> Sequence[str]:

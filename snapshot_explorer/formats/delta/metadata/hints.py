@@ -124,17 +124,17 @@ def canonical(values: Mapping[str, Any]) -> str:
     Source: delta PROTOCOL.md, "JSON checksum".
     """
     pairs: list[str] = []
-    waiting: list[tuple[str, Any]] = [(_quoted(name), value) for name, value in values.items() if name != "checksum"]
+    waiting: list[tuple[str, Any]] = [(_quote(name), value) for name, value in values.items() if name != "checksum"]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict):
-            waiting += [(f"{path}+{_quoted(name)}", inner) for name, inner in value.items()]
+            waiting += [(f"{path}+{_quote(name)}", inner) for name, inner in value.items()]
         elif isinstance(value, list):
             waiting += [(f"{path}+{position}", inner) for position, inner in enumerate(value)]
         else:
-            pairs.append(f"{path}={_quoted(value) if isinstance(value, str) else orjson.dumps(value).decode()}")
+            pairs.append(f"{path}={_quote(value) if isinstance(value, str) else orjson.dumps(value).decode()}")
     return ",".join(sorted(pairs))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{quote(text, safe="")}"'

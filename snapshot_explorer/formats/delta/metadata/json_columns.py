@@ -102,7 +102,7 @@ class ActionColumns:
     def _unlike(self, objects: Sequence[Any]) -> dict[str, list[Any]]:
         for row, element in enumerate(objects, self._rows):
             if not isinstance(element, dict):
-                raise RowError(row, f"{shown(element)} in place of an object")
+                raise RowError(row, f"{show_value(element)} in place of an object")
         names = self._requested.intersection(chain.from_iterable(objects))
         return {name: [item.get(name) for item in objects] for name in names}
 
@@ -157,7 +157,7 @@ def integers(bodies: ActionColumns, name: str, bits: int = 64) -> pa.Array:
             return array(values, pa.int64()).cast(dtype)
     except _REFUSED:
         pass
-    converted = [_converted(value, row, lambda item: integer(item, bits), name) for row, value in enumerate(values)]
+    converted = [_convert(value, row, lambda item: integer(item, bits), name) for row, value in enumerate(values)]
     return array(converted, dtype)
 
 
@@ -220,20 +220,20 @@ def _column(
     try:
         result = array(values, dtype)
     except _REFUSED:
-        result = array([_converted(value, row, convert, name) for row, value in enumerate(values)], dtype)
+        result = array([_convert(value, row, convert, name) for row, value in enumerate(values)], dtype)
     if required and result.null_count:
         raise RowError(values.index(None), f"no {name}")
     return result
 
 
-def _converted(value: Any, row: int, convert: Callable[[Any], Any], name: str) -> Any:
+def _convert(value: Any, row: int, convert: Callable[[Any], Any], name: str) -> Any:
     try:
         return None if value is None else convert(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise RowError(row, f"{name} {shown(value)}, which is not valid") from error
+        raise RowError(row, f"{name} {show_value(value)}, which is not valid") from error
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Return a JSON value for a message: shortened; for an object or a list only its type."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"

@@ -113,7 +113,7 @@ class DeltaLog:
         for left in reversed(range(TRIES)):
             turn, before, since = next(self._turns), self._listing, self._listed_at
             result = list_log(self._storage, before)
-            lost = () if before is None else _lost(before, result)
+            lost = () if before is None else _missing_versions(before, result)
             if before is None or not lost or (result.versions and not before.goes_on_in(result)):
                 break
             if not left and _is_cleaned_up(result, lost):
@@ -422,7 +422,7 @@ class DeltaLog:
                 self._storage.warn_once(
                     log,
                     "Failed to create a snapshot from log segment %s. Trying a different checkpoint. %s",
-                    _described(failed.segment),
+                    _describe(failed.segment),
                     failed.error,
                 )
                 self._unusable.add(failed.segment.checkpoint[0].name)
@@ -463,7 +463,7 @@ class _UnusableError(Exception):
         self.error = error
 
 
-def _lost(before: LogListing, after: LogListing) -> tuple[int, ...]:
+def _missing_versions(before: LogListing, after: LogListing) -> tuple[int, ...]:
     """Return the versions that a later listing of the log lacks, other than its oldest ones, ascending.
 
     Commits after the first one and the newest version count: a cleanup may keep checkpoints and drop earlier commits.
@@ -490,7 +490,7 @@ def _size(segment: LogSegment) -> int:
     return sum(file.size_bytes or _SMALL for file in segment.checkpoint)
 
 
-def _described(segment: LogSegment) -> str:
+def _describe(segment: LogSegment) -> str:
     files = ", ".join(file.name for file in segment.checkpoint)
     return f"of version {segment.version} with checkpoint {files}"
 

@@ -151,7 +151,7 @@ def parse_partition_values(texts: list[str | None], data_type: DeltaDataType) ->
     return pa.array(values, dtype)
 
 
-def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:
     match = pattern.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)
@@ -159,11 +159,11 @@ def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
 
 
 def _float(text: str, _: DeltaDataType) -> float:
-    return float(_matched(_FLOAT, text)[0])
+    return float(_match(_FLOAT, text)[0])
 
 
 def _decimal(text: str, data_type: DeltaDataType) -> Decimal:
-    number = Decimal(_matched(_DECIMAL, text)[0])
+    number = Decimal(_match(_DECIMAL, text)[0])
     with localcontext(prec=_DIGITS):
         rounded = number.quantize(Decimal(1).scaleb(-data_type.scale))
     if rounded != number:
@@ -172,7 +172,7 @@ def _decimal(text: str, data_type: DeltaDataType) -> Decimal:
 
 
 def _date(text: str, _: DeltaDataType) -> date:
-    year, month, day = _matched(_DATE, text).groups()
+    year, month, day = _match(_DATE, text).groups()
     return date(int(year), int(month), int(day))
 
 
@@ -184,11 +184,11 @@ def _local(text: str, _: DeltaDataType) -> int:
 
 
 _PARSERS: Mapping[str, Callable[[str, DeltaDataType], object]] = {
-    **dict.fromkeys(("byte", "short", "integer", "long"), lambda text, _: int(_matched(_INTEGER, text)[0])),
+    **dict.fromkeys(("byte", "short", "integer", "long"), lambda text, _: int(_match(_INTEGER, text)[0])),
     "float": _float,
     "double": _float,
     "decimal": _decimal,
-    "boolean": lambda text, _: _matched(_BOOLEAN, text)[0].lower() == "true",
+    "boolean": lambda text, _: _match(_BOOLEAN, text)[0].lower() == "true",
     "string": lambda text, _: text,
     "binary": lambda text, _: text.encode("utf-8"),
     "date": _date,

@@ -41,7 +41,7 @@ def plan(storage: Storage, state: DeltaState, predicate: Predicate | None = None
         storage: The table's storage, which resolves files at full locations. Nothing is read.
         predicate: The rows to read; all for None.
     """
-    scan = _scanned(state, predicate)
+    scan = _scan(state, predicate)
 
     def skipped() -> pa.Table:
         files = state.adds.select(["size_bytes"]).append_column("rows", scan.rows)
@@ -53,7 +53,7 @@ def plan(storage: Storage, state: DeltaState, predicate: Predicate | None = None
 
 def plan_pair(storage: Storage, states: Sequence[DeltaState], predicates: Sequence[Predicate | None]) -> PlannedPair:
     """Return the splits of two versions, without the files that both read in the same way; see `plan`."""
-    first, last = (_scanned(state, predicate) for state, predicate in zip(states, predicates, strict=True))
+    first, last = (_scan(state, predicate) for state, predicate in zip(states, predicates, strict=True))
     if (first.schema, row_tracking(first.state.metadata)) != (last.schema, row_tracking(last.state.metadata)):
         shared = np.zeros(len(first.is_read), np.bool_), np.zeros(len(last.is_read), np.bool_)
     else:
@@ -80,7 +80,7 @@ class _Scan:
         return np.asarray(self.reasons == None, np.bool_)  # noqa: E711 - element by element
 
 
-def _scanned(state: DeltaState, predicate: Predicate | None) -> _Scan:
+def _scan(state: DeltaState, predicate: Predicate | None) -> _Scan:
     schema = check_readable(state.protocol, state.metadata)
     partitions = partitions_of(state.adds, schema)
     rows = statistics.rows_of(state.adds)
@@ -162,7 +162,7 @@ def file_splits(
                     bucket=None,
                     rows=_sum([file.rows for file in packed]),
                     size_bytes=sum(file.size_bytes or 0 for file in packed),
-                    counted=_sum([_counted(file) for file in packed]),
+                    counted=_sum([_live_row_count(file) for file in packed]),
                     detail=DeltaPlan(
                         files=packed,
                         schema=schema,
@@ -194,7 +194,7 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(numbers) else None
 
 
-def _counted(file: DeltaDataFile) -> int | None:
+def _live_row_count(file: DeltaDataFile) -> int | None:
     """Return the number of live rows of a file; None if the log does not contain it, or contradicts itself."""
     if file.rows is None or file.vector is None:
         return file.rows

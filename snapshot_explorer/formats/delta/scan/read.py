@@ -89,7 +89,7 @@ def _read(
             if file.vector and positions is None:
                 gone = read_deleted_positions(storage, file.vector, file.path, source.rows, removals)
             for start, batch in _batches(source, target, expected, positions, predicate):
-                kept = _kept(start, batch.num_rows, positions, gone)
+                kept = _kept_mask(start, batch.num_rows, positions, gone)
                 yield batch if kept is None else filter_rows(batch, mask_of(kept))
 
 
@@ -103,7 +103,9 @@ def _fields(plan: DeltaPlan, columns: Sequence[str]) -> list[DeltaField]:
     return [known.get(name) or hidden[name] for name in columns]
 
 
-def _kept(start: int, rows: int, positions: Positions | None, gone: Positions | None) -> npt.NDArray[np.bool_] | None:
+def _kept_mask(
+    start: int, rows: int, positions: Positions | None, gone: Positions | None
+) -> npt.NDArray[np.bool_] | None:
     """Return a mask of the rows to read from a position on; None for all."""
     listed = gone if positions is None else positions
     if listed is None:

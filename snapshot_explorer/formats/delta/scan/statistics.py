@@ -169,7 +169,7 @@ def rows_of(files: pa.Table) -> pa.Int64Array:
     rows = pc.struct_field(pc.extract_regex(texts, _FIRST), "rows").cast(pa.int64())
     late = np.flatnonzero(np.asarray(pc.and_(rows.is_null(), texts.is_valid())))
     if len(late):
-        counts = [_number(_parsed(text.as_py()).get("numRecords")) for text in texts.take(pa.array(late))]
+        counts = [_number(_parse(text.as_py()).get("numRecords")) for text in texts.take(pa.array(late))]
         rows = _placed(rows, late, pa.array(counts, pa.int64()))
     parsed = (
         _part(single_chunk(files.column("stats_parsed")), "numRecords")
@@ -185,7 +185,7 @@ def _placed(values: pa.Array, indices: np.ndarray, new: pa.Array) -> pa.Array:
     return pa.concat_arrays([values, new]).take(pa.array(source))
 
 
-def _parsed(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
+def _parse(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
     """Return statistics as a mapping; empty if they are not valid.
 
     Args:
@@ -295,10 +295,10 @@ class _Columns:
         if self._fast is None:
             exactly = any(not is_exact(field) for field in fields)
             listed = texts.to_pylist() if fields else [None] * len(adds)
-            slow = [{} if text is None else _parsed(text, exactly=exactly) for text in listed]
+            slow = [{} if text is None else _parse(text, exactly=exactly) for text in listed]
         self._slow_parts = {name: [_object(stats.get(name)) for stats in slow] for name in (*_ENDS, "nullCount")}
         stored = single_chunk(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
-        self._fast_parts, self._stored_parts = _flattened(self._fast), _flattened(stored)
+        self._fast_parts, self._stored_parts = _flatten(self._fast), _flatten(stored)
         self._are_tight = self._tight(slow, _part(stored, "tightBounds"))
 
     def of(self, field: DeltaField) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -363,7 +363,7 @@ def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
     return values
 
 
-def _flattened(values: pa.Array | None) -> Mapping[str, Mapping[str, pa.Array]]:
+def _flatten(values: pa.Array | None) -> Mapping[str, Mapping[str, pa.Array]]:
     """Return for each kind of statistics the arrays of its columns, by name, without duplicate names."""
     result: dict[str, dict[str, pa.Array]] = {}
     for name in (*_ENDS, "nullCount"):
@@ -407,7 +407,7 @@ def parse_columns(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArr
         return None
     parts = []
     for start in range(0, len(present), _AT_ONCE):
-        part = _parsed_batch(present.slice(start, _AT_ONCE), fields)
+        part = _parse_batch(present.slice(start, _AT_ONCE), fields)
         if part is None:
             return None
         parts.append(part)
@@ -415,7 +415,7 @@ def parse_columns(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArr
     return pa.concat_arrays(parts).take(pc.if_else(texts.is_valid(), indices, None))
 
 
-def _parsed_batch(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArray | None:
+def _parse_batch(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArray | None:
     import pyarrow.json as pj  # noqa: PLC0415 - only conditions and statistics need it
 
     longest = pc.max(pc.binary_length(texts)).as_py()
@@ -432,7 +432,7 @@ def _parsed_batch(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArr
             ),
         )
         json.validate(full=True)
-        return _typed(json, fields) if len(json) == len(texts) else None
+        return _convert_types(json, fields) if len(json) == len(texts) else None
     except (pa.ArrowException, UnicodeError):
         return None
 
@@ -483,7 +483,7 @@ def is_exact(field: DeltaField) -> bool:
     return field.type.root != "decimal" or field.type.precision <= _EXACT_DIGITS
 
 
-def _typed(statistics: pa.Table, fields: Sequence[DeltaField]) -> pa.StructArray:
+def _convert_types(statistics: pa.Table, fields: Sequence[DeltaField]) -> pa.StructArray:
     """Return the table's rows as a struct, minima and maxima in the types of the columns.
 
     Raises:

@@ -221,7 +221,7 @@ def _changed_rows(storage: Storage, changed: ChangedSlices) -> Iterator[tuple[pa
                 # Keys do not say which rows were changed.
                 yield from _changes(before(), after(), changed.keys, names)
                 return
-            yield _recorded(events, changed, sides)
+            yield _recorded_changes(events, changed, sides)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +230,9 @@ class _Side:
     keys: pa.Array
 
 
-def _recorded(events: ChangeEvents, changed: ChangedSlices, sides: Sequence[_Side | None]) -> tuple[pa.Array, pa.Table]:
+def _recorded_changes(
+    events: ChangeEvents, changed: ChangedSlices, sides: Sequence[_Side | None]
+) -> tuple[pa.Array, pa.Table]:
     """Return the kinds of recorded changes and their rows.
 
     Args:

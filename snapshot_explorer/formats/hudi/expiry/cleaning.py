@@ -108,18 +108,18 @@ def expiry(
     try:
         is_idle = _is_idle(source)
     except UNREADABLE as error:
-        return _undecided(source, policies, versions, f"the last clean cannot be read: {error}")
+        return _undecided_expiry(source, policies, versions, f"the last clean cannot be read: {error}")
     unknown_commits = source.state.unread
     if unread := sorted({*unread, *unknown_commits.errors, *unknown_commits.missing}):
         unknown = f"{runs_text(runs_of(unread))} cannot be read, and so the slices of file groups are not known."
-        return _undecided(source, policies, versions, unknown)
-    slices = list(_unneeded(source, policies, rule, versions)) if versions and not is_idle else []
+        return _undecided_expiry(source, policies, versions, unknown)
+    slices = list(_unneeded_slices(source, policies, rule, versions)) if versions and not is_idle else []
     saved = [files for files in slices if any(file.is_live_at(version) for file in files for version in savepoints)]
-    ended = _among(lifetimes, slices)
-    dropped = _dropped(source, slices) if (ended & ~_among(lifetimes, saved) & ~gone).any() else {}
+    ended = _in_slices(lifetimes, slices)
+    dropped = _dropped_partitions(source, slices) if (ended & ~_in_slices(lifetimes, saved) & ~gone).any() else {}
     unsaved = {files[0].partition for files in saved} & dropped.keys()
     saved = [files for files in saved if files[0].partition not in dropped]
-    freed = ended & ~_among(lifetimes, saved) & ~gone
+    freed = ended & ~_in_slices(lifetimes, saved) & ~gone
     kept = {_by_slice(files[0]) for files in saved}
     cleaned = [files for files in slices if _by_slice(files[0]) not in kept]
     tracked = pa.concat_tables([freed_frame(lifetimes, freed), _change_data(source, cleaned)])
@@ -129,7 +129,7 @@ def expiry(
     command = f"CALL run_clean(table => '{root}', {policies[-1].arguments})"
     return Expiry(
         versions=_versions(source, versions, lifetimes, gone=gone, freed=freed, archived=moved.versions),
-        freed=pa.concat_tables([tracked, _untracked(source, dropped, tracked)]),
+        freed=pa.concat_tables([tracked, _untracked_files(source, dropped, tracked)]),
         holders=_holders(lifetimes, newest, savepoints, ended=ended, gone=gone | freed),
         rules=(*(policy.rule for policy in policies), moved.rule),
         commands=(("Spark SQL", command),) if versions else (),
@@ -144,7 +144,7 @@ def expiry(
     )
 
 
-def _undecided(source: HudiSource, policies: Sequence[_Policy], versions: Sequence[int], reason: str) -> Expiry:
+def _undecided_expiry(source: HudiSource, policies: Sequence[_Policy], versions: Sequence[int], reason: str) -> Expiry:
     """Return the expiry if it is unknown which file slices the cleaner would delete, with the reason."""
     rows = [
         {"version": version, "committed_at": time, "because": "it is unknown which files would be deleted"}
@@ -209,7 +209,7 @@ def _old_name(option: str) -> str:
     return option.replace("hoodie.clean.", "hoodie.cleaner.")
 
 
-def _unneeded(
+def _unneeded_slices(
     source: HudiSource, policies: Sequence[_Policy], rule: RetentionRule, versions: Sequence[int]
 ) -> Iterator[list[StoredFile]]:
     """Yield the file slices that the cleaner would delete if there were no savepoints."""
@@ -266,7 +266,7 @@ def _before_pending(source: HudiSource, versions: Sequence[int], earliest: int |
     return max((version for version in versions if version < min(pending)), default=None)
 
 
-def _among(lifetimes: pa.Table, slices: Sequence[Sequence[StoredFile]]) -> Mask:
+def _in_slices(lifetimes: pa.Table, slices: Sequence[Sequence[StoredFile]]) -> Mask:
     """Return which of the LIFETIMES belong to files of the slices."""
     paths = pa.array([file.path for files in slices for file in files], pa.string())
     return np.asarray(pc.is_in(lifetimes.column("path"), value_set=paths).to_numpy(), np.bool_)
@@ -280,7 +280,7 @@ def _kept_by_own_policy(source: HudiSource, versions: Sequence[int]) -> int | No
     return _earliest(source, _policies(source, own), own, versions)
 
 
-def _dropped(source: HudiSource, slices: Sequence[Sequence[StoredFile]]) -> dict[str, list[Entry]]:
+def _dropped_partitions(source: HudiSource, slices: Sequence[Sequence[StoredFile]]) -> dict[str, list[Entry]]:
     """Return the partitions whose folders the cleaner deletes with all their contents, and the files in them.
 
     The cleaner deletes the folder of a partition if it keeps no file slice there. A file group that a failed writer
@@ -312,7 +312,7 @@ def _unsaved(partitions: Collection[str]) -> str:
     )
 
 
-def _untracked(source: HudiSource, dropped: Mapping[str, Sequence[Entry]], tracked: pa.Table) -> pa.Table:
+def _untracked_files(source: HudiSource, dropped: Mapping[str, Sequence[Entry]], tracked: pa.Table) -> pa.Table:
     """Return the FREED frame of the other data files in folders that would be deleted."""
     known = set(tracked.column("path").to_pylist())
     files = {

@@ -31,7 +31,7 @@ def settings_of(properties: Mapping[str, str], name: str, *, is_merge_on_read: b
     settings = SettingsReader(properties, noun="property", engine="Hudi")
     target, target_source = settings.of("hoodie.parquet.max.file.size", 120 * _MB, parse_bytes)
     small, small_source = settings.of("hoodie.parquet.small.file.limit", 100 * _MB, parse_bytes)
-    compact = f"CALL run_clustering(table => {_quoted(name)})"
+    compact = f"CALL run_clustering(table => {_quote(name)})"
     if is_merge_on_read:
         compact += f" for small base files, and {_compaction(name)} for log files"
     return MaintenanceSettings(
@@ -57,7 +57,7 @@ def own_findings(source: HudiSource, version: int, files: Sequence[StoredFile], 
     if source.config.is_merge_on_read:
         findings.append(_log_files(source, files, name))
     if version == source.versions[-1]:
-        findings += [_pending(source, name), _unfinished(source), _cleaning(source, name)]
+        findings += [_pending(source, name), _unfinished_finding(source), _cleaning(source, name)]
     return tuple(findings)
 
 
@@ -92,13 +92,13 @@ def _pending(source: HudiSource, name: str) -> Finding:
         found=_oldest(source, pending) or "no compaction or clustering is requested or running",
         threshold=f"{_WATCH_PENDING:,} commits since it was requested",
         meaning="A compaction that is not run leaves its log files, and holds back the cleaner.",
-        advice=f"CALL run_clustering(table => {_quoted(name)}, op => 'execute')"
+        advice=f"CALL run_clustering(table => {_quote(name)}, op => 'execute')"
         if is_clustering
-        else f"CALL run_compaction(op => 'run', table => {_quoted(name)})",
+        else f"CALL run_compaction(op => 'run', table => {_quote(name)})",
     )
 
 
-def _unfinished(source: HudiSource) -> Finding:
+def _unfinished_finding(source: HudiSource) -> Finding:
     unfinished = [item for item in source.timeline.of_action(*WRITES) if item.state != "completed"]
     return Finding(
         finding="unfinished writes",
@@ -138,14 +138,14 @@ def _cleaning(source: HudiSource, name: str) -> Finding:
         found=f"{since:,}" if cleans else f"{since:,}, all of the active timeline, which has no clean",
         threshold=f"{2 * retained + 1:,}, more than twice {retained:,} ({origin})",
         meaning="The cleaner removes files that no retained commit needs; until it runs they take space.",
-        advice=f"CALL run_clean(table => {_quoted(name)}, retain_commits => {retained})",
+        advice=f"CALL run_clean(table => {_quote(name)}, retain_commits => {retained})",
     )
 
 
 def _compaction(name: str) -> str:
-    return f"CALL run_compaction(op => 'schedule', table => {_quoted(name)}) and then op => 'run'"
+    return f"CALL run_compaction(op => 'schedule', table => {_quote(name)}) and then op => 'run'"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

@@ -104,23 +104,23 @@ def read_change_file(
     is_empty = True
     for block in log_format.blocks(content, file.path):
         if block.header.get(log_format.INSTANT) != instant:
-            raise _damaged(file.path, f"it has a block of the commit {block.header.get(log_format.INSTANT)}")
+            raise _damaged_error(file.path, f"it has a block of the commit {block.header.get(log_format.INSTANT)}")
         if block.type != log_format.CHANGES:
             raise refusal(features.OTHER_BLOCKS, path=file.path, type=block.type)
         is_empty = False
         stored = read_avro_block(storage, block, file.path, columns, {})
         batch = conform_batch(stored, columns, file.path)
         if unknown := set(batch.column("op").to_pylist()) - _OPERATIONS:
-            raise _damaged(file.path, f"it has the operation {min(map(str, unknown))!r}")
+            raise _damaged_error(file.path, f"it has the operation {min(map(str, unknown))!r}")
         present = frozenset(stored.schema.names)
         if not present.issuperset(("before", "after")) and "record_key" not in present:
-            raise _damaged(file.path, "its records have neither rows nor keys")
+            raise _damaged_error(file.path, "its records have neither rows nor keys")
         yield ChangeEvents(path=file.path, batch=batch, present=present)
     if is_empty:
-        raise _damaged(file.path, "it has no intact block")
+        raise _damaged_error(file.path, "it has no intact block")
 
 
-def _damaged(path: str, reason: str) -> CorruptTableError:
+def _damaged_error(path: str, reason: str) -> CorruptTableError:
     return CorruptTableError(
         f"The change data {path} cannot be read: {reason}. It was cut short or replaced; compare it with a copy of the "
         "table, or use mode='delta'."

@@ -60,7 +60,7 @@ def conform(values: pa.Array, data_type: HudiType) -> pa.Array:
         return values
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), target)
-    return _changed(values, data_type, target)
+    return _convert(values, data_type, target)
 
 
 def _record(values: pa.Array, data_type: HudiType, target: pa.StructType) -> pa.Array:
@@ -87,7 +87,7 @@ def _items(values: pa.Array, data_type: HudiType, element: HudiType, target: pa.
     return with_items(values, target, conform(values.values, element))
 
 
-def _changed(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.Array:
+def _convert(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.Array:
     """Return values converted from another type to the table's type."""
     stored = values.type
     if data_type.logical == "vector":
@@ -99,7 +99,7 @@ def _changed(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.A
     elif pa.types.is_date(target) or pa.types.is_time(target):
         converted = values.view(target) if pa.types.is_integer(stored) else None
     elif data_type.root == "double" and pa.types.is_float32(stored):
-        converted = _widened(values)
+        converted = _widen(values)
     elif data_type.root in ("float", "double") and pa.types.is_integer(stored):
         converted = values.cast(target, safe=False)  # rounds values with more digits, as Java does
     elif _is_cast(stored, data_type):
@@ -154,7 +154,7 @@ def _unread(values: pa.Array, data_type: HudiType) -> UnsupportedFeatureError:
     return refusal(features.TYPE_CHANGES, stored=values.type, type=type_text(data_type))
 
 
-def _widened(values: pa.Array) -> pa.Array:
+def _widen(values: pa.Array) -> pa.Array:
     """Return floats as doubles of the same decimal text: 0.1, not 0.10000000149011612.
 
     Source: hudi HoodieAvroUtils.rewritePrimaryTypeWithDiffSchemaType.
@@ -173,14 +173,14 @@ def decimals(values: pa.Array, data_type: HudiType) -> pa.Array:
     for value in values.to_pylist():
         content = value or b"\0"
         if len(content) > _DECIMAL_BYTES:
-            content = _shortened(content)
+            content = _shorten(content)
         numbers += int.from_bytes(content, "big", signed=True).to_bytes(_DECIMAL_BYTES, "little", signed=True)
     mask = pa.array(~values.is_null().to_numpy(zero_copy_only=False)).buffers()[1] if values.null_count else None
     target = arrow_type(data_type)
     return pa.Array.from_buffers(target, len(values), [mask, pa.py_buffer(bytes(numbers))])
 
 
-def _shortened(content: bytes) -> bytes:
+def _shorten(content: bytes) -> bytes:
     number = int.from_bytes(content, "big", signed=True)
     if not -(2**127) <= number < 2**127:
         raise ValueError("a decimal has more than 38 digits")

@@ -63,7 +63,7 @@ def _records(content: bytes, path: str, limits: Limits) -> Iterator[DeletedRecor
         for _ in range(count):
             key, at = _optional_text(content, at)
             _, at = _optional_text(content, at)
-            ordering, java_type, at = _wrapped(content, at, 0)
+            ordering, java_type, at = _read_wrapped(content, at, 0)
             yield DeletedRecord(key or "", ordering, java_type)
 
 
@@ -81,7 +81,7 @@ _NUMBERS = {2: "int", 3: "long", 8: "int", 10: "long", 11: "long", 12: "int"}
 """Branches that are numbers: int, long, days, microseconds of a day, microseconds since 1970, and days again."""
 
 
-def _wrapped(content: bytes, at: int, depth: int) -> tuple[object, str, int]:
+def _read_wrapped(content: bytes, at: int, depth: int) -> tuple[object, str, int]:
     """Return a wrapped value, its type in Java, and the position after it."""
     branch, at = varint(content, at)
     if branch == 12 and depth == 0:  # noqa: PLR2004 - several ordering columns
@@ -99,12 +99,12 @@ def _wrapped(content: bytes, at: int, depth: int) -> tuple[object, str, int]:
         case 5:
             return struct.unpack("<d", _exactly(content, at, 8))[0], "double", at + 8
         case 6 | 7 | 9:
-            return _counted(content, at, branch)
+            return _read_counted(content, at, branch)
         case _:
             raise TruncatedError(f"unknown branch {branch} at byte {at}")
 
 
-def _counted(content: bytes, at: int, branch: int) -> tuple[object, str, int]:
+def _read_counted(content: bytes, at: int, branch: int) -> tuple[object, str, int]:
     value, at = read_bytes(content, at)
     if branch == 6:  # noqa: PLR2004 - bytes
         return value, "bytes", at
@@ -128,7 +128,7 @@ def _array(content: bytes, at: int) -> tuple[object, str, int]:
         if count > len(content) - at:
             raise TruncatedError(f"{count} values expected at byte {at}")
         for _ in range(count):
-            value, _, at = _wrapped(content, at, 1)
+            value, _, at = _read_wrapped(content, at, 1)
             values.append(value)
 
 

@@ -170,11 +170,11 @@ def _parquet(block: LogBlock, path: str, fields: Sequence[HudiField]) -> pa.Reco
         raise damaged_block(path, block, error) from error
     if rows is None:
         return _batch([], [], reader.metadata.num_rows)
-    columns = [_joined(rows.column(name)) for name in names]
+    columns = [_join(rows.column(name)) for name in names]
     return _batch(columns, names, rows.num_rows)
 
 
-def _joined(column: pa.ChunkedArray) -> pa.Array:
+def _join(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 

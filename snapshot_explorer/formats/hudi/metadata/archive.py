@@ -145,7 +145,7 @@ class Archive:
         listing = _listing(folder, entries)
         return replace(
             listing,
-            unread={path: _damaged(path, ValueError("it is empty")) for path in empty},
+            unread={path: _damaged_error(path, ValueError("it is empty")) for path in empty},
             has_holes=bool(numbered) and numbered[-1][0] - numbered[0][0] >= len(numbered),
         )
 
@@ -214,7 +214,7 @@ class Archive:
             if isinstance(error, LimitError | CorruptTableError):
                 raise
             resources.check(error, f"{path} could not be read")
-            raise _damaged(path, error) from error
+            raise _damaged_error(path, error) from error
 
     def _read_log(self, content: bytes, path: str) -> Iterator[ArchivedInstant]:
         for block in log_format.blocks(content, path):
@@ -232,7 +232,7 @@ class Archive:
             completion = row.get("stateTransitionTime")
             instant = _completed(row["commitTime"], action, completion, path, size_bytes)
         except (KeyError, ValueError, TypeError) as error:
-            raise _damaged(path, error) from error
+            raise _damaged_error(path, error) from error
         return ArchivedInstant(instant=instant, content=row.get(_NESTED.get(action, "")))
 
 
@@ -276,7 +276,7 @@ def _missing(path: str, manifest: str) -> CorruptTableError:
     )
 
 
-def _damaged(path: str, error: Exception) -> CorruptTableError:
+def _damaged_error(path: str, error: Exception) -> CorruptTableError:
     return CorruptTableError(
         f"{path} cannot be read as a file of the archived timeline: {error}. It is cut short or damaged; compare it "
         "with a copy of the table."

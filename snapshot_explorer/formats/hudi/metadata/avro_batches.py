@@ -52,7 +52,7 @@ def read_avro_commits(
         if first.header.get("avro.codec", b"null") == b"null":
             parts = {path: contents[path][len(first.head) :] for path in paths}
             try:
-                yield from _decoded(first, _of_similar_size(parts), schema)
+                yield from _decode(first, _of_similar_size(parts), schema)
             except FOREIGN_ERRORS:
                 continue
 
@@ -85,7 +85,7 @@ def _of_similar_size(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
     return {path: part for path, part in parts.items() if len(part) <= largest}
 
 
-def _decoded(first: Container, parts: Mapping[str, bytes], schema: pa.Schema) -> Iterator[AvroCommits]:
+def _decode(first: Container, parts: Mapping[str, bytes], schema: pa.Schema) -> Iterator[AvroCommits]:
     """Yield the commits in Avro files; nothing if their schema is not a commit schema."""
     shape = first.shape
     if not parts or not isinstance(shape, Record) or shape.fields[0][0] != STATS:

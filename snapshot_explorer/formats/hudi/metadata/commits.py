@@ -97,7 +97,7 @@ class WriteStats:
         """The columns of WRITTEN but the version."""
         if self._recorded is None:
             self.convert_rows()
-        columns = _written(self._recorded)
+        columns = _written_columns(self._recorded)
         self._recorded = None
         return columns
 
@@ -183,9 +183,9 @@ def _document(content: bytes, path: str, limits: Limits) -> Mapping[str, Any]:
     except LimitError:
         raise
     except ValueError as error:
-        raise _damaged(path, str(error)) from error
+        raise _damaged_error(path, str(error)) from error
     if not isinstance(raw, Mapping):
-        raise _damaged(path, "it is not a record")
+        raise _damaged_error(path, "it is not a record")
     return raw
 
 
@@ -239,7 +239,7 @@ def _read_commit(
                 read = read_avro_commit(container, _STATS)
             except (*FOREIGN_ERRORS, TruncatedError) as error:
                 resources.check(error, f"{path} could not be read")
-                raise _damaged(path, f"{type(error).__name__}: {error}") from error
+                raise _damaged_error(path, f"{type(error).__name__}: {error}") from error
             if read is not None:
                 return *read, False
             raw = only_record(container)
@@ -255,7 +255,7 @@ def _translated(path: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, AttributeError, KeyError) as error:
-        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+        raise _damaged_error(path, f"{type(error).__name__}: {error}") from error
 
 
 def _commit(recorded: Mapping[str, Any], stats: WriteStats) -> CommitMetadata:
@@ -273,7 +273,7 @@ def _commit(recorded: Mapping[str, Any], stats: WriteStats) -> CommitMetadata:
     )
 
 
-def _written(recorded: pa.RecordBatch) -> pa.RecordBatch:
+def _written_columns(recorded: pa.RecordBatch) -> pa.RecordBatch:
     """Return the columns of WRITTEN but the version, from write stats that name files."""
     partition, file_id, path, size_bytes, rows, inserts, updates, deletes, previous, change_files = recorded.columns
     # Old writers record absolute paths. The partition and the name are always right.
@@ -341,7 +341,7 @@ _STATS = StatReader(
 )
 
 
-def _damaged(path: str, reason: str) -> CorruptTableError:
+def _damaged_error(path: str, reason: str) -> CorruptTableError:
     return CorruptTableError(
         f"{path} cannot be read as the metadata of a commit: {reason}. It is damaged; compare it with a copy of the "
         "table."

@@ -167,7 +167,7 @@ def stored_files(history: WriteHistory) -> tuple[pa.Table, list[LostSlice]]:
     }
     columns = [computed[name] if name in computed else stored.column(name) for name in STORED.names]
     start = int(versions[0]) if len(versions) else NEVER
-    return pa.table(columns, schema=STORED), _lost(written, files, groups, start)
+    return pa.table(columns, schema=STORED), _lost_slices(written, files, groups, start)
 
 
 def records(files: pa.Table) -> list[StoredFile]:
@@ -381,7 +381,7 @@ def is_before(previous: pa.ChunkedArray, start: int) -> npt.NDArray[np.bool_]:
     return early
 
 
-def _lost(written: pa.Table, files: _Files, groups: _Groups, start: int) -> list[LostSlice]:
+def _lost_slices(written: pa.Table, files: _Files, groups: _Groups, start: int) -> list[LostSlice]:
     """Return the slices that the first known commits of groups replaced or appended to, if their files are unknown."""
     lost = [
         LostSlice(partition=partition, file_id=file_id, instant=f"before {start}", removed=int(groups.replaced[number]))

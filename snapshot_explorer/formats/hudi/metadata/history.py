@@ -245,7 +245,7 @@ class HudiSource:
                 continue
             raw = read_raw(self.storage.read(f"{folder}/{name}"), name, self.reader.shapes, self.storage.limits)
             if any(raw.get(field) for field in _WORK):
-                raise _emptied(instant, f"{folder}/{name} says what it wrote")
+                raise _emptied_error(instant, f"{folder}/{name} says what it wrote")
 
     def _copied(self, files: pa.Table) -> dict[int, SnapshotExplorerError]:
         """Return the commits that name files whose names contain another instant, with errors: they were copied."""
@@ -383,7 +383,7 @@ class HudiSource:
         for version in without:
             instant = self.instant(version)
             if not commits[version].replaced and instant.text in followed:
-                emptied[version] = _emptied(instant, "later commits follow files that it wrote")
+                emptied[version] = _emptied_error(instant, "later commits follow files that it wrote")
         empty = [version for version in without if commits[version].is_empty and version not in emptied]
         return emptied | (self._unnamed(empty, set(files.column("path").to_pylist())) if empty else {})
 
@@ -395,7 +395,7 @@ class HudiSource:
             writers = [version for version in empty if version == file.instant or not by_commit]
             if file.path not in named and writers:
                 but = f"{file.path} exists, and no other commit names it"
-                emptied |= {version: _emptied(self.instant(version), but) for version in writers}
+                emptied |= {version: _emptied_error(self.instant(version), but) for version in writers}
         return emptied
 
     def completion(self, version: int) -> int:
@@ -556,11 +556,11 @@ class HudiHistory:
         before, since = self._source, self._listed_at
         source = self._listed()
         for _ in range(TRIES - 1):
-            if not _lost(before, source):
+            if not _missing_versions(before, source):
                 break
             time.sleep(PAUSE_SECONDS)
             source = self._listed()
-        if before is not None and (lost := _lost(before, source)):
+        if before is not None and (lost := _missing_versions(before, source)):
             if source.versions:
                 raise missing_versions_error(self._storage.root, lost, source.versions, since)
             folder = timeline_folder(source.config)
@@ -625,7 +625,7 @@ class HudiHistory:
         return source
 
 
-def _lost(before: HudiSource | None, source: HudiSource) -> tuple[int, ...]:
+def _missing_versions(before: HudiSource | None, source: HudiSource) -> tuple[int, ...]:
     """Return the versions of an earlier listing that a later one lacks, unless they were rolled back.
 
     Hudi's archive keeps the oldest ones too.
@@ -645,7 +645,7 @@ def not_found(source: HudiSource, version: int) -> SnapshotNotFoundError:
     problem = f"Version {version} of {root} does not exist."
     if pending is not None:
         problem = f"The instant {version} of {root} is not a version: it is a {pending.action} that is {pending.state}."
-    removed = _removed_by(source, version)
+    removed = _removal_of(source, version)
     if removed is not None:
         problem = f"Version {version} of {root} was removed by the {removed.action} at {removed.text}."
     before = newest_at_or_before(versions, version)
@@ -656,7 +656,7 @@ def not_found(source: HudiSource, version: int) -> SnapshotNotFoundError:
     )
 
 
-def _removed_by(source: HudiSource, version: int) -> Instant | None:
+def _removal_of(source: HudiSource, version: int) -> Instant | None:
     """Return the rollback or restore that removed an instant; None if none is known."""
     for instant in source.timeline.of_action("rollback", "restore"):
         if instant.state == "completed" and instant.time > version:
@@ -692,7 +692,7 @@ def previous_version(source: HudiSource, version: int) -> int | None:
     return source.versions[index - 1] if index else None
 
 
-def _emptied(instant: Instant, but: str) -> CorruptTableError:
+def _emptied_error(instant: Instant, but: str) -> CorruptTableError:
     return CorruptTableError(
         f"{instant.path} names no files, but {but}. It was emptied or damaged; compare it with a copy of the table."
     )

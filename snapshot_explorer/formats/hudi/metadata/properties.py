@@ -208,7 +208,7 @@ def parse_properties(text: str) -> Iterator[tuple[str, str]]:
         name = "" if matched is None else matched[0]
         rest = line[len(name) :].lstrip(" \t\f")
         value = rest[1:].lstrip(" \t\f") if rest[:1] in (":", "=") else rest
-        yield _unescaped(name), _unescaped(value)
+        yield _unescape(name), _unescape(value)
 
 
 def _logical_lines(text: str) -> Iterator[str]:
@@ -226,7 +226,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield joined
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     def character(match: re.Match[str]) -> str:
         escape = match[1]
         if len(escape) > 1:

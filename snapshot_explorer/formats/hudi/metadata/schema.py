@@ -40,17 +40,17 @@ def version_schema(source: HudiSource, version: int | None) -> VersionSchema:
 
     Reads the commit of the version, and earlier ones until one has a schema.
     """
-    text, is_on_read = _recorded(source, version)
+    text, is_on_read = _recorded_schema(source, version)
     if text is None:
         text = source.config.text("hoodie.table.create.schema") or None
     if text is None and version is not None:
         text = _of_file(source, version)
     fields = () if text is None else parse_fields(text, f"the metadata of {source.storage.root}")
     columns = tuple(field for field in fields if not field.name.startswith(_META) or field.name == _USERS)
-    return VersionSchema(fields=(*columns, *_dropped(source.config, columns)), schema_on_read=is_on_read)
+    return VersionSchema(fields=(*columns, *_dropped_columns(source.config, columns)), schema_on_read=is_on_read)
 
 
-def _recorded(source: HudiSource, version: int | None) -> tuple[str | None, bool]:
+def _recorded_schema(source: HudiSource, version: int | None) -> tuple[str | None, bool]:
     end = 0 if version is None else bisect_right(source.versions, version)
     size = 1  # nearly all commits record the schema
     while end > 0:
@@ -101,7 +101,7 @@ def _of_file(source: HudiSource, version: int) -> str | None:
     return None
 
 
-def _dropped(config: TableConfig, columns: Sequence[HudiField]) -> tuple[HudiField, ...]:
+def _dropped_columns(config: TableConfig, columns: Sequence[HudiField]) -> tuple[HudiField, ...]:
     """Return the partition columns that the files do not have, as text, like Hudi on Spark."""
     if not config.drops_partition_columns:
         return ()

@@ -87,7 +87,7 @@ class _Entries:
         )
 
 
-def _joined(parts: Sequence[_Entries], columns: int) -> _Entries:
+def _join(parts: Sequence[_Entries], columns: int) -> _Entries:
     return _Entries(
         pa.concat_arrays([part.keys for part in parts] or [pa.array([], pa.string())]),
         np.concatenate([np.empty(0, np.int64), *(part.rows for part in parts)]),
@@ -131,7 +131,7 @@ class SliceMerge:
             self._of_records(item, next(starts)) if isinstance(item, LogRecords) else self._of_deletes(item)
             for item in items
         ]
-        self._entries = self._by_key(_joined(parts, len(self.fields) if self._by_column else 0))
+        self._entries = self._by_key(_join(parts, len(self.fields) if self._by_column else 0))
 
     def _of_records(self, records: LogRecords, start: int) -> _Entries:
         batch = records.batch

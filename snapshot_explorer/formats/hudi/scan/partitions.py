@@ -62,13 +62,13 @@ def typed_columns(
         if field is None or how != "SIMPLE" or any(name not in partition for partition in texts):
             continue
         values = [partition[name] for partition in texts]
-        parsed = [None if text is None else _parsed(text, field.type) for text in values]
+        parsed = [None if text is None else _parse(text, field.type) for text in values]
         if not any(value is None and text is not None for value, text in zip(parsed, values, strict=True)):
             columns[name] = pa.array(parsed, arrow_type(field.type))
     return columns
 
 
-def _parsed(text: str, data_type: HudiType) -> object:
+def _parse(text: str, data_type: HudiType) -> object:
     """Return the value of a text in a path; None if the text is not certainly a value of the type."""
     if data_type.root == "string" and not data_type.logical:
         return text

@@ -77,7 +77,7 @@ def plan(source: VersionFiles, predicate: Predicate | None = None) -> ReadPlan:
     for index, path in enumerate(partitions):
         if passes[index]:
             splits += _splits(source, path, members[path])
-    return ReadPlan(splits=tuple(splits), skipped=lambda: _skipped(source.files, partitions, texts, passes))
+    return ReadPlan(splits=tuple(splits), skipped=lambda: _skipped_files(source.files, partitions, texts, passes))
 
 
 def in_partitions(
@@ -142,7 +142,7 @@ def _passing(
     return np.asarray(part.mask(pa.table(columns)).to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _skipped(
+def _skipped_files(
     files: pa.Table,
     partitions: Sequence[str],
     texts: Sequence[Mapping[str, str | None]],

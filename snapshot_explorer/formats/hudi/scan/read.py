@@ -37,7 +37,7 @@ def read(
     constants = dict(plan.partition)
     stored = [field for field in fields if field.name not in constants]
     if plan.merge is not None:
-        batches = _merged(storage, plan, plan.merge, stored)
+        batches = _merge(storage, plan, plan.merge, stored)
     else:
         if predicate is not None:
             predicate = predicate.on(frozenset(field.name for field in stored))
@@ -54,7 +54,7 @@ def _fields(plan: HudiPlan, columns: Sequence[str]) -> list[HudiField]:
     return [known.get(name) or FIELDS[name] for name in columns]
 
 
-def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[HudiField]) -> Iterator[pa.RecordBatch]:
+def _merge(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[HudiField]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a slice with log files, with at least these columns."""
     by_name = {field.name: field for field in plan.fields}
     rules = merge.rules

@@ -206,11 +206,11 @@ def row_codes(columns: Sequence[pa.ChunkedArray | pa.Array], rows: int) -> Codes
     """
     codes = np.zeros(rows, np.int64)
     for column in columns:
-        codes = _paired(codes, _codes(plain(single_chunk(column))))
+        codes = _pair(codes, _codes(plain(single_chunk(column))))
     return codes
 
 
-def _paired(left: Codes, right: Codes) -> Codes:
+def _pair(left: Codes, right: Codes) -> Codes:
     """Return a number per pair, from 0 on."""
     pairs = left * (int(right.max(initial=0)) + 1) + right
     codes: Codes = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
@@ -258,4 +258,4 @@ def _of_maps(values: pa.MapArray) -> Codes:
     indices = pa.array(np.repeat(offsets - firsts, lengths) + np.arange(int(lengths.sum())))
     keys, items = _codes(plain(values.keys.take(indices))), _codes(plain(values.items.take(indices)))
     order = np.lexsort([keys, owners])
-    return _of_lists(values, _paired(keys, items)[order])
+    return _of_lists(values, _pair(keys, items)[order])

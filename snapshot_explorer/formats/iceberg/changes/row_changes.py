@@ -57,7 +57,7 @@ def splits_between(
         snapshot, previous = history.snapshots[version], _before(history, version)
         commit = _commit(history, version, ordinal)
         if snapshot.summary.get("operation") == _APPEND and (previous is None or snapshot.parent_id == previous.id):
-            result += _appended(source, snapshot, range_read, commit)
+            result += _appended_splits(source, snapshot, range_read, commit)
             continue
         before = known[1] if known and previous and known[0] == previous.id else _state(source, previous, range_read)
         known = snapshot.id, _state(source, snapshot, range_read)
@@ -128,7 +128,7 @@ def _state(source: Source, snapshot: IcebergSnapshot | None, range_read: _RangeR
     return {plan_of(split).path: split for split in plan(metadata, range_read.predicate).splits}
 
 
-def _appended(
+def _appended_splits(
     source: Source, snapshot: IcebergSnapshot, range_read: _RangeRead, commit: IcebergEvents
 ) -> Iterator[Split]:
     """Yield splits of the rows that an append added. Reads the manifests that it wrote."""

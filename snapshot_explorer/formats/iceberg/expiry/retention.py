@@ -81,7 +81,7 @@ def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetim
     if not flag(metadata.properties, "gc.enabled", default=True):
         raise refusal(features.EXPIRY_WITHOUT_GC)
     arguments, rules = _rule(metadata.properties, rule)
-    kept = _kept(metadata, arguments)
+    kept = _kept_snapshots(metadata, arguments)
     versions = _versions(history, kept)
     if not metadata.snapshots:
         return Expiry(
@@ -96,7 +96,7 @@ def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetim
     kept_unread = [item for item in reached.unread if item in kept.snapshots]
     nothing = frames.FREED.empty_table()
     # A kept snapshot that cannot be read may need any file.
-    freed, undecided = (nothing, ()) if kept_unread else _freed(source, reached, kept, lifetimes)
+    freed, undecided = (nothing, ()) if kept_unread else _freed_files(source, reached, kept, lifetimes)
     is_known = not kept_unread and (len(freed) > 0 or not undecided)
     return Expiry(
         versions=versions,
@@ -131,7 +131,7 @@ def _rule(properties: Mapping[str, str], rule: RetentionRule) -> tuple[_Rule, tu
     return result, rules
 
 
-def _kept(metadata: TableMetadata, rule: _Rule) -> _KeptSnapshots:
+def _kept_snapshots(metadata: TableMetadata, rule: _Rule) -> _KeptSnapshots:
     """Return the snapshots that expiry keeps.
 
     Source: iceberg RemoveSnapshots (computeRetainedRefs, computeAllBranchSnapshotsToRetain,
@@ -251,7 +251,7 @@ class _ReachableFiles:
         return sizes
 
 
-def _freed(
+def _freed_files(
     source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifetimes: pa.Table
 ) -> tuple[pa.Table, Sequence[str]]:
     """Return FREED, and notes on files that are left out because kept snapshots may name them by another path."""

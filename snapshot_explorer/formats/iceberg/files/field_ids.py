@@ -67,7 +67,7 @@ def id_rules(properties: Mapping[str, str], schemas: Sequence[IcebergSchema]) ->
 
 def _parse_mapping(text: str) -> tuple[MappedField, ...]:
     try:
-        return _mapped(json_text.loads(text, f"The table's property {NAME_MAPPING}"), 0)
+        return _map_field(json_text.loads(text, f"The table's property {NAME_MAPPING}"), 0)
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise CorruptTableError(
             f"The table's property {NAME_MAPPING} is not readable ({type(error).__name__}: {error}). It maps the names "
@@ -75,14 +75,14 @@ def _parse_mapping(text: str) -> tuple[MappedField, ...]:
         ) from error
 
 
-def _mapped(raw: Any, depth: int) -> tuple[MappedField, ...]:
+def _map_field(raw: Any, depth: int) -> tuple[MappedField, ...]:
     if depth > 100 or not isinstance(raw, list):  # noqa: PLR2004 - deeper than any schema
         raise TypeError(f"{raw!r} is not a list of fields")
     return tuple(
         MappedField(
             id=None if item.get("field-id") is None else int(item["field-id"]),
             names=tuple(str(name) for name in item.get("names", ())),
-            fields=_mapped(item.get("fields") or [], depth + 1),
+            fields=_map_field(item.get("fields") or [], depth + 1),
         )
         for item in raw
     )
@@ -141,7 +141,9 @@ def _with_mapping(field: FileField, mapping: Sequence[MappedField]) -> FileField
     mapped = next((item for item in mapping if field.name in item.names), None)
     if mapped is None:
         return replace(field, children=tuple(_with_mapping(child, ()) for child in field.children))
-    return replace(field, id=mapped.id, children=tuple(_with_mapping(item, mapped.fields) for item in _named(field)))
+    return replace(
+        field, id=mapped.id, children=tuple(_with_mapping(item, mapped.fields) for item in _named_parts(field))
+    )
 
 
 def maps_names(mapping: Sequence[MappedField], fields: Sequence[IcebergField]) -> bool:
@@ -153,7 +155,7 @@ def maps_names(mapping: Sequence[MappedField], fields: Sequence[IcebergField]) -
     return True
 
 
-def _named(field: FileField) -> tuple[FileField, ...]:
+def _named_parts(field: FileField) -> tuple[FileField, ...]:
     """Return the parts of a field. Parts of lists and maps have the names that mappings and schemas use."""
     if pa.types.is_struct(field.type):
         return field.children
@@ -178,6 +180,6 @@ def _by_names(
     for field in fields:
         match = known.get(field.name)
         parts = () if match is None else match.type.fields
-        children = _by_names(_named(field), parts, path, by_position=False)
+        children = _by_names(_named_parts(field), parts, path, by_position=False)
         fields_with_ids.append(replace(field, id=None if match is None else match.id, children=children))
     return tuple(fields_with_ids)

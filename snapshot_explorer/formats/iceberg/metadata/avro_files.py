@@ -52,7 +52,7 @@ def read_avro(
     return list(
         decode(
             containers,
-            lambda container: _filled(by_ids(stored_schema(container), names), target),
+            lambda container: _fill(by_ids(stored_schema(container), names), target),
             batch_bytes=_BATCH,
             broken=broken_file_error,
         )
@@ -87,7 +87,7 @@ def by_ids(raw: Any, names: Mapping[str, str]) -> Any:
 
     Source: iceberg NameMappingDatumReader.setSchema, MappingUtil.create.
     """
-    return _named_by_ids(raw, {} if has_ids(raw) else names, 0)
+    return _name_by_ids(raw, {} if has_ids(raw) else names, 0)
 
 
 def has_ids(raw: Any, depth: int = 0) -> bool:
@@ -108,11 +108,11 @@ def has_ids(raw: Any, depth: int = 0) -> bool:
     return any(name in raw for name in _IDS) or any(has_ids(part, depth + 1) for part in parts)
 
 
-def _named_by_ids(raw: Any, names: Mapping[str, str], depth: int, *, in_array: bool = False) -> Any:
+def _name_by_ids(raw: Any, names: Mapping[str, str], depth: int, *, in_array: bool = False) -> Any:
     if depth > _DEEPEST:
         raise ValueError("its schema is implausibly deep")
     if isinstance(raw, list):
-        return [_named_by_ids(branch, names, depth + 1, in_array=in_array) for branch in raw]
+        return [_name_by_ids(branch, names, depth + 1, in_array=in_array) for branch in raw]
     if not isinstance(raw, dict):
         return raw
     avro_type = raw.get("type")
@@ -121,19 +121,19 @@ def _named_by_ids(raw: Any, names: Mapping[str, str], depth: int, *, in_array: b
         is_pair = in_array and {field["name"] for field in raw["fields"]} == _PAIR
         return {**raw, "fields": [_field_by_id(field, names, depth, is_pair=is_pair) for field in raw["fields"]]}
     inner = {
-        name: _named_by_ids(raw[name], names, depth + 1, in_array=name == "items")
+        name: _name_by_ids(raw[name], names, depth + 1, in_array=name == "items")
         for name in ("items", "values")
         if name in raw
     }
     if isinstance(avro_type, dict | list):
-        inner["type"] = _named_by_ids(avro_type, names, depth + 1, in_array=in_array)
+        inner["type"] = _name_by_ids(avro_type, names, depth + 1, in_array=in_array)
     return {**raw, **inner}
 
 
 def _field_by_id(field: Mapping[str, Any], names: Mapping[str, str], depth: int, *, is_pair: bool) -> Mapping[str, Any]:
     name = field["name"] if is_pair else str(field.get("field-id", names.get(field["name"], field["name"])))
     in_type = {} if name == _PARTITION else names
-    return {**field, "name": name, "type": _named_by_ids(field["type"], in_type, depth + 1)}
+    return {**field, "name": name, "type": _name_by_ids(field["type"], in_type, depth + 1)}
 
 
 def field_of(schema: Any, *names: str) -> Any:
@@ -168,7 +168,7 @@ def arrow_type(schema: Any) -> pa.DataType:
     return {"boolean": pa.bool_(), "string": pa.string()}.get(str(word), pa.null())
 
 
-def _filled(schema: Any, target: pa.StructType) -> pa.StructType:
+def _fill(schema: Any, target: pa.StructType) -> pa.StructType:
     """Return the fields to decode: a struct without fields gets all fields of the file's record."""
     parts = []
     for part in target:
@@ -176,7 +176,7 @@ def _filled(schema: Any, target: pa.StructType) -> pa.StructType:
         if pa.types.is_struct(dtype):
             inner = field_of(schema, part.name)
             if dtype.num_fields:
-                dtype = _filled(inner, dtype)
+                dtype = _fill(inner, dtype)
             else:
                 fields = inner.get("fields", []) if isinstance(inner, dict) else []
                 dtype = pa.struct([pa.field(field["name"], arrow_type(field["type"])) for field in fields])

@@ -15,7 +15,7 @@ from operator import itemgetter, lt, ne
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, TableMetadata
 from snapshot_explorer.milliseconds import from_millis, to_millis
-from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.location import shorten
 
 _MAX_NAMED = 20
 _MAX_SEARCHED = 1_000
@@ -111,7 +111,7 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     recorded = metadata.snapshots.numbers
     is_counted = bool(chain) and not any(map(recorded.__getitem__, chain))
     if is_counted:
-        numbers: Mapping[int, int] = _counted(chain, known or {})
+        numbers: Mapping[int, int] = _count_snapshots(chain, known or {})
     elif chain == metadata.snapshots.every("id"):
         numbers = recorded
     else:
@@ -147,16 +147,16 @@ def _head(metadata: TableMetadata, branch: str | None) -> int | None:
 
 
 def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNotFoundError:
-    quoted = shortened(repr(branch))
+    quoted = shorten(repr(branch))
     if is_tag:
         return TableNotFoundError(
             f"The table has no branch {quoted}: it is a tag. Open the table without a branch and use "
-            f"tag:{shortened(branch)}."
+            f"tag:{shorten(branch)}."
         )
     names = sorted(name for name, ref in metadata.refs.items() if ref.is_branch) or [MAIN]
     near = difflib.get_close_matches(branch, names, 1)
-    nearest = f" Did you mean {shortened(repr(near[0]))}?" if near else ""
-    listed = ", ".join(shortened(name) for name in names[:_MAX_NAMED])
+    nearest = f" Did you mean {shorten(repr(near[0]))}?" if near else ""
+    listed = ", ".join(shorten(name) for name in names[:_MAX_NAMED])
     more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
     return TableNotFoundError(
         f"The table has no branch {quoted} and no snapshot of that id. Branches: {listed}{more}.{nearest}"
@@ -178,7 +178,7 @@ def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> tuple
         newest_first[snapshot_id] = None
         before = parents[snapshot_id]
         if before is None:
-            before = _replaced(metadata, snapshot_id) if is_main else None
+            before = _replaced_snapshot(metadata, snapshot_id) if is_main else None
         elif before not in parents:
             before = None
         if before is not None:
@@ -226,7 +226,7 @@ def _straight(metadata: TableMetadata, head: int | None) -> list[int]:
     return list(ids) if is_straight else []
 
 
-def _replaced(metadata: TableMetadata, snapshot_id: int) -> int | None:
+def _replaced_snapshot(metadata: TableMetadata, snapshot_id: int) -> int | None:
     """Return the snapshot that a snapshot without a parent replaced as main's current snapshot; None if unknown."""
     logged = metadata.snapshot_log.ids
     index = logged.index(snapshot_id) if snapshot_id in logged else 0
@@ -239,7 +239,7 @@ def _replaced(metadata: TableMetadata, snapshot_id: int) -> int | None:
 
 def _replaces(metadata: TableMetadata, snapshot_id: int, before: int) -> bool:
     """Return whether a snapshot without a parent replaced another one, without snapshots between."""
-    return metadata.snapshots.parents[snapshot_id] is None and _replaced(metadata, snapshot_id) == before
+    return metadata.snapshots.parents[snapshot_id] is None and _replaced_snapshot(metadata, snapshot_id) == before
 
 
 def _with_tagged(metadata: TableMetadata, chain: list[int]) -> list[int]:
@@ -276,7 +276,7 @@ def _ancestors(metadata: TableMetadata, heads: Sequence[int]) -> set[int]:
     return result
 
 
-def _counted(ids: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
+def _count_snapshots(ids: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
     """Return numbers for snapshots without sequence numbers: known numbers are kept, and later snapshots follow."""
     indices = [index for index, item in enumerate(ids) if item in known]
     if indices != list(range(len(indices))):
@@ -334,15 +334,14 @@ def not_in_history(history: IcebergHistory, snapshot: IcebergSnapshot) -> Snapsh
     name = history.branch or MAIN
     branch, reason = _whereabouts(history.metadata, snapshot)
     return SnapshotNotFoundError(
-        f"{number} is in the table but not in the history of {shortened(name)}: {reason}. Open it with "
-        f"branch={branch!r}."
+        f"{number} is in the table but not in the history of {shorten(name)}: {reason}. Open it with branch={branch!r}."
     )
 
 
 def _whereabouts(metadata: TableMetadata, snapshot: IcebergSnapshot) -> tuple[str, str]:
     for name, ref in islice(metadata.refs.items(), _MAX_SEARCHED):
         if ref.is_branch and name != MAIN and snapshot.id in _ancestors(metadata, [ref.snapshot_id]):
-            return name, f"it belongs to the branch {shortened(name)}"
+            return name, f"it belongs to the branch {shorten(name)}"
     left = _left_main(metadata, snapshot)
     if left is not None:
         return str(snapshot.id), f"main left it at {time_of(left):%Y-%m-%d %H:%M:%S} UTC, by a rollback"
@@ -350,7 +349,7 @@ def _whereabouts(metadata: TableMetadata, snapshot: IcebergSnapshot) -> tuple[st
     if head is not None and not snapshot.sequence_number and snapshot.id in _ancestors(metadata, [head]):
         return str(snapshot.id), "it was committed in format version 1; an upgraded table lists only the last such one"
     if "wap.id" in snapshot.summary:
-        return str(snapshot.id), f"it was staged as {shortened(repr(snapshot.summary['wap.id']))} and not published"
+        return str(snapshot.id), f"it was staged as {shorten(repr(snapshot.summary['wap.id']))} and not published"
     return str(snapshot.id), "no branch leads to it"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
-from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.location import shorten
 
 _MIN, _MAX = -(2**63), 2**63 - 1
 
@@ -87,7 +87,7 @@ class JsonObject:
         if not isinstance(value, dict):
             raise wrong(self.path, self.named(name), "an object", value)
         for key, item in value.items():
-            yield key, self._inner(item, f"{name}[{shortened(repr(key))}]")
+            yield key, self._inner(item, f"{name}[{shorten(repr(key))}]")
 
     def _inner(self, value: Any, index: str) -> "JsonObject":
         if not isinstance(value, dict):
@@ -109,7 +109,7 @@ def integer(value: Any, path: str, field: str) -> int:
 def wrong(path: str, field: str, expected: str, actual: object) -> CorruptTableError:
     """Return the error for a field of another type."""
     return CorruptTableError(
-        f"{path} is damaged: {field} must be {expected}, found {shortened(repr(actual)[:400])}. Compare it with a "
+        f"{path} is damaged: {field} must be {expected}, found {shorten(repr(actual)[:400])}. Compare it with a "
         "copy of the table, or open another metadata file of it."
     )
 

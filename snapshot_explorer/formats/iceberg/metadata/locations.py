@@ -14,7 +14,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import array, scalar
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.location import shorten
 
 _LOCAL = re.compile(r"file:(?://(?:localhost(?=/))?)?(?=/)", re.IGNORECASE)
 _HDFS = re.compile(r"hdfs:(?://[^/]*)?(?=/)", re.IGNORECASE)
@@ -44,7 +44,7 @@ class Locations:
         """Return a sentence about a moved table; None for one at its recorded location."""
         if not self.is_moved:
             return None
-        return f"The metadata records the table at {shortened(self.recorded)}; its files are read where it was opened."
+        return f"The metadata records the table at {shorten(self.recorded)}; its files are read where it was opened."
 
     def one(self, path: str) -> str:
         """Return the path to open for a recorded path."""

@@ -136,7 +136,7 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     rows = [in_order(pa.concat_arrays([part.rows for part in decoded]), files, counts)] if decoded else []
     parts = [_manifest_files(item, counts, listed, locations, storage) for item in rows]
     parts += [
-        _embedded(snapshot, locations)
+        _embedded_manifests(snapshot, locations)
         for snapshot in snapshots
         if snapshot.manifest_list is None and snapshot.manifests
     ]
@@ -268,7 +268,7 @@ def _without_repeated(
     return rows.filter(pa.array(kept)), owners[kept]
 
 
-def _embedded(snapshot: IcebergSnapshot, locations: Locations) -> pa.Table:
+def _embedded_manifests(snapshot: IcebergSnapshot, locations: Locations) -> pa.Table:
     """Return the manifests that a snapshot of format 1 names itself.
 
     Source: iceberg BaseSnapshot, GenericManifestFile.

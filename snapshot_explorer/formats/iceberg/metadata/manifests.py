@@ -195,7 +195,7 @@ def _entries(
         "has_doubted_size": file["size"],
         "snapshot_id": pc.coalesce(entry["1"], of.column("added_snapshot_id")),
         "sequence_number": _sequence_numbers(entry["3"], status, of),
-        "file_sequence_number": _inherited(entry["4"], status, of),
+        "file_sequence_number": _inherit(entry["4"], status, of),
         "first_row_id": row_ids,
         **{name: file[field] for name, field in _OPTIONAL.items()},
     }
@@ -241,14 +241,14 @@ def _check(status: pa.Array, content: pa.Array, of: _Manifests) -> None:
 
 
 def _sequence_numbers(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:
-    result = _inherited(stored, status, of)
+    result = _inherit(stored, status, of)
     wrong = pc.and_(result.is_null(), pc.not_equal(status, DELETED))
     if pc.any(wrong).as_py():
         raise of.broken(wrong, "an entry that is not new has no sequence_number")
     return result
 
 
-def _inherited(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:
+def _inherit(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:
     """Return sequence numbers. Nulls inherit the manifest's number, for added files and in manifests of format 1."""
     if not stored.null_count:
         return stored

@@ -16,7 +16,7 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError, Storag
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import TableMetadata, parse_table_metadata
 from snapshot_explorer.formats.missing_versions import PAUSE_SECONDS, missing_table_error, now
 from snapshot_explorer.storage import Entry, Storage
-from snapshot_explorer.storage.location import shortened
+from snapshot_explorer.storage.location import shorten
 
 FOLDER = "metadata"
 HINT = f"{FOLDER}/version-hint.text"
@@ -161,7 +161,7 @@ class MetadataFiles:
         name = text if is_metadata_file(text) else f"{text}.metadata.json"
         if not is_metadata_file(name):
             raise CorruptTableError(
-                f"{HINT} contains {shortened(repr(text))}, which is neither a number nor the name of a "
+                f"{HINT} contains {shorten(repr(text))}, which is neither a number nor the name of a "
                 "metadata file. Open one of the metadata files by its own path."
             )
         path = f"{FOLDER}/{name}"

@@ -221,7 +221,7 @@ def matching(
         schema: The schema under which rows are read.
     """
     kept = np.ones(rows, np.bool_)
-    named = list(_named(columns, schema, predicate))
+    named = list(_named_columns(columns, schema, predicate))
     constants = {name: column.values for name, column in named if column.field.transform.name == "identity"}
     part = predicate.on(frozenset(constants)) if constants else None
     if part is not None:
@@ -234,7 +234,7 @@ def matching(
     return kept
 
 
-def _named(
+def _named_columns(
     columns: Sequence[PartitionColumn], schema: IcebergSchema, predicate: Predicate
 ) -> Iterator[tuple[str, PartitionColumn]]:
     """Yield the fields whose source is a column of the condition, with its name and type in the schema."""
@@ -283,7 +283,7 @@ def _ends(column: PartitionColumn) -> _Ends:
     dtype = arrow_type(column.source) if column.source is not None else pa.null()
     lower, upper = values, values
     if transform.name == "truncate":
-        lower, upper = _unwrapped(values, transform.width), _truncation_ends(values, transform.width)
+        lower, upper = _without_wrapped(values, transform.width), _truncation_ends(values, transform.width)
     elif transform.name in ("year", "month", "day", "hour"):
         lower, upper = _time_ends(values, transform.name, dtype)
     elif transform.name != "identity":
@@ -291,7 +291,7 @@ def _ends(column: PartitionColumn) -> _Ends:
     return _Ends(lower=lower, upper=upper, null_count=values.is_null().cast(pa.int64()))
 
 
-def _unwrapped(values: pa.Array, width: int) -> pa.Array:
+def _without_wrapped(values: pa.Array, width: int) -> pa.Array:
     """Return truncated values, null for integers that are not a multiple of the width: they have wrapped around.
 
     The smallest integers are truncated to numbers below the range of their type, which Java wraps around to large ones.
@@ -391,7 +391,7 @@ def _bytes(value: pa.Scalar, data_type: IcebergDataType) -> bytes | None:
     if not value.is_valid:
         return None
     if data_type.root == "decimal":
-        return _unscaled(value.as_py(), data_type.scale)
+        return _unscale(value.as_py(), data_type.scale)
     if data_type.root == "string":
         text: str = value.as_py()
         return text.encode()
@@ -404,6 +404,6 @@ def _bytes(value: pa.Scalar, data_type: IcebergDataType) -> bytes | None:
     return number.to_bytes(8, "little", signed=True)
 
 
-def _unscaled(value: Decimal, scale: int) -> bytes:
+def _unscale(value: Decimal, scale: int) -> bytes:
     with localcontext(prec=_DIGITS):
         return minimal_bytes(int(value.scaleb(scale)))

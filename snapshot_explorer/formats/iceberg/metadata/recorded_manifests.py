@@ -70,10 +70,10 @@ def check_manifests(
     """
     listed = {name: manifests.column(name).to_pylist() for name in _NEEDED}
     ids = pa.array(column_ids, pa.int32())
-    return [_checked(part, listed, sizes, ids, storage) for part in decoded]
+    return [_check_manifest(part, listed, sizes, ids, storage) for part in decoded]
 
 
-def _checked(
+def _check_manifest(
     part: DecodedFiles,
     listed: Mapping[str, Sequence[Any]],
     sizes: Sequence[int],

@@ -224,7 +224,7 @@ def parse_table_metadata(content: bytes, path: str, limits: Limits) -> TableMeta
     Source: iceberg specification, "Table Metadata Fields"; TableMetadataParser.fromJson.
     """
     if content[:2] == _GZIP:
-        content = _unzipped(content, path, limits)
+        content = _unzip(content, path, limits)
     try:
         raw = json_text.document(content, path, limits)
     except orjson.JSONDecodeError as error:
@@ -234,10 +234,10 @@ def parse_table_metadata(content: bytes, path: str, limits: Limits) -> TableMeta
         ) from error
     if not isinstance(raw, dict):
         raise wrong(path, "the document", "an object", raw)
-    return _parsed(JsonObject(raw, path))
+    return _parse(JsonObject(raw, path))
 
 
-def _unzipped(content: bytes, path: str, limits: Limits) -> bytes:
+def _unzip(content: bytes, path: str, limits: Limits) -> bytes:
     stream = zlib.decompressobj(wbits=31)
     try:
         text = stream.decompress(content, limits.value_bytes + 1)
@@ -251,7 +251,7 @@ def _unzipped(content: bytes, path: str, limits: Limits) -> bytes:
     return text
 
 
-def _parsed(top: JsonObject) -> TableMetadata:
+def _parse(top: JsonObject) -> TableMetadata:
     version = top.integer("format-version")
     _check_format_version(version, top.path)
     schemas, current_schema_id = _schemas(top)
@@ -272,7 +272,7 @@ def _parsed(top: JsonObject) -> TableMetadata:
         sort_orders=tuple(order.raw for order in top.objects("sort-orders")),
         default_sort_order_id=top.integer("default-sort-order-id", 0),
         properties=top.texts("properties"),
-        current_snapshot_id=_checked_current(top, current, snapshots),
+        current_snapshot_id=_check_current(top, current, snapshots),
         snapshots=snapshots,
         refs=_refs(top, current, snapshots),
         snapshot_log=_snapshot_log(top),
@@ -462,7 +462,7 @@ def _ref(name: str, raw: JsonObject) -> SnapshotRef:
     )
 
 
-def _checked_current(top: JsonObject, current: int | None, snapshots: Mapping[int, IcebergSnapshot]) -> int | None:
+def _check_current(top: JsonObject, current: int | None, snapshots: Mapping[int, IcebergSnapshot]) -> int | None:
     if current is not None and current not in snapshots:
         raise CorruptTableError(
             f"{top.path} is damaged: current-snapshot-id is {current}, which is not among its snapshots. Compare it "

@@ -55,17 +55,17 @@ def single_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
         case "decimal":
             return _decimals(values, data_type)
         case "uuid":
-            return _scattered(values, _UUID_BYTES, uuid_texts, target)
+            return _scatter(values, _UUID_BYTES, uuid_texts, target)
         case "fixed":
             width = data_type.length
-            return _scattered(values, width, lambda cells: _fixed(cells, width), target)
+            return _scatter(values, width, lambda cells: _fixed(cells, width), target)
     if data_type.root not in _WIDTHS:
         return pa.nulls(len(values), target)
-    result = _scattered(values, _WIDTHS[data_type.root], lambda cells: _numbers(cells, data_type), target)
+    result = _scatter(values, _WIDTHS[data_type.root], lambda cells: _numbers(cells, data_type), target)
     before = _PROMOTED.get(data_type.root)
     if before is None:
         return result
-    narrow = _scattered(values, _WIDTHS[before.root], lambda cells: _numbers(cells, before), arrow_type(before))
+    narrow = _scatter(values, _WIDTHS[before.root], lambda cells: _numbers(cells, before), arrow_type(before))
     return result if narrow.null_count == len(narrow) else pc.coalesce(result, widen_values(narrow, target))
 
 
@@ -82,17 +82,17 @@ def _text(values: pa.Array) -> pa.Array:
     try:
         return values.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([_decoded(value) for value in values.to_pylist()], pa.string())
+        return pa.array([_decode(value) for value in values.to_pylist()], pa.string())
 
 
-def _decoded(value: bytes | None) -> str | None:
+def _decode(value: bytes | None) -> str | None:
     try:
         return None if value is None else value.decode()
     except UnicodeDecodeError:
         return None
 
 
-def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array], target: pa.DataType) -> pa.Array:
+def _scatter(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array], target: pa.DataType) -> pa.Array:
     """Return decoded values of one width; others are null."""
     sizes = pc.fill_null(pc.binary_length(values), -1).to_numpy(zero_copy_only=False)
     is_valid = sizes == width
@@ -101,7 +101,7 @@ def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array]
         return pa.nulls(len(values), target)
     if count < len(values):
         indices = np.cumsum(is_valid) - 1
-        result = _scattered(values.filter(pa.array(is_valid)), width, decode, target)
+        result = _scatter(values.filter(pa.array(is_valid)), width, decode, target)
         return result.take(pa.array(indices, mask=~is_valid))
     buffers = values.buffers()
     start = int(np.frombuffer(buffers[1], np.int32, 1, 4 * values.offset)[0])

@@ -29,7 +29,7 @@ def files_by_names(storage: Storage, split: Split) -> NativeRows | None:
 
 
 def _files(storage: Storage, plan: IcebergPlan) -> NativeRows | None:
-    deleted = _deleted(plan)
+    deleted = _deleted_rows(plan)
     if plan.deletes.equality or deleted is None:
         return None
     fields = plan.context.schema.fields
@@ -53,7 +53,7 @@ def _files(storage: Storage, plan: IcebergPlan) -> NativeRows | None:
     return NativeRows(files=(file,), partition=partition if constants else None)
 
 
-def _deleted(plan: IcebergPlan) -> int | None:
+def _deleted_rows(plan: IcebergPlan) -> int | None:
     """Return the maximum number of rows that are deleted by their positions; None if it is unknown."""
     if plan.deletes.vector is not None:
         return plan.deletes.vector.cardinality

@@ -287,7 +287,7 @@ def _splits(
             bucket=None,
             rows=rows,
             size_bytes=size_bytes,
-            counted=_counted(rows, deletes),
+            counted=_live_row_count(rows, deletes),
             detail=IcebergPlan(
                 path=path,
                 file=file,
@@ -313,7 +313,7 @@ def _constants(columns: Sequence[PartitionColumn], partition: int) -> dict[int, 
     }
 
 
-def _counted(rows: int | None, deletes: Deletes) -> int | None:
+def _live_row_count(rows: int | None, deletes: Deletes) -> int | None:
     """Return the number of live rows of a file; None if the metadata does not contain it."""
     if rows is None or deletes.equality or deletes.positions:
         return None

@@ -303,12 +303,12 @@ def _text_to(function: Callable[[str, PaimonDataType], object]) -> Rule:
                     f"{text[:60]!r} is not cast from {type_text(source)} to {type_text(target)}"
                 ) from error
 
-        return each(values, _parsed_type(target), convert).view(arrow_type(target))
+        return each(values, _parse_type(target), convert).view(arrow_type(target))
 
     return rule
 
 
-def _parsed_type(target: PaimonDataType) -> pa.DataType:
+def _parse_type(target: PaimonDataType) -> pa.DataType:
     dtype = arrow_type(target)
     if pa.types.is_temporal(dtype):
         return pa.int32() if dtype.bit_width == 32 else pa.int64()  # noqa: PLR2004 - bits

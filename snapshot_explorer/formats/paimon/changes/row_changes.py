@@ -216,7 +216,7 @@ def _differences(
     old = {_bucket(split): split for split in _splits(storage, files[0], first.id, before.vectors)}
     now = {_bucket(split): split for split in _splits(storage, files[1], last.id, after.vectors)}
     if not schema.primary_keys:
-        return _appended(old, now, first.id, last.id)
+        return _appended_files(old, now, first.id, last.id)
     rules = merge_rules(schema, options, last.id)
     result = []
     for bucket in dict.fromkeys([*now, *old]):
@@ -277,7 +277,7 @@ def _warn_of_vectors(before: _BatchState, after: _BatchState, first: int, last: 
         )
 
 
-def _appended(
+def _appended_files(
     old: Mapping[tuple[object, ...], Split], now: Mapping[tuple[object, ...], Split], first: int, last: int
 ) -> list[Split]:
     """Return the added files of a table without keys. Raise if files were removed: their rows cannot be matched."""

@@ -157,8 +157,8 @@ def expiry(
         )
     end = arguments.end(state, state.consumers)
     begin, options = state.earliest, state.options
-    undecided = _undecided(state, end)
-    mask = _freed(lifetimes, begin, end, state.tags, unread)
+    undecided = _undecided_reason(state, end)
+    mask = _freed_files(lifetimes, begin, end, state.tags, unread)
     expired = [item.id for item in state.snapshots.values() if begin <= item.id < end]
     with_changelog = [item for item in expired if state.snapshots[item].changelog_manifest_list is not None]
     read = changelogs(with_changelog)
@@ -237,7 +237,7 @@ def _duration(options: Mapping[str, str]) -> timedelta:
     return span
 
 
-def _undecided(state: RetentionState, end: int) -> str | None:
+def _undecided_reason(state: RetentionState, end: int) -> str | None:
     """Return why it is unknown which versions and files would be lost, in a sentence; None if it is known.
 
     Expiry stops at a missing snapshot, and fails at an unreadable snapshot.
@@ -257,7 +257,7 @@ def _undecided(state: RetentionState, end: int) -> str | None:
     return None
 
 
-def _freed(
+def _freed_files(
     lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, PaimonSnapshot], unread: Collection[int]
 ) -> Mask:
     """Return a mask of the LIFETIMES whose files are deleted when snapshots from `begin` up to `end` expire.
@@ -399,7 +399,9 @@ def _holders(
     now = frozenset(freed.column("path").to_pylist())
     for name, number in sorted(state.consumers.items()):
         rest = {other: version for other, version in state.consumers.items() if other != name}
-        further = paths_of(lifetimes, _freed(lifetimes, state.earliest, rule.end(state, rest), state.tags, unread))
+        further = paths_of(
+            lifetimes, _freed_files(lifetimes, state.earliest, rule.end(state, rest), state.tags, unread)
+        )
         reads = paths_of(lifetimes, (first <= latest) & (removed > number)) - newest
         row = holder("consumer", name, version=number, sizes=sizes, paths=reads, exclusive=further - now)
         expires = state.options.get("consumer.expiration-time")
@@ -467,7 +469,7 @@ def expire_commands(
     )
 
 
-def used(
+def used_paths(
     listing: Callable[[int], Listing], files: Callable[[int], pa.Table], changes: Callable[[Sequence[int]], pa.Table]
 ) -> frozenset[str] | str:
     """Return the paths of the data files that any version of a branch uses, or the reason why they are unknown.

@@ -91,10 +91,10 @@ def sql_name(root: str, branch: str | None) -> str:
     table = parts[-1] if parts else "TABLE"
     database = parts[-2].removesuffix(".db") if len(parts) > 1 and parts[-2].endswith(".db") else ""
     full = f"{table}$branch_{branch}" if branch else table
-    return f"{_quoted(database) if database else 'DATABASE'}.{_quoted(full)}"
+    return f"{_quote(database) if database else 'DATABASE'}.{_quote(full)}"
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     return word if _WORD.fullmatch(word) else "`{}`".format(word.replace("`", "``").replace("'", "\\'"))
 
 

@@ -40,23 +40,23 @@ def batches(container: Container, fields: Sequence[PaimonField], size: int) -> I
         raise
     except FOREIGN_ERRORS as error:
         raise CorruptBytesError(f"its schema is damaged ({type(error).__name__}: {error})") from error
-    return rows.batches(container, pa.schema([(field.name, _stored(field.type)) for field in fields]), size)
+    return rows.batches(container, pa.schema([(field.name, _stored_type(field.type)) for field in fields]), size)
 
 
-def _stored(data_type: PaimonDataType) -> pa.DataType:
+def _stored_type(data_type: PaimonDataType) -> pa.DataType:
     """Return the Arrow type in which values are collected: times as integers."""
     if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return pa.int64()
     if data_type.root in ("DATE", "TIME"):
         return pa.int32()
     if data_type.root == "ROW":
-        return pa.struct([pa.field(field.name, _stored(field.type)) for field in data_type.fields])
+        return pa.struct([pa.field(field.name, _stored_type(field.type)) for field in data_type.fields])
     if data_type.root == "MULTISET" and data_type.element:
-        return pa.map_(_stored(data_type.element), pa.int32())
+        return pa.map_(_stored_type(data_type.element), pa.int32())
     if data_type.root == "MAP" and data_type.key and data_type.element:
-        return pa.map_(_stored(data_type.key), _stored(data_type.element))
+        return pa.map_(_stored_type(data_type.key), _stored_type(data_type.element))
     if data_type.root in ("ARRAY", "VECTOR") and data_type.element:
-        return pa.list_(_stored(data_type.element))
+        return pa.list_(_stored_type(data_type.element))
     return arrow_type(data_type)
 
 

@@ -178,7 +178,7 @@ def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
 
 def read(storage: Storage, file: PaimonDataFile) -> BlobFile:
     """Return a blob file, read whole. At most two requests."""
-    with _translated(file):
+    with _translate_errors(file):
         with open_data_file(storage, file) as source:
             content = source.read(file.size_bytes)
         return parse(content, file.rows)
@@ -186,7 +186,7 @@ def read(storage: Storage, file: PaimonDataFile) -> BlobFile:
 
 def read_ranges(storage: Storage, file: PaimonDataFile) -> BlobRanges:
     """Return the locations of the values in a blob file. Reads only its index, in two ranges."""
-    with _translated(file), open_data_file(storage, file) as source:
+    with _translate_errors(file), open_data_file(storage, file) as source:
         end = source.size()
         source.seek(max(0, end - _TAIL))
         size = _index_bytes(source.read(_TAIL), end)
@@ -199,7 +199,7 @@ def read_ranges(storage: Storage, file: PaimonDataFile) -> BlobRanges:
 
 def check(storage: Storage, file: PaimonDataFile, *, is_whole: bool) -> None:
     """Read the index of a blob file, or all of its entries, one after another, with their checksums."""
-    with _translated(file), open_data_file(storage, file) as source:
+    with _translate_errors(file), open_data_file(storage, file) as source:
         end = source.size()
         source.seek(max(0, end - _TAIL))
         begin = end - _TAIL - _index_bytes(source.read(_TAIL), end)
@@ -212,16 +212,16 @@ def check(storage: Storage, file: PaimonDataFile, *, is_whole: bool) -> None:
 
 
 @contextmanager
-def _translated(file: PaimonDataFile) -> Iterator[None]:
+def _translate_errors(file: PaimonDataFile) -> Iterator[None]:
     try:
         yield
     except MissingFileError as error:
         raise absent_file_error(f"The blob file {file.path}") from error
     except CorruptBytesError as error:
-        raise _broken(file, error) from error
+        raise _broken_error(file, error) from error
 
 
-def _broken(file: PaimonDataFile, error: CorruptBytesError) -> CorruptTableError:
+def _broken_error(file: PaimonDataFile, error: CorruptBytesError) -> CorruptTableError:
     return unreadable_error(f"The blob file {file.path}", error)
 
 
@@ -257,7 +257,7 @@ def column(
             for row in np.flatnonzero(is_in_file).tolist():
                 values[start + row] = blobs.value(row)
         except CorruptBytesError as error:
-            raise _broken(file, error) from error
+            raise _broken_error(file, error) from error
         missing[start : start + file.rows] &= ~is_in_file
     if missing.any():
         raise CorruptTableError(

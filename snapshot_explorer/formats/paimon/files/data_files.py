@@ -138,12 +138,12 @@ def batches(
         Batches with the schema of the columns; without fields, batches of rows without columns.
     """
     log.debug("reading %s of %s (%s bytes)", columns.names, file.path, file.size_bytes)
-    with _translated(file):
+    with _translate_errors(file):
         if file.format == "parquet":
             numbered_batches = _parquet(storage, file, columns, chosen)
         else:
             readers: Mapping[str, Callable[..., Iterator[pa.RecordBatch]]] = {"orc": _orc, "avro": _avro}
-            numbered_batches = _placed(
+            numbered_batches = _with_positions(
                 readers[file.format](storage, file, columns.fields, legacy_zones=legacy_zones), file
             )
         for start, batch in numbered_batches:
@@ -153,7 +153,7 @@ def batches(
                 at += portion.num_rows
 
 
-def _placed(
+def _with_positions(
     batches: Iterator[pa.RecordBatch], file: PaimonDataFile, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield consecutive rows of a file, each batch after the position of its first row."""
@@ -167,7 +167,7 @@ def _placed(
 
 def check_schema(storage: Storage, file: PaimonDataFile, fields: Sequence[PaimonField]) -> None:
     """Raise for a file that contains columns, but none of its own schema. Opens the file."""
-    with _translated(file):
+    with _translate_errors(file):
         stored_names = _names(storage, file)
     own = [field.name for field in fields if file.write_columns is None or field.name in file.write_columns]
     if file.rows and stored_names and own and not set(own).intersection(stored_names):
@@ -199,7 +199,7 @@ def open_data_file(storage: Storage, file: PaimonDataFile) -> Iterator[pa.Native
         yield source
 
 
-def _translated(file: PaimonDataFile) -> AbstractContextManager[None]:
+def _translate_errors(file: PaimonDataFile) -> AbstractContextManager[None]:
     return named_in_errors(file.path, file.format, partial(absent_file_error, f"The data file {file.path}"))
 
 
@@ -224,10 +224,10 @@ def _parquet(
         _check_rows(file, parquet.reader.metadata.num_rows)
         _check_names(file, parquet.reader.schema_arrow.names, columns.fields)
         if not columns.fields:
-            yield from _placed(batches_without_columns(file.rows), file)
+            yield from _with_positions(batches_without_columns(file.rows), file)
             return
         for groups, start, rows in _runs(parquet.reader, columns, chosen):
-            yield from _placed(parquet.batches(columns.names, groups, rows), file, start, start + rows)
+            yield from _with_positions(parquet.batches(columns.names, groups, rows), file, start, start + rows)
 
 
 def _runs(

@@ -113,29 +113,29 @@ def evolve(batch: pa.RecordBatch, mapping: ColumnMapping, path: str) -> pa.Recor
             columns.append(pa.nulls(batch.num_rows, arrow_type(target.type)))
             continue
         try:
-            columns.append(_evolved(batch.column(source.name), source.type, target.type))
+            columns.append(_evolve_values(batch.column(source.name), source.type, target.type))
         except NotCastableError as error:
             raise refusal(features.CASTS_OF_VALUES, column=target.name, path=path, reason=error) from error
     return pa.RecordBatch.from_arrays(columns, names=[target.name for target, _ in mapping.targets])
 
 
-def _evolved(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def _evolve_values(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     dtype = arrow_type(target)
     if values.type == dtype and same(source, target):
         return values
     if source.root == "ROW":
-        return _evolved_row(values, source, target)
+        return _evolve_row(values, source, target)
     if source.root == "ARRAY" and source.element and target.element:
-        return with_items(values, dtype, _evolved(values.values, source.element, target.element))
+        return with_items(values, dtype, _evolve_values(values.values, source.element, target.element))
     if source.root == "MAP" and source.element and target.element and source.key and target.key:
-        keys = _evolved(values.keys, source.key, target.key)
-        return with_entries(values, dtype, keys, _evolved(values.items, source.element, target.element))
+        keys = _evolve_values(values.keys, source.key, target.key)
+        return with_entries(values, dtype, keys, _evolve_values(values.items, source.element, target.element))
     if same(source, target):  # a MULTISET or VECTOR whose elements differ in nullability
         return values.cast(dtype)
     return cast(values, source, target)
 
 
-def _evolved_row(values: pa.StructArray, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def _evolve_row(values: pa.StructArray, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     by_id = {field.id: (index, field.type) for index, field in enumerate(source.fields)}
     # The fields of a null row may contain any value: flatten() makes them null, so that they are not cast.
     parts = values.flatten()
@@ -143,7 +143,7 @@ def _evolved_row(values: pa.StructArray, source: PaimonDataType, target: PaimonD
     for field in target.fields:
         if field.id in by_id:
             index, dtype = by_id[field.id]
-            children.append(_evolved(parts[index], dtype, field.type))
+            children.append(_evolve_values(parts[index], dtype, field.type))
         else:
             children.append(pa.nulls(len(values), arrow_type(field.type)))
     return with_fields(values, arrow_type(target), children)

@@ -124,7 +124,7 @@ def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | Non
         changes: The files that each commit changed, with `kind`, `rows` and FILE_COLUMNS.
         totals: The rows in all live files after each commit, deleted ones included.
     """
-    vectors, files = _numbered(states, changes.entries)
+    vectors, files = _number_vectors(states, changes.entries)
     rows = changes.entries.column("rows").to_numpy()
     is_removed = changes.entries.column("kind").to_numpy() == DELETE
     order = np.argsort(changes.commits, kind="stable")
@@ -135,7 +135,7 @@ def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | Non
         own_rows = order[bounds[position] : bounds[position + 1]]
         old, new = (None if state is None else vectors[id(state)] for state in (before, after))
         added, removed, touched = own_rows[~is_removed[own_rows]], own_rows[is_removed[own_rows]], files[own_rows]
-        back, lost = _grown(old, new, touched) if replaced else (0, 0)
+        back, lost = _restored_and_deleted(old, new, touched) if replaced else (0, 0)
         counts.append(
             VersionRowCounts(
                 added=_sum(_present(rows[added], files[added], new), back),
@@ -146,7 +146,7 @@ def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | Non
     return counts
 
 
-def _numbered(states: IndexStates, entries: pa.Table) -> tuple[dict[int, _Vectors], Codes]:
+def _number_vectors(states: IndexStates, entries: pa.Table) -> tuple[dict[int, _Vectors], Codes]:
     """Return the vectors of each state by its `id`, and the number of each entry's file; -1 without a vector."""
     tables = {
         id(item): item.filter(pc.is_valid(item["data_file"]))
@@ -188,7 +188,7 @@ def _present(rows: Codes, files: Codes, vectors: _Vectors | None) -> Codes:
     return np.where((deleted == _UNKNOWN) | (deleted > rows), _UNKNOWN, rows - deleted)
 
 
-def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[int | None, int | None]:
+def _restored_and_deleted(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[int | None, int | None]:
     """Return the numbers of restored and deleted rows in files that a commit neither added nor removed.
 
     Writers only add rows to the vectors of a kept file: a file with a vector has no restored rows, whether or not the
@@ -200,7 +200,7 @@ def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[
         return None, None
     if old is None:
         return 0, (None if np.setdiff1d(new.files, touched).size else 0)
-    was, now = _replaced(old, new, touched), _replaced(new, old, touched)
+    was, now = _replaced_vectors(old, new, touched), _replaced_vectors(new, old, touched)
     back: list[int | None] = [0]
     lost: list[int | None] = [0]
     for file in was.keys() | now.keys():
@@ -212,7 +212,7 @@ def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[
     return _total(back), _total(lost)
 
 
-def _replaced(vectors: _Vectors, others: _Vectors, touched: Codes) -> dict[int, int]:
+def _replaced_vectors(vectors: _Vectors, others: _Vectors, touched: Codes) -> dict[int, int]:
     """Return the rows of vectors that are not among the others, by the file's number, without touched files."""
     # A complex number is a pair that numpy compares.
     stored, known = (item.files + 1j * item.locations for item in (vectors, others))

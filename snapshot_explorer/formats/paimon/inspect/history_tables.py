@@ -162,8 +162,8 @@ def aggregation_fields(newest: PaimonSchema) -> pa.Table:
             {
                 "field_name": field.name,
                 "field_type": java_type(field.type),
-                "function": _bracketed([value for _, value in options_of.get(field.name, ())]),
-                "function_options": _bracketed([option for option, _ in options_of.get(field.name, ())]),
+                "function": _bracket([value for _, value in options_of.get(field.name, ())]),
+                "function_options": _bracket([option for option, _ in options_of.get(field.name, ())]),
                 "comment": field.description,
             }
             for field in newest.fields
@@ -191,7 +191,7 @@ def _rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema_of(name))
 
 
-def _bracketed(values: Sequence[str]) -> str:
+def _bracket(values: Sequence[str]) -> str:
     return f"[{', '.join(values)}]"
 
 

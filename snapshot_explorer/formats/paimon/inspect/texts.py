@@ -119,8 +119,7 @@ def java_type(data_type: PaimonDataType) -> str:
 def _java_type(data_type: PaimonDataType) -> str:
     if data_type.root == "ROW":
         fields = (
-            f"`{field.name}` {java_type(field.type)}"
-            + (f" '{_quoted(field.description)}'" if field.description else "")
+            f"`{field.name}` {java_type(field.type)}" + (f" '{_quote(field.description)}'" if field.description else "")
             for field in data_type.fields
         )
         return f"ROW<{', '.join(fields)}>"
@@ -133,5 +132,5 @@ def _java_type(data_type: PaimonDataType) -> str:
     return type_text(data_type)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return text.replace("'", "''")

@@ -225,7 +225,7 @@ def partitions(state: PaimonState, written: pa.Table, parts: PaimonPartitions, o
     part_of = dict(zip(state.entries.column("partition").to_pylist(), parts.of_rows.to_pylist(), strict=True))
     columns = (state.entries.column(name).to_pylist() for name in ("partition", "total_buckets"))
     total = dict(zip(*columns, strict=True))
-    deleted = _deleted(state)
+    deleted = _deleted_rows(state)
     parts_with_files = sums.column("partition").to_pylist()
     rows = {
         "partition": [texts[part_of[partition]] for partition in parts_with_files],
@@ -238,7 +238,7 @@ def partitions(state: PaimonState, written: pa.Table, parts: PaimonPartitions, o
     return _table("partitions", rows | empty).sort_by("partition")
 
 
-def _deleted(state: PaimonState) -> dict[bytes, int | None]:
+def _deleted_rows(state: PaimonState) -> dict[bytes, int | None]:
     """Return the number of deleted rows per partition; None if a deletion vector has no recorded count."""
     result: dict[bytes, int | None] = {}
     vectors = state.indexes.filter(pc.equal(state.indexes.column("index_type"), DELETION_VECTORS))

@@ -64,7 +64,7 @@ def choice(array: pa.Array, function: Function) -> Fold:
     def retract(value: Any, item: Any) -> Any:
         return value if item is None else None  # last_non_null_value, the only caller with retracts
 
-    return Fold(items=_ranked(array, ranks.tolist()), add=add, retract=retract, result=_taking(array))
+    return Fold(items=_rank(array, ranks.tolist()), add=add, retract=retract, result=_taking(array))
 
 
 def _first(array: pa.Array, *, skips_nulls: bool) -> Fold:
@@ -85,10 +85,10 @@ def _first(array: pa.Array, *, skips_nulls: bool) -> Fold:
         initialised = True
         return item
 
-    return Fold(items=_ranked(array, [0] * len(array)), add=add, reset=reset, result=_taking(array))
+    return Fold(items=_rank(array, [0] * len(array)), add=add, reset=reset, result=_taking(array))
 
 
-def _ranked(array: pa.Array, ranks: list[int]) -> list[tuple[int, int] | None]:
+def _rank(array: pa.Array, ranks: list[int]) -> list[tuple[int, int] | None]:
     valid = np.asarray(array.is_valid()).tolist()
     return [(rank, row) if ok else None for row, (rank, ok) in enumerate(zip(ranks, valid, strict=True))]
 
@@ -122,7 +122,7 @@ def _before_2(value: str | None, item: str | None, function: Function) -> str | 
         return item if value is None else value
     if not value or not item:
         return value or item
-    return _joined(value, item, function, blanks="")
+    return _join(value, item, function, blanks="")
 
 
 def _since_2(value: str | None, item: str | None, function: Function) -> str | None:
@@ -130,10 +130,10 @@ def _since_2(value: str | None, item: str | None, function: Function) -> str | N
         return value
     if value is None or not value.strip(BLANKS):
         return item
-    return _joined(value, item, function, blanks=BLANKS)
+    return _join(value, item, function, blanks=BLANKS)
 
 
-def _joined(value: str, item: str, function: Function, *, blanks: str) -> str:
+def _join(value: str, item: str, function: Function, *, blanks: str) -> str:
     delimiter = function.delimiter
     if not function.distinct:
         return value + delimiter + item
@@ -177,7 +177,7 @@ def from_int64(values: Codes, valid: npt.NDArray[np.bool_], dtype: pa.DataType) 
     return pa.array(values, pa.int64(), mask=~valid).cast(dtype)
 
 
-def _unscaled(array: pa.Array) -> list[int | None]:
+def _unscale(array: pa.Array) -> list[int | None]:
     words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)]
     low, high = words[::2].view(np.uint64).tolist(), words[1::2].tolist()
     valid = np.asarray(array.is_valid()).tolist()
@@ -204,7 +204,7 @@ class _Numbers:
 
     def items(self, array: pa.Array) -> list[Any]:
         if self.is_decimal:
-            return _unscaled(array)
+            return _unscale(array)
         if self.limit:
             result: list[Any] = array.to_pylist()
             return result
@@ -285,7 +285,7 @@ def product(array: pa.Array) -> Fold:
         if value is None or item is None:
             return item if value is None else value
         if numbers.is_decimal:
-            return numbers.in_range(_rounded(Fraction(value * item, 10**scale)))
+            return numbers.in_range(_round(Fraction(value * item, 10**scale)))
         with np.errstate(all="ignore"):
             return numbers.in_range(value * item)
 
@@ -295,7 +295,7 @@ def product(array: pa.Array) -> Fold:
         if numbers.limit and not item:
             raise CorruptBytesError("a product divided by zero")
         if numbers.is_decimal:
-            return numbers.in_range(_rounded(_quotient(value, item, scale)))
+            return numbers.in_range(_round(_quotient(value, item, scale)))
         if numbers.limit:
             whole = abs(value) // abs(item)
             return numbers.in_range(whole if (value < 0) == (item < 0) else -whole)
@@ -316,7 +316,7 @@ def _quotient(value: int, item: int, scale: int) -> Fraction:
     return quotient
 
 
-def _rounded(number: Fraction) -> int:
+def _round(number: Fraction) -> int:
     whole = (2 * abs(number.numerator) + number.denominator) // (2 * number.denominator)
     return whole if number >= 0 else -whole
 

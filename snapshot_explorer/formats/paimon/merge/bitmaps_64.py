@@ -160,7 +160,7 @@ def _with_child(branch: InnerNode, byte: int, child: Tree) -> InnerNode:
     """Return a node with one more child, as the next larger kind if it is full."""
     kind, body, count = branch.kind, bytearray(branch.body), len(branch.children)
     if count == _CAPACITIES[kind]:
-        kind, body = kind + 1, _grown(kind, body)
+        kind, body = kind + 1, _grow(kind, body)
     if kind == _BY_POSITION:
         taken = {*body} - {_NO_CHILD}
         body[byte] = count if count not in taken else min({*range(count)} - taken)
@@ -171,7 +171,7 @@ def _with_child(branch: InnerNode, byte: int, child: Tree) -> InnerNode:
     return InnerNode(kind=kind, prefix=branch.prefix, body=bytes(body), children={**branch.children, byte: child})
 
 
-def _grown(kind: int, body: bytearray) -> bytearray:
+def _grow(kind: int, body: bytearray) -> bytearray:
     if kind + 1 == _BY_BITS:
         return bytearray(np.packbits(np.frombuffer(body, np.uint8) != _NO_CHILD, bitorder="little").tobytes())
     if kind + 1 < _BY_POSITION:
@@ -307,11 +307,11 @@ def serialize(bitmap: Bitmap64) -> bytes:
     if bitmap.tree is None:
         return b"\x00"
     count = len(bitmap.slot_by_key)
-    slots = (b"\x00" if container is None else _written(container) for container in bitmap.slots)
+    slots = (b"\x00" if container is None else _write(container) for container in bitmap.slots)
     start = [_HEAD.pack(1, count), write_tree(bitmap.tree), _SLOTS.pack(1, _NOT_TRIMMED, len(bitmap.slots))]
     return b"".join([*start, *slots, _END.pack(count, 0, bitmap.last)])
 
 
-def _written(container: BitmapContainer) -> bytes:
+def _write(container: BitmapContainer) -> bytes:
     count = len(container.numbers)
     return _SLOT.pack(1, _kind(count, is_run=container.is_run), count) + body_of(container)

@@ -58,7 +58,7 @@ def fold_column(values: pa.ChunkedArray, key_groups: KeyGroups, steps: ColumnSte
     assigned = _assignments(steps, valid)
     if assigned is not None:
         return _take(array, _last(assigned, key_groups, steps.begins))
-    picked = _picked(array, valid, key_groups, steps)
+    picked = _pick(array, valid, key_groups, steps)
     if picked is not None:
         return _take(array, picked)
     folded = fold(array, valid, key_groups, steps)
@@ -115,7 +115,7 @@ def _last(actions: Actions, key_groups: KeyGroups, begins: npt.NDArray[np.bool_]
     return result
 
 
-def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], key_groups: KeyGroups, steps: ColumnSteps) -> Codes | None:
+def _pick(array: pa.Array, valid: npt.NDArray[np.bool_], key_groups: KeyGroups, steps: ColumnSteps) -> Codes | None:
     """Return the row with the final value of each key, for functions that select one value by its order."""
     name = "" if steps.function is None else steps.function.name
     if (steps.actions == SET).any() or (steps.begins is not None and steps.begins.any()):

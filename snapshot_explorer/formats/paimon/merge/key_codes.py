@@ -39,14 +39,14 @@ def key_codes(rows: pa.Table, keys: Sequence[str]) -> Codes:
     if len(columns) == 1 and (whole := _numbers(columns[0])) is not None:
         return whole
     if not rows.num_rows or any(column.null_count for column in columns):
-        return _numbered_keys(columns)
+        return _number_keys(columns)
     if rows.num_rows > _SAMPLED:
         first = np.linspace(0, rows.num_rows - 2, _SAMPLED).astype(np.int64)
         sample = [column.take(pa.array(np.stack([first, first + 1], axis=1).ravel())) for column in columns]
         if not _bits_are_faster(sample):
-            return _numbered_keys(columns)
+            return _number_keys(columns)
     codes, are_exact = _first_bits(columns)
-    return codes if are_exact else _refined(columns, codes)
+    return codes if are_exact else _refine(columns, codes)
 
 
 def _bits_are_faster(pairs: Sequence[pa.ChunkedArray]) -> bool:
@@ -67,7 +67,7 @@ def _bits_are_faster(pairs: Sequence[pa.ChunkedArray]) -> bool:
     return bool(mixed * _FEW <= len(left))
 
 
-def _refined(columns: Sequence[pa.ChunkedArray], codes: Codes) -> Codes:
+def _refine(columns: Sequence[pa.ChunkedArray], codes: Codes) -> Codes:
     """Return codes that are equal only for equal keys, from codes that are also equal for some others."""
     order = np.argsort(codes, kind="stable")
     ascending = codes[order]
@@ -81,7 +81,7 @@ def _refined(columns: Sequence[pa.ChunkedArray], codes: Codes) -> Codes:
     is_mixed[groups[1:][differs]] = True
     mixed = order[is_mixed[groups]]
     indices = pa.array(mixed)
-    numbers = _dense(_numbered_keys([column.take(indices) for column in columns]))
+    numbers = _dense(_number_keys([column.take(indices) for column in columns]))
     result = np.empty(len(codes), np.int64)
     result[order] = groups * (int(numbers.max()) + 1)
     result[mixed] += numbers
@@ -174,7 +174,7 @@ def _numbers(values: pa.ChunkedArray) -> Codes | None:
     return _whole_numbers(values)
 
 
-def _numbered_keys(columns: Sequence[pa.ChunkedArray]) -> Codes:
+def _number_keys(columns: Sequence[pa.ChunkedArray]) -> Codes:
     """Return a code per row, equal for rows of equal key; nulls are equal."""
     codes = np.zeros(len(columns[0]), np.int64)
     for index, values in enumerate(columns):
@@ -254,18 +254,18 @@ def value_codes(values: pa.Array) -> Codes:
     dtype = values.type
     if pa.types.is_struct(dtype):
         parts = [value_codes(values.field(index)) for index in range(dtype.num_fields)]
-        return _numbered(
+        return _number(
             list(zip(np.asarray(values.is_valid()).tolist(), *(part.tolist() for part in parts), strict=True))
         )
     if pa.types.is_list(dtype):
         items, offsets = value_codes(values.values).tolist(), np.asarray(values.offsets).tolist()
         valid = np.asarray(values.is_valid()).tolist()
-        return _numbered(
+        return _number(
             [tuple(items[a:b]) if ok else None for ok, a, b in zip(valid, offsets, offsets[1:], strict=False)]
         )
     return equality_codes(pa.chunked_array([values]))
 
 
-def _numbered(values: Sequence[object]) -> Codes:
+def _number(values: Sequence[object]) -> Codes:
     seen: dict[object, int] = {}
     return np.fromiter((seen.setdefault(value, len(seen)) for value in values), np.int64, len(values))

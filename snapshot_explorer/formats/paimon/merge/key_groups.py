@@ -87,10 +87,10 @@ def merge(
     adds = are_adds(kinds)
     by_key = _by_key(rows, rules)
     if takes_newest(rules):
-        replaced = _replaced(by_key, rules, adds, lowest=sequence, highest=sequence)
+        replaced = _replaced_rows(by_key, rules, adds, lowest=sequence, highest=sequence)
         if replaced is not None:
             return _without(rows.select(list(names)), adds, replaced)
-    unique_rows, key_groups = _grouped(rows, by_key, rules, sequence, kinds, levels)
+    unique_rows, key_groups = _group(rows, by_key, rules, sequence, kinds, levels)
     unique_rows = unique_rows[adds[unique_rows]]
     match rules.engine:
         case Deduplicate() | FirstRow():
@@ -101,7 +101,7 @@ def merge(
             return rows.select(list(names)).filter(pa.array(kept))  # copies runs of rows, where take copies each
         case PartialUpdate() | Aggregation() as engine:
             steps = _steps(engine, rows, key_groups, names, rules)
-            return _folded(rows.select(list(names)), unique_rows, key_groups, steps, steps.left)[0]
+            return _fold(rows.select(list(names)), unique_rows, key_groups, steps, steps.left)[0]
 
 
 def takes_newest(rules: Rules) -> bool:
@@ -124,7 +124,7 @@ def merge_by_files(
         order = np.concatenate([np.arange(ends[file] - files.rows[file], ends[file]) for file in by_age])
     adds = are_adds(kinds)
     lowest, highest = np.repeat(files.lowest, files.rows), np.repeat(files.highest, files.rows)
-    replaced = _replaced(_by_key(rows, rules, order), rules, adds, lowest=lowest, highest=highest)
+    replaced = _replaced_rows(_by_key(rows, rules, order), rules, adds, lowest=lowest, highest=highest)
     return None if replaced is None else _without(rows.select(list(names)), adds, replaced)
 
 
@@ -141,7 +141,7 @@ def merge_all(
 
     Source: paimon MergeFileSplitRead.forceKeepDelete.
     """
-    unique_rows, key_groups = _grouped(rows, _by_key(rows, rules), rules, sequence, kinds, levels)
+    unique_rows, key_groups = _group(rows, _by_key(rows, rules), rules, sequence, kinds, levels)
     match rules.engine:
         case Deduplicate() | FirstRow():
             indices = np.sort(np.concatenate([unique_rows, _chosen(key_groups, rules)]))
@@ -150,7 +150,7 @@ def merge_all(
             )
         case PartialUpdate() | Aggregation() as engine:
             steps = _steps(engine, rows, key_groups, names, rules)
-            made, order = _folded(
+            made, order = _fold(
                 rows.select(list(names)), unique_rows, key_groups, steps, np.ones(len(steps.left), bool)
             )
             indices = np.concatenate([unique_rows, key_groups.row_numbers[key_groups.ends]])[order]
@@ -166,7 +166,7 @@ def _steps(
     return aggregation_steps(engine, rows, key_groups, names)
 
 
-def _folded(
+def _fold(
     rows: pa.Table, unique_rows: Codes, key_groups: KeyGroups, steps: Steps, left: npt.NDArray[np.bool_]
 ) -> tuple[pa.Table, Codes]:
     """Return the unique rows and the merged rows, in the order of their newest input rows.
@@ -210,7 +210,7 @@ def _by_key(rows: pa.Table, rules: Rules, order: Codes | None = None) -> _ByKey:
     return _ByKey(order=by_code if order is None else order[by_code], codes=codes[by_code])
 
 
-def _replaced(
+def _replaced_rows(
     by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, lowest: Codes, highest: Codes
 ) -> Codes | None:
     """Return the rows that a newer row of their key replaces; None if sequence number bounds do not determine it.
@@ -230,7 +230,7 @@ def _without(rows: pa.Table, adds: npt.NDArray[np.bool_], replaced: Codes) -> pa
     return rows.filter(pa.array(kept))
 
 
-def _grouped(
+def _group(
     rows: pa.Table,
     by_key: _ByKey,
     rules: Rules,

@@ -77,7 +77,7 @@ def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[PaimonField]
         opened = _open(distinct, len(fields))
         columns = [_column(opened, index, field.type, lenient=lenient) for index, field in enumerate(fields)]
     except pa.ArrowInvalid as error:
-        raise _broken(f"contains a value that is invalid for its type ({error})") from error
+        raise _broken_error(f"contains a value that is invalid for its type ({error})") from error
     names = [field.name for field in fields]
     if len(distinct) == len(rows) and not rows.null_count:
         return pa.Table.from_arrays(columns, names=names) if fields else _empty(len(rows))
@@ -90,7 +90,7 @@ def _empty(rows: int) -> pa.Table:
     return pa.table({"rows": pa.nulls(rows)}).select([])
 
 
-def _broken(problem: str) -> CorruptTableError:
+def _broken_error(problem: str) -> CorruptTableError:
     return CorruptTableError(
         f"A partition, key or statistic of the table {problem}. A manifest or a schema file is damaged, or they do not "
         "belong together; compare the table with a copy."
@@ -103,7 +103,7 @@ def _open(rows: pa.BinaryArray, arity: int) -> _Rows:
     begins, ends = bounds[:-1].astype(np.int64), bounds[1:].astype(np.int64)
     slots = (arity + 63 + 8) // 64 * 8
     if ((ends - begins) < 4 + slots + 8 * arity).any():
-        raise _broken(f"is shorter than a row of {arity} fields")
+        raise _broken_error(f"is shorter than a row of {arity} fields")
     opened = _Rows(
         content=content,
         buffer=rows.buffers()[2] or pa.py_buffer(b""),
@@ -114,7 +114,7 @@ def _open(rows: pa.BinaryArray, arity: int) -> _Rows:
     arities = opened.gather(begins, 4).copy().view(">i4")[:, 0]
     if (arities != arity).any():
         other = int(arities[arities != arity][0])
-        raise _broken(f"has {other} fields, but the schema has {arity}")
+        raise _broken_error(f"has {other} fields, but the schema has {arity}")
     return opened
 
 
@@ -132,7 +132,7 @@ def _column(rows: _Rows, index: int, data_type: PaimonDataType, *, lenient: bool
     if data_type.root in _WHOLE:
         dtype = _WHOLE[data_type.root]
         values = rows.gather(at, dtype.itemsize).copy().view(dtype)[:, 0]
-        return _checked(pa.array(values, mask=nulls).cast(target))
+        return _check(pa.array(values, mask=nulls).cast(target))
     if data_type.root in _SLICED:
         return _slices(rows, at, nulls).cast(target)
     if data_type.root == "DECIMAL":
@@ -142,7 +142,7 @@ def _column(rows: _Rows, index: int, data_type: PaimonDataType, *, lenient: bool
     return pa.nulls(len(at), vectors.without(target))
 
 
-def _checked(column: pa.Array) -> pa.Array:
+def _check(column: pa.Array) -> pa.Array:
     """Return the column if every value is valid for its type.
 
     Raises:
@@ -152,7 +152,7 @@ def _checked(column: pa.Array) -> pa.Array:
     return column
 
 
-def _pointed(rows: _Rows, at: Offsets, nulls: Mask, size: int | None) -> tuple[Offsets, Offsets]:
+def _pointers(rows: _Rows, at: Offsets, nulls: Mask, size: int | None) -> tuple[Offsets, Offsets]:
     """Return the offset of a field's variable part and the low word of its slot, which is usually its length.
 
     The variable part must have `size` bytes, or as many as the low word if `size` is None.
@@ -162,7 +162,7 @@ def _pointed(rows: _Rows, at: Offsets, nulls: Mask, size: int | None) -> tuple[O
     low, high = np.where(nulls, 0, low), np.where(nulls, 0, high)
     length = low if size is None else np.where(nulls, 0, size)
     if ((high < 0) | (low < 0) | (rows.starts + high + length > rows.ends)).any():
-        raise _broken("points outside of its row")
+        raise _broken_error("points outside of its row")
     return rows.starts + high, low
 
 
@@ -176,11 +176,11 @@ def _slices(rows: _Rows, at: Offsets, nulls: Mask) -> pa.Array:
         return pa.array([], pa.binary())
     mark = rows.content[at + 7]
     inline = (mark & 0x80).astype(np.bool_)
-    begins, sizes = _pointed(rows, at, nulls | inline, None)
+    begins, sizes = _pointers(rows, at, nulls | inline, None)
     begins = np.where(nulls, rows.starts, np.where(inline, at, begins))
     sizes = np.where(nulls, 0, np.where(inline, mark & 0x7F, sizes))
     if (begins + sizes > rows.ends).any():
-        raise _broken("points outside of its row")
+        raise _broken_error("points outside of its row")
     cuts = np.empty(2 * len(at), np.int32)
     cuts[0::2], cuts[1::2] = begins, begins + sizes
     pieces = pa.Array.from_buffers(pa.binary(), 2 * len(at) - 1, [None, pa.py_buffer(cuts), rows.buffer])
@@ -193,13 +193,13 @@ def _decimals(rows: _Rows, at: Offsets, nulls: Mask, data_type: PaimonDataType) 
         wide[:, 0] = rows.gather(at, 8).copy().view("<i8")[:, 0]
         wide[:, 1] = wide[:, 0] >> 63
     else:
-        begins, sizes = _pointed(rows, at, nulls, None)
+        begins, sizes = _pointers(rows, at, nulls, None)
         if (sizes > decimals.BYTES).any() or ((sizes == 0) & ~nulls).any():
-            raise _broken(f"contains a decimal of {int(sizes.max())} bytes")
+            raise _broken_error(f"contains a decimal of {int(sizes.max())} bytes")
         wide = decimals.little_endian(rows.content, begins, np.where(nulls, 0, sizes)).view("<i8")
     wide[nulls] = 0
     validity = pa.array(~nulls).buffers()[1]
-    return _checked(pa.Array.from_buffers(arrow_type(data_type), len(at), [validity, pa.py_buffer(wide)]))
+    return _check(pa.Array.from_buffers(arrow_type(data_type), len(at), [validity, pa.py_buffer(wide)]))
 
 
 def _timestamps(rows: _Rows, at: Offsets, nulls: Mask, data_type: PaimonDataType, *, lenient: bool) -> pa.Array:
@@ -207,9 +207,9 @@ def _timestamps(rows: _Rows, at: Offsets, nulls: Mask, data_type: PaimonDataType
     precision = data_type.precision or 0
     if precision <= _MILLIS:
         return pa.array(rows.gather(at, 8).copy().view("<i8")[:, 0], mask=nulls).cast(dtype)
-    begins, nanos = _pointed(rows, at, nulls, 8)
+    begins, nanos = _pointers(rows, at, nulls, 8)
     if (nanos > 999_999).any():  # noqa: PLR2004 - nanoseconds within a millisecond
-        raise _broken("contains a timestamp with more than 999,999 nanoseconds in a millisecond")
+        raise _broken_error("contains a timestamp with more than 999,999 nanoseconds in a millisecond")
     begins = np.where(nulls, at, begins)
     millis = rows.gather(begins, 8).copy().view("<i8")[:, 0]
     factor, more = (1_000, nanos // 1_000) if precision <= _MICROS else (1_000_000, nanos)

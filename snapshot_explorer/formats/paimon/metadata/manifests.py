@@ -111,7 +111,7 @@ def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) 
     """
     raw, counts = avro.rows(files, _stored(LIST, _LIST_PATHS), limits=limits)
     _check_version(raw, "manifest list", _VERSION)
-    table = _picked(raw, _LIST_PATHS, LIST, files)
+    table = _pick(raw, _LIST_PATHS, LIST, files)
     check_names(table.column("name"), "a manifest list")
     return table, counts
 
@@ -145,7 +145,7 @@ def _entries(
 ) -> tuple[pa.Table, list[int]]:
     raw, counts = avro.rows(files, stored, limits=limits)
     _check_version(raw, "manifest", _VERSION)
-    table = _picked(raw, _ENTRY_PATHS, schema, files)
+    table = _pick(raw, _ENTRY_PATHS, schema, files)
     kinds = table.column("kind")
     if len(kinds) and not pc.all(pc.is_in(kinds, pa.array([ADD, DELETE], pa.int8()))).as_py():
         raise refusal(features.ENTRY_KINDS, path=files[0][0])
@@ -160,7 +160,7 @@ def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT
     """
     ranges = pa.field("_DELETIONS_VECTORS_RANGES", pa.list_(_RANGE))
     raw, counts = avro.rows(files, _stored(_INDEXES, _INDEX_PATHS, ranges), limits=limits)
-    table = _picked(raw, _INDEX_PATHS, _INDEXES, files)
+    table = _pick(raw, _INDEX_PATHS, _INDEXES, files)
     if len(table) and pc.max(table.column("kind")).as_py() != ADD:
         raise refusal(features.REMOVED_INDEXES, path=files[0][0])
     check_names(table.column("file_name"), "an index manifest")
@@ -190,7 +190,7 @@ def _check_version(raw: pa.Table, file_type: str, newest: int) -> None:
         raise refusal(features.OTHER_MANIFEST_FORMATS, what=file_type, version=versions[0], newest=newest)
 
 
-def _picked(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: Sequence[tuple[str, bytes]]) -> pa.Table:
+def _pick(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: Sequence[tuple[str, bytes]]) -> pa.Table:
     parts: dict[str, pa.Array] = {}
     columns = []
     for field in schema:

@@ -50,7 +50,7 @@ def rows(
     target = pa.struct(list(schema))
     tables += [
         (part.files, _table(part.rows, schema, part.containers[0].path))
-        for part in decode(containers, lambda _: target, batch_bytes=_BATCH, broken=_broken)
+        for part in decode(containers, lambda _: target, batch_bytes=_BATCH, broken=_broken_error)
     ]
     if not tables:
         return schema.empty_table(), []
@@ -62,11 +62,11 @@ def _table(records: pa.StructArray, schema: pa.Schema, path: str) -> pa.Table:
     table = pa.Table.from_arrays(records.flatten(), schema=schema)
     for field, column in zip(schema, table.columns, strict=True):
         if not field.nullable and column.null_count:
-            raise _broken(path, f"a row has no {field.name}")
+            raise _broken_error(path, f"a row has no {field.name}")
     return table
 
 
-def _broken(path: str, problem: str) -> CorruptTableError:
+def _broken_error(path: str, problem: str) -> CorruptTableError:
     return CorruptTableError(
         f"{path} is not readable metadata: {problem}. It is cut short or damaged; "
         "compare it with a copy of the table, or choose another version."
@@ -75,18 +75,18 @@ def _broken(path: str, problem: str) -> CorruptTableError:
 
 def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
     if not (content[:3] == b"ORC" or content[:4] == b"PAR1"):
-        raise _broken(
+        raise _broken_error(
             path, f"it begins with {content[:4]!r}, which is not Avro, ORC or Parquet" if content else "it is empty"
         )
     try:
         read = _orc if content[:3] == b"ORC" else _parquet
         table = read(content, path, schema, limits)
-        conformed = _conformed(table, schema, path)
+        conformed = _conform(table, schema, path)
         # Detects text that is not UTF-8.
         conformed.validate(full=True)
     except (pa.ArrowException, OSError, TruncatedError, CorruptBytesError, UnicodeDecodeError) as error:
         resources.check(error, f"{path} could not be read")
-        raise _broken(path, str(error)) from error
+        raise _broken_error(path, str(error)) from error
     return conformed
 
 
@@ -110,7 +110,7 @@ def _parquet(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa
     return file.read(columns=columns)
 
 
-def _conformed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
+def _conform(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
     columns = []
     for field in schema:
         if field.name in table.column_names:
@@ -118,9 +118,9 @@ def _conformed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
         elif field.nullable:
             columns.append(pa.nulls(table.num_rows, field.type))
         else:
-            raise _broken(path, f"it has no field {field.name}")
+            raise _broken_error(path, f"it has no field {field.name}")
         if not field.nullable and columns[-1].null_count:
-            raise _broken(path, f"a row has no {field.name}")
+            raise _broken_error(path, f"a row has no {field.name}")
     return pa.Table.from_arrays(columns, schema=schema)
 
 

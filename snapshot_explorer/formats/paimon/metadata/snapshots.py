@@ -93,7 +93,7 @@ def parse_snapshot(
     Source: paimon docs, "Snapshot"; paimon Snapshot and Tag.
     """
     try:
-        return _parsed(json_text.document(content, path, limits), content, path, file_kind)
+        return _parse(json_text.document(content, path, limits), content, path, file_kind)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         problem = "cut short or damaged" if isinstance(error, orjson.JSONDecodeError) else "damaged"
         raise CorruptTableError(
@@ -106,7 +106,7 @@ def _reason(error: Exception) -> str:
     return f"it has no field {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _parsed(raw: Mapping[str, Any], content: bytes, path: str, file_kind: FileKind) -> PaimonSnapshot:
+def _parse(raw: Mapping[str, Any], content: bytes, path: str, file_kind: FileKind) -> PaimonSnapshot:
     watermark = _integer(raw, "watermark")
     return PaimonSnapshot(
         id=_required(_integer(raw, "id"), "id"),

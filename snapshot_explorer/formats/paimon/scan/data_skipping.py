@@ -220,11 +220,11 @@ def _without_orc_bounds(known: Bounds, fields: Sequence[PaimonField], files: Pai
     lower, upper = known.lower, known.upper
     for field in fields:
         if field.type.root in (*_ORC_TIMES, "CHAR") and is_orc.any():
-            lower, upper = (_masked(ends, field.name, is_orc) for ends in (lower, upper))
+            lower, upper = (_mask(ends, field.name, is_orc) for ends in (lower, upper))
     return replace(known, lower=lower, upper=upper)
 
 
-def _masked(ends: pa.Table, name: str, hidden: npt.NDArray[np.bool_]) -> pa.Table:
+def _mask(ends: pa.Table, name: str, hidden: npt.NDArray[np.bool_]) -> pa.Table:
     index = ends.column_names.index(name)
     field = ends.schema.field(index)
     return ends.set_column(index, field, pc.if_else(pa.array(hidden), pa.scalar(None, field.type), ends.column(index)))

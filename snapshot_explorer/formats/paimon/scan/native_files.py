@@ -78,14 +78,14 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
                 rows=file.rows,
                 names=names,
                 present=frozenset(name for name in names.values() if name is not None),
-                deleted=_deleted(file),
+                deleted=_deleted_rows(file),
                 size_bytes=file.size_bytes,
             )
         )
     return NativeRows(files=tuple(files), partition=plan.partition)
 
 
-def _deleted(file: PaimonDataFile) -> int:
+def _deleted_rows(file: PaimonDataFile) -> int:
     if file.vector is None:
         return 0
     return file.rows if file.vector.cardinality is None else file.vector.cardinality

@@ -126,7 +126,7 @@ def splits(
     columns = _columns(files.entries, table, paths)
     if table.rules is None and not table.evolving:
         groups = _groups(files, order=columns.sequences)
-        return list(_packed([(group, group.file_numbers) for group in groups], columns, table))
+        return list(_pack([(group, group.file_numbers) for group in groups], columns, table))
     result: list[Split] = []
     for group in _groups(files):
         if table.rules is None:
@@ -315,7 +315,7 @@ def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules)
     indices, levels = group.file_numbers, columns.levels[group.file_numbers]
     disjoint = table.has_vectors or isinstance(rules.engine, FirstRow) or bool((levels == levels[0]).all())
     if disjoint and levels.all() and not columns.has_retracts[indices].any():
-        yield from _packed([(group, indices)], columns, table)
+        yield from _pack([(group, indices)], columns, table)
         return
     order, ends = sections(columns.entries.take(pa.array(indices)), table.schema, table.file_schemas)
     indices = indices[order]
@@ -323,10 +323,10 @@ def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules)
     is_alone = (ends - begins == 1) & ~columns.has_retracts[indices[begins]]
     for begin, end in zip(begins[~is_alone].tolist(), ends[~is_alone].tolist(), strict=True):
         yield _split(group, DataFiles(columns.fields, indices[begin:end]), table, rules)
-    yield from _packed([(group, indices[begins[is_alone]])], columns, table)
+    yield from _pack([(group, indices[begins[is_alone]])], columns, table)
 
 
-def _packed(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: _Table) -> Iterator[Split]:
+def _pack(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: _Table) -> Iterator[Split]:
     """Yield splits of files that need no merge, each up to the target size, in the order of the groups.
 
     Within each group, splits of raw files come before the others.
@@ -382,7 +382,7 @@ def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterato
     indices = {id(file): index for file, index in zip(files, group.file_numbers.tolist(), strict=True)}
     groups = column_groups(files)
     whole = [indices[id(group.files[0])] for group in groups if len(group.everything) == 1]
-    yield from _packed([(group, np.array(whole, np.int64))], columns, table)
+    yield from _pack([(group, np.array(whole, np.int64))], columns, table)
     spread = [group for group in groups if len(group.everything) > 1]
     for row_group in spread:
         anchor = row_group.anchor
@@ -412,7 +412,7 @@ def _split(
         bucket=group.bucket,
         rows=sum(item.rows for item in groups or files),
         size_bytes=sum(file.size_bytes for file in files),
-        counted=_counted(groups or files, table) if rules is None else None,
+        counted=_live_row_count(groups or files, table) if rules is None else None,
         detail=_plan(group, files, {file.schema_id for file in files}, table, rules, groups),
     )
 
@@ -438,7 +438,7 @@ def _plan(
     )
 
 
-def _counted(parts: Sequence[PaimonDataFile | ColumnGroup], table: _Table) -> int | None:
+def _live_row_count(parts: Sequence[PaimonDataFile | ColumnGroup], table: _Table) -> int | None:
     """Return the number of live rows; None if the metadata does not determine it."""
     total = 0
     for part in parts:

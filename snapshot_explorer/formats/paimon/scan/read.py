@@ -262,7 +262,7 @@ class _SplitReader:
             self.storage, file, sources.columns, legacy_zones=self.plan.legacy_zones, chosen=chosen
         )
         for start, batch in numbered_batches:
-            requested = batch if sources.are_requested else _requested(batch, file, target, start)
+            requested = batch if sources.are_requested else _select_columns(batch, file, target, start)
             yield start, requested, batch.select(target.system)
 
     def merged(self, rules: Rules, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:
@@ -318,7 +318,7 @@ class _SplitReader:
         )
 
 
-def _requested(batch: pa.RecordBatch, file: PaimonDataFile, target: _Target, start: int) -> pa.RecordBatch:
+def _select_columns(batch: pa.RecordBatch, file: PaimonDataFile, target: _Target, start: int) -> pa.RecordBatch:
     sources = target.sources(file)
     stored = iter((batch if sources.is_exact else evolution.evolve(batch, sources.mapping, file.path)).columns)
     arrays = [

@@ -79,11 +79,11 @@ def scan(
 
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
-    scanned = _scanned(storage, schemas, snapshot, predicate, level=level, lists=lists)
+    scanned = _scan_files(storage, schemas, snapshot, predicate, level=level, lists=lists)
     left = scanned.is_read
     files = scanned.files.where(left)
     paths = file_paths(storage, files)
-    splits = _planned(storage, scanned, files, paths, snapshot.id)
+    splits = _plan_splits(storage, scanned, files, paths, snapshot.id)
     reasons = scanned.reasons
     if predicate is not None:
         splits, reasons[left] = after_planning(splits, files, paths, predicate)
@@ -111,7 +111,7 @@ def scan_pair(
     """Return the splits of two versions of a branch, without groups of equal files; `lists` as in `scan`."""
     first, last = storage.together(
         *(
-            partial(_scanned, storage, schemas, snapshot, None, lists=read)
+            partial(_scan_files, storage, schemas, snapshot, None, lists=read)
             for snapshot, read in zip(snapshots, lists, strict=True)
         )
     )
@@ -120,7 +120,7 @@ def scan_pair(
     for scanned, is_shared, snapshot in zip((first, last), shared, snapshots, strict=True):
         files = scanned.files
         paths = file_paths(storage, files)
-        splits.append(tuple(_planned(storage, scanned, files, paths, snapshot.id, chosen=~is_shared)))
+        splits.append(tuple(_plan_splits(storage, scanned, files, paths, snapshot.id, chosen=~is_shared)))
     files, version = first.files, snapshots[0].id
     read = np.asarray(is_included(files.entries, files.schema, files.options, version))
     return PlannedPair(splits=(splits[0], splits[1]), shared_files=int((shared[0] & read).sum()))
@@ -139,7 +139,7 @@ class _Scan:
         return np.array([reason is None for reason in self.reasons], np.bool_)
 
 
-def _scanned(
+def _scan_files(
     storage: Storage,
     schemas: Schemas,
     snapshot: PaimonSnapshot,
@@ -173,7 +173,7 @@ def _scanned(
     return _Scan(state=state, files=files, kept=kept, reasons=reasons)
 
 
-def _planned(
+def _plan_splits(
     storage: Storage,
     scanned: _Scan,
     files: PaimonFiles,
