@@ -57,9 +57,9 @@ class SharedRows(Generic[T]):
     indices: tuple[int, ...]
     """The rows, by their index."""
 
-    def taken(self) -> T:
+    def take_rows(self) -> T:
         """Return the rows."""
         return self.values.take(pa.array(self.indices, pa.int64()))
 
     def __reduce__(self) -> tuple[type["SharedRows[T]"], tuple[T, tuple[int, ...]]]:
-        return SharedRows, (self.taken(), tuple(range(len(self.indices))))
+        return SharedRows, (self.take_rows(), tuple(range(len(self.indices))))

@@ -38,7 +38,7 @@ def is_table(storage: Storage, folders: Collection[str] | None = None) -> bool:
 
 def is_recognized(storage: Storage, folders: Collection[str]) -> bool:
     """Return whether the storage's root, which contains these folders, is a table of any format."""
-    return any(table_format.recognises(storage, folders) for table_format in FORMATS)
+    return any(table_format.recognizes(storage, folders) for table_format in FORMATS)
 
 
 def is_metadata_name(name: str) -> bool:
@@ -139,9 +139,9 @@ def detect(storage: Storage, name: str | None = None, *, folders: frozenset[str]
     if name is not None and name not in list(known):
         raise InvalidArgumentError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
     folders = frozenset(storage.folders("")) if folders is None else folders
-    if name is not None and known[name].recognises(storage, folders):
+    if name is not None and known[name].recognizes(storage, folders):
         return known[name]
-    result = next((candidate for candidate in FORMATS if candidate.recognises(storage, folders)), None)
+    result = next((candidate for candidate in FORMATS if candidate.recognizes(storage, folders)), None)
     if result is None:
         raise TableNotFoundError(_what_is_there(storage, name))
     if name is not None:
@@ -159,7 +159,7 @@ def others_in(storage: Storage, table_format: type[TableFormat], folders: Collec
         for other in FORMATS
         if other is not table_format
         and other.metadata_folders.intersection(folders)
-        and other.recognises(storage, folders)
+        and other.recognizes(storage, folders)
     ]
 
 

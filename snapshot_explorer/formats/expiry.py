@@ -178,13 +178,13 @@ class Presence:
     """For each whether its file exists with another size than the recorded one."""
     unknown: Mask
     """For each whether it could not be checked, because it is on another storage or outside the folder."""
-    without: Mapping[int, str] = field(default_factory=dict)
+    missing_metadata: Mapping[int, str] = field(default_factory=dict)
     """For versions that lack a file of metadata, which one."""
-    through: Mapping[int, str] = field(default_factory=dict)
+    via_tag: Mapping[int, str] = field(default_factory=dict)
     """For versions that can be loaded only through a tag, how."""
-    lacking: Mapping[int, str] = field(default_factory=dict)
+    missing_deletes: Mapping[int, str] = field(default_factory=dict)
     """For versions that lack files of deleted rows but no data file, how many they lack."""
-    unchecked: Mapping[int, str] = field(default_factory=dict)
+    unchecked_files: Mapping[int, str] = field(default_factory=dict)
     """For versions that need unchecked files other than data files, which ones."""
 
 

@@ -21,7 +21,7 @@ class CheckedFile:
 
     rows: int | None = None
     """Its rows by its footer, or as they were read; None if that is not compared."""
-    unchecked: str | None = None
+    skip_reason: str | None = None
     """Why it was not read; None if it was."""
 
 

@@ -136,7 +136,7 @@ class TableFormat(ABC):
 
     @classmethod
     @abstractmethod
-    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:
+    def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:
         """Return whether the folder, which contains these folders, is a table of this format. At most two requests."""
 
     @classmethod
@@ -384,11 +384,11 @@ class TableFormat(ABC):
         One listing for each folder with data files, deletion vectors or manifests.
         """
         unchecked = np.ones(len(lifetimes), np.bool_)
-        return Presence(gone=~unchecked, resized=~unchecked, unknown=unchecked, without={}, through={})
+        return Presence(gone=~unchecked, resized=~unchecked, unknown=unchecked, missing_metadata={}, via_tag={})
 
     def file_check(self) -> FileCheck:
         """Return the function that reads a data file to check it, with the reader of rows."""
-        return lambda *_: CheckedFile(unchecked=f"data files of {self.name} tables are not opened")
+        return lambda *_: CheckedFile(skip_reason=f"data files of {self.name} tables are not opened")
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         """Return the files that the metadata of all branches names, including the metadata files themselves.

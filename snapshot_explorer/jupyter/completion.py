@@ -386,7 +386,7 @@ def _path(path: str) -> tuple[str, str]:
     storage = Storage(Path(path).expanduser())
     try:
         folders = storage.folders("")
-        name = next((candidate.name for candidate in FORMATS if candidate.recognises(storage, folders)), None)
+        name = next((candidate.name for candidate in FORMATS if candidate.recognizes(storage, folders)), None)
     except SnapshotExplorerError:  # a folder that cannot be listed
         name = None
     return (f"{path}/", "folder") if name is None else (path, f"{name} table")

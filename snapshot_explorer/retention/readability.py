@@ -153,20 +153,20 @@ class _Counts:
         )
         readable: Readable | None = "yes"
         presence = self._presence
-        reason = presence.through.get(version)
-        if version in presence.without:
-            readable, reason = "no", presence.without[version]
+        reason = presence.via_tag.get(version)
+        if version in presence.missing_metadata:
+            readable, reason = "no", presence.missing_metadata[version]
         elif gone:
             vectors = ", or their deletion vectors" if self._gone_vectors[index] else ""
             readable, reason = "metadata", f"{gone:,} of {files:,} files are gone{vectors}"
         elif resized:
             readable, reason = "metadata", f"{resized:,} of {files:,} files have another size than recorded"
-        elif version in presence.lacking:
-            readable, reason = "metadata", presence.lacking[version]
+        elif version in presence.missing_deletes:
+            readable, reason = "metadata", presence.missing_deletes[version]
         elif unknown:
             readable, reason = None, f"{unknown:,} of {files:,} files are on another storage"
-        elif version in presence.unchecked:
-            readable, reason = None, presence.unchecked[version]
+        elif version in presence.unchecked_files:
+            readable, reason = None, presence.unchecked_files[version]
         values: dict[str, object] = {"readable": readable, "reason": reason, "files": files}
         if not unknown:  # some of the files that were not checked may be missing too
             values["missing_files"] = gone

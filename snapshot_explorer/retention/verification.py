@@ -141,7 +141,7 @@ def verify(
         rows, presence = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
         is_named = branch is not None and len(histories) > 1
         of = f" of branch {branch}" if is_named else ""
-        for problems in (presence.without, presence.lacking, presence.unchecked):
+        for problems in (presence.missing_metadata, presence.missing_deletes, presence.unchecked_files):
             notes += [f"Version {version}{of}: {reason.rstrip('.')}." for version, reason in sorted(problems.items())]
         on = f"on branch {branch}, " if is_named else ""
         notes += [f"{capitalized(f'{on}{gap}')}: their files are unknown." for gap in lifetimes.gaps]
@@ -201,7 +201,7 @@ def _presence(table_format: TableFormat, lifetimes: FileLifetimes, listing: List
     first, removed = (np.searchsorted(np.asarray(versions, np.int64), ends) for ends in ranges(lifetimes.recorded()))
     rows = lifetimes.recorded().filter(pa.array(first < removed))
     presence = table_format.presence(rows, versions)
-    is_flawed = presence.without or (presence.gone | presence.resized).any()
+    is_flawed = presence.missing_metadata or (presence.gone | presence.resized).any()
     expired = frozenset(versions).difference(table_format.listing(0).reachable) if is_flawed else ()
     if expired:
         gone = capitalized(runs_text(runs_of(sorted(expired))))
@@ -241,7 +241,7 @@ def _deletes(
 
     Plans the versions whose commits added some.
     """
-    versions = [version for version in _versions_of(lifetimes, listing) if version not in presence.without]
+    versions = [version for version in _versions_of(lifetimes, listing) if version not in presence.missing_metadata]
     rows = lifetimes.recorded()
     delete_manifests = table_format.delete_manifests(versions)
     indexes = table_format.index_manifests(versions)
@@ -352,8 +352,8 @@ def file_state(check: FileCheck, file: RecordedFile, *, is_whole: bool) -> _Stat
         return None, str(error).splitlines()[0]
     except SnapshotExplorerError as error:
         return "unreadable", str(error).splitlines()[0]
-    if found.unchecked is not None:
-        return None, found.unchecked
+    if found.skip_reason is not None:
+        return None, found.skip_reason
     if None not in (file.rows, found.rows) and found.rows != file.rows:
         return "rows differ", f"it has {counted(found.rows or 0, 'row')}, and the metadata records {file.rows:,}"
     return "ok", None

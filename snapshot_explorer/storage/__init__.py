@@ -562,7 +562,7 @@ class Storage:
         ]
 
     def _names_among(self, most: int, _: Files, address: str) -> frozenset[str]:
-        return self._file_names.among(address, most)
+        return self._file_names.names_in(address, most)
 
     @overload
     def together(self, first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]: ...

@@ -249,7 +249,7 @@ class FileNames:
     def __init__(self) -> None:
         self._last: tuple[str, int, frozenset[str]] | None = None
 
-    def among(self, address: str, most: int) -> frozenset[str]:
+    def names_in(self, address: str, most: int) -> frozenset[str]:
         """Return the names of the files among the first entries of a folder. Links are left out."""
         now, changed = time.time_ns(), _status(address).st_mtime_ns
         last = self._last
@@ -345,12 +345,12 @@ class RangedFiles(ABC):
     requests = 0
 
     @abstractmethod
-    def fetched(self, address: str, most_bytes: int) -> pa.Buffer:
+    def fetch(self, address: str, most_bytes: int) -> pa.Buffer:
         """Return a file's bytes, in one request. Raises OversizedAnswerError for a larger file."""
 
     def read(self, address: str, limits: Limits, recorded_bytes: int | None = None) -> bytes:
         """Return a file's bytes, in one request."""
-        content: bytes = self.fetched(address, max(limits.most_whole_bytes(), recorded_bytes or 0)).to_pybytes()
+        content: bytes = self.fetch(address, max(limits.most_whole_bytes(), recorded_bytes or 0)).to_pybytes()
         return content
 
     @abstractmethod
@@ -378,7 +378,7 @@ class RangedFiles(ABC):
         size = self.size(address) if size_bytes is None else size_bytes
         if size is None or size <= _WHOLE_FILE_BYTES:
             try:
-                content = self.fetched(address, MOST_UNKNOWN_BYTES if size is None else _WHOLE_FILE_BYTES)
+                content = self.fetch(address, MOST_UNKNOWN_BYTES if size is None else _WHOLE_FILE_BYTES)
             except OversizedAnswerError:
                 if size is None or (actual := self.size(address)) is None:
                     raise
@@ -465,7 +465,7 @@ class RemoteFiles(RangedFiles):
             _check_size(info.get("size") or 0, limits, recorded_bytes, info.get("compress_size"))
         return super().read(address, limits, recorded_bytes)
 
-    def fetched(self, address: str, most_bytes: int) -> pa.Buffer:
+    def fetch(self, address: str, most_bytes: int) -> pa.Buffer:
         """Return a file's bytes, in one request."""
         if self._protocol == "hdfs":
             self._fs.info(address)  # libhdfs prints a stack trace when a file that it opens does not exist
@@ -532,7 +532,7 @@ class RemoteFiles(RangedFiles):
     def open(self, address: str, size_bytes: int | None, end: int | None) -> "pa.NativeFile | Tail":
         """Return a file opened for random access, or the end of a large one. A file in memory is read whole."""
         if self._protocol == "memory":
-            return SmallRemoteFile(self.fetched(address, sys.maxsize))
+            return SmallRemoteFile(self.fetch(address, sys.maxsize))
         return super().open(address, size_bytes, end)
 
     def read_range(self, address: str, start: int, end: int, etag: str | None = None) -> Part:

@@ -44,7 +44,7 @@ class ObjectStoreFiles(RangedFiles):
         """Return bucket and key."""
         return bucket_and_key(location)
 
-    def fetched(self, address: str, most_bytes: int) -> pa.Buffer:
+    def fetch(self, address: str, most_bytes: int) -> pa.Buffer:
         """Return a file's bytes, in one request."""
         return pa.py_buffer(self._bucket(address)[0].read(_key(address), most_bytes=most_bytes))
 

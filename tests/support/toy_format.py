@@ -44,7 +44,7 @@ class Toy(TableFormat):
         return self._storage
 
     @classmethod
-    def recognises(cls, storage, folders):
+    def recognizes(cls, storage, folders):
         return FOLDER in folders
 
     def listing(self, start=None):

@@ -91,7 +91,7 @@ class Delta(TableFormat):
         return self._storage
 
     @classmethod
-    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:  # noqa: ARG003 - others read
+    def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:  # noqa: ARG003 - others read
         """Return whether the folder has a log. No request.
 
         Source: delta PROTOCOL.md, "File Types".
@@ -125,11 +125,11 @@ class Delta(TableFormat):
         last = segment.last_commit or segment.checkpoint[0]
         return Listing(
             versions=tuple(version for version in versions if version >= (first if start is None else start)),
-            lost=log_listing.lost,
+            lost=log_listing.unloadable,
             identity=(segment.version, last.identity, self._log.generation),
             checkpoint=segment.checkpoint_version,
             start=first,
-            commitless=log_listing.commitless,
+            commitless=log_listing.without_commit,
             notes=(*notes, *segment.notes),
             earliest=earliest(log_listing),
             first=0,

@@ -47,7 +47,7 @@ def _check_data_file(storage: Storage, file: RecordedFile, *, is_whole: bool, ki
     ):
         chosen = kind or _kind_of(source, file.path)
         if chosen == "avro" and not is_whole:
-            return CheckedFile(unchecked="Avro files have no footer; verify('bytes') reads them")
+            return CheckedFile(skip_reason="Avro files have no footer; verify('bytes') reads them")
         if chosen == "parquet":
             return CheckedFile(rows=_parquet_rows(source, file.path, is_whole=is_whole))
         if chosen == "orc":

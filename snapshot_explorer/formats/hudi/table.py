@@ -64,7 +64,7 @@ class Hudi(TableFormat):
         return self._storage
 
     @classmethod
-    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:
+    def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:
         """Return whether the folder has the properties of a Hudi table. One request, or two without them."""
         return FOLDER in folders and has_properties(storage)
 

@@ -74,7 +74,7 @@ def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes:
 def task_reader(source: Source, history: IcebergHistory) -> TaskReader:
     """Return the reader of tasks. It carries the table's schemas and specs, not its snapshots."""
     metadata = source.metadata.without_history()
-    bare = replace(history, metadata=metadata, versions=(), ids={}, snapshots={}, numbers={}, commitless=())
+    bare = replace(history, metadata=metadata, versions=(), ids={}, snapshots={}, numbers={}, without_commit=())
     return partial(_read, replace(source, metadata=metadata), bare)
 
 

@@ -150,7 +150,7 @@ class Iceberg(TableFormat):
         return self._storage
 
     @classmethod
-    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:
+    def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:
         """Return whether the folder has a version hint or metadata files. One request or, without a hint, two."""
         return bool(cls.metadata_folders.intersection(folders)) and has_metadata(storage)
 
@@ -167,7 +167,7 @@ class Iceberg(TableFormat):
                 metadata.current_snapshot_id,
                 history.versions[-1:],
             ),
-            commitless=history.commitless,
+            commitless=history.without_commit,
             after_gaps=history.after_gaps,
             notes=notes,
             location_note=source.locations.note,

@@ -102,7 +102,7 @@ class Paimon(TableFormat):
         return self._storage
 
     @classmethod
-    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:
+    def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:
         """Return whether the folder has schema files or snapshots. One listing at most.
 
         Source: paimon docs, "File Layouts".
@@ -321,7 +321,9 @@ class Paimon(TableFormat):
         )
         if "another branch" not in modifiers:
             return checked
-        return replace(checked, unchecked=dict.fromkeys(versions, "files of its fallback branch are not looked for"))
+        return replace(
+            checked, unchecked_files=dict.fromkeys(versions, "files of its fallback branch are not looked for")
+        )
 
     def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
         read = read_apart(self._history.present, versions, self.storage)

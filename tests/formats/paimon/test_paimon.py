@@ -381,7 +381,7 @@ def test_splits_cover_the_live_files_and_travel():
 
 
 @pytest.mark.parametrize(
-    ("folders", "recognised"),
+    ("folders", "recognized"),
     [
         (["schema/schema-0", "snapshot/LATEST"], True),
         (["schema/schema-0"], True),
@@ -392,13 +392,13 @@ def test_splits_cover_the_live_files_and_travel():
         ([], False),
     ],
 )
-def test_a_folder_is_recognised_by_its_schema_and_snapshots(tmp_path, folders, recognised):
+def test_a_folder_is_recognized_by_its_schema_and_snapshots(tmp_path, folders, recognized):
     for path in folders:
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text("{}")
 
     storage = Storage(str(tmp_path))
-    assert Paimon.recognises(storage, storage.folders("")) is recognised
+    assert Paimon.recognizes(storage, storage.folders("")) is recognized
 
 
 def test_a_table_of_another_kind_is_refused_by_name(memory_root):

@@ -106,7 +106,7 @@ class LogListing:
         return tuple(sorted({*self.commits, *self._checkpoint_versions}))
 
     @cached_property
-    def commitless(self) -> tuple[int, ...]:
+    def without_commit(self) -> tuple[int, ...]:
         """Return the versions with only a checkpoint left, ascending."""
         return tuple(version for version in self.versions if version not in self.commits)
 
@@ -121,7 +121,7 @@ class LogListing:
         return frozenset(versions)
 
     @cached_property
-    def lost(self) -> tuple[int, ...]:
+    def unloadable(self) -> tuple[int, ...]:
         """Return the versions from the earliest on that the log cannot reconstruct, ascending."""
         first, commits = earliest(self), self.commits
         if first is None or (commits and len(commits) == max(commits) + 1):

@@ -40,7 +40,7 @@ class DeltaPlan:
     @property
     def partition(self) -> pa.Table | None:
         """Return the typed values of the partition columns as one row; None for a table without partitions."""
-        return None if self.partition_values is None else self.partition_values.taken()
+        return None if self.partition_values is None else self.partition_values.take_rows()
 
     @property
     def identity(self) -> Hashable:

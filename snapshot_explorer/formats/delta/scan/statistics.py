@@ -70,7 +70,7 @@ class End:
         is_whole = self.field.type.char_length is None and self.field.collation is None
         return self.field.type.root in _PARSERS and is_whole and not widened
 
-    def parsed(self, value: object) -> object:
+    def parse_value(self, value: object) -> object:
         """Return a JSON value as a value of the column; None if it is not valid."""
         if value is None or value is True or value is False:
             return None
@@ -79,7 +79,7 @@ class End:
         except (ValueError, TypeError, ArithmeticError):
             return None
 
-    def converted(self, values: pa.Array) -> pa.Array:
+    def convert_values(self, values: pa.Array) -> pa.Array:
         """Return a checkpoint's values as values of the column; null where not valid."""
         data_type = self.field.type
         if data_type.root in _BITS and values.type == arrow_type(data_type):
@@ -93,7 +93,7 @@ class End:
         if data_type.root in ("float", "double"):
             return pc.if_else(pc.is_finite(result), result, pa.scalar(None, result.type))
         if data_type.root == "string" and self.is_upper and pc.any(pc.ends_with(result, _CUT)).as_py():
-            return pa.array([self.parsed(value) for value in result.to_pylist()], result.type)
+            return pa.array([self.parse_value(value) for value in result.to_pylist()], result.type)
         if data_type.root in ("timestamp", "timestamp_ntz") and self.is_upper:
             return pc.add(result.cast(pa.int64()), _MILLI).cast(result.type)
         return result
@@ -318,13 +318,13 @@ class _Columns:
             return pa.nulls(len(self._rows), arrow_type(end.field.type))
         fast = self._fast_parts[name].get(stored)
         if fast is None:
-            parsed_texts = [end.parsed(values.get(stored)) for values in self._slow_parts[name]]
+            parsed_texts = [end.parse_value(values.get(stored)) for values in self._slow_parts[name]]
             from_texts = pa.array(parsed_texts, arrow_type(end.field.type))
         else:
-            from_texts = end.converted(fast)
+            from_texts = end.convert_values(fast)
         parsed = self._stored_parts[name].get(stored)
         return _without_lost_days(
-            from_texts if parsed is None else pc.if_else(self._has_text, from_texts, end.converted(parsed))
+            from_texts if parsed is None else pc.if_else(self._has_text, from_texts, end.convert_values(parsed))
         )
 
     def _null_counts(self, field: DeltaField) -> pa.Array:

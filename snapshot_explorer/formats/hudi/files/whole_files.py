@@ -24,7 +24,7 @@ def file_check(source: HudiSource) -> FileCheck:
             is_orc = BaseFile(path=file.path, size_bytes=file.size_bytes, rows=file.rows).is_orc
             return check_file(storage, file, is_whole=is_whole, kind="orc" if is_orc else "parquet")
         if not is_whole:
-            return CheckedFile(unchecked="log files have no footer; verify('bytes') reads them")
+            return CheckedFile(skip_reason="log files have no footer; verify('bytes') reads them")
         log = HudiLogFile(
             path=file.path,
             size_bytes=file.size_bytes,

@@ -100,7 +100,7 @@ def _counts(state: FileStates, versions: Sequence[int], is_empty: npt.NDArray[np
         "added_bytes": added.size_bytes,
         "removed_bytes": removed.size_bytes,
     }
-    removes_lost = np.isin(versions, [lost.removed for lost in state.lost])
+    removes_lost = np.isin(versions, [lost.removed for lost in state.lost_slices])
     removes_lost |= np.asarray(versions, np.int64) >= state.unknown_from
     adds_others = np.isin(versions, state.after_missing)
     # Log files belong to slices that cannot be distinguished.

@@ -74,7 +74,7 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
     sizes = {instant.path: instant.size_bytes for instant in active}
     sizes |= source.storage.sizes([path for path, size in sizes.items() if size is None])
     added, removed = (state.counts(versions, bound).files.tolist() for bound in ("first", "removed"))
-    removes_lost = {lost.removed for lost in state.lost}
+    removes_lost = {lost.removed for lost in state.lost_slices}
     for position, number in enumerate(versions):
         path = manifest_path(source, number)
         rows.append(

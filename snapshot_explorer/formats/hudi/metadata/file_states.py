@@ -32,7 +32,7 @@ class FileStates:
 
     files: pa.Table
     """STORED."""
-    lost: Sequence[LostSlice]
+    lost_slices: Sequence[LostSlice]
     """Slices from before the first known commit that are lost; the first known commit may have removed them."""
     start: int
     """The first known commit."""
@@ -79,7 +79,7 @@ class FileStates:
             index = np.searchsorted(versions, self.files.column(bounds).to_numpy())
             np.add.at(known[0], index, sign * values)
             np.add.at(known[1], index, sign * ~is_known)
-        is_early = any(not lost.since for lost in self.lost)
+        is_early = any(not lost.since for lost in self.lost_slices)
         known[1, 0] += is_early
         known[1, np.searchsorted(versions, self.earliest or self.start)] -= is_early
         known[1, np.searchsorted(versions, self.unknown_from)] += 1
@@ -89,7 +89,7 @@ class FileStates:
     @property
     def earliest(self) -> int | None:
         """The first version whose files are all known; None if that is the first one."""
-        since = max((lost.removed for lost in self.lost if not lost.since), default=self.start)
+        since = max((lost.removed for lost in self.lost_slices if not lost.since), default=self.start)
         return next((version for version in self.versions if version >= since > self.start), None)
 
     def changed(self, versions: Sequence[int], bound: Literal["first", "removed"]) -> tuple[Numbers, Numbers]:
@@ -117,9 +117,9 @@ class FileStates:
         if version >= self.unread.listed_from and not is_unknown:
             index = bisect_left(self.versions, version)
             is_unknown = self._lacks_files[index]
-        if is_unknown or any(lost.since and lost.since <= version < lost.removed for lost in self.lost):
+        if is_unknown or any(lost.since and lost.since <= version < lost.removed for lost in self.lost_slices):
             raise copy(self.unread.error_of(version))
-        for lost in self.lost:
+        for lost in self.lost_slices:
             if not lost.since and version < lost.removed:
                 raise SnapshotNotFoundError(
                     f"The files of version {version} of {root} are not all known: the file group {lost.file_id} in the "

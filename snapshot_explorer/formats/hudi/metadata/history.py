@@ -367,7 +367,7 @@ class HudiSource:
         lost += lost_slices(unread, files)
         return FileStates(
             files=stored,
-            lost=lost,
+            lost_slices=lost,
             start=start,
             is_cut=is_cut,
             versions=self.versions,

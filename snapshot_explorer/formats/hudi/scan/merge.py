@@ -258,7 +258,7 @@ class SliceMerge:
             deletes |= pc.fill_null(mask, False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pyarrow's
         return deletes
 
-    def merged(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def merge_into(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the slice: updated rows of the base file, then inserted rows. In no order."""
         entries = self._entries
         is_matched = np.zeros(len(entries.rows), np.bool_)

@@ -67,7 +67,7 @@ def _merge(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[H
         partial(read_logs, storage, merge.logs, tuple(every.values())), lambda: [*islice(base, 1)]
     )
     work.add(logged)
-    yield from work.merged(chain(first, base))
+    yield from work.merge_into(chain(first, base))
 
 
 def complete_columns(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:

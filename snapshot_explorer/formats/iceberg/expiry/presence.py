@@ -47,7 +47,10 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
     is_bad = pc.is_in(locations, pa.concat_arrays([manifests.gone, manifests.resized, manifests.unknown]))
     lacking, elsewhere, unread = _check_deletes(source, history, lists.filter(pc.invert(is_bad)))
     return replace(
-        presence_from(checked, paths), without=unread | without, lacking=lacking, unchecked=elsewhere | unchecked
+        presence_from(checked, paths),
+        missing_metadata=unread | without,
+        missing_deletes=lacking,
+        unchecked_files=elsewhere | unchecked,
     )
 
 

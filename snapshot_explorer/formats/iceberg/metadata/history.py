@@ -38,10 +38,10 @@ class IcebergHistory:
     ids: Mapping[int, int]
     snapshots: Mapping[int, IcebergSnapshot]
     numbers: Mapping[int, int]
-    commitless: tuple[int, ...]
+    without_commit: tuple[int, ...]
     """Versions whose predecessor is not their parent snapshot, ascending."""
     after_gaps: tuple[int, ...]
-    """The commitless versions before which snapshots are missing: all that did not replace their predecessor."""
+    """The versions `without_commit` before which snapshots are missing: all that did not replace their predecessor."""
     is_counted: bool
     """Whether versions are counted, because the snapshots have no sequence numbers."""
     cut: str | None
@@ -128,7 +128,7 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
         ids=ids,
         snapshots=_OfVersions(ids, metadata.snapshots),
         numbers=numbers,
-        commitless=tuple(numbers[item] for _, item in orphans),
+        without_commit=tuple(numbers[item] for _, item in orphans),
         after_gaps=tuple(map(numbers.__getitem__, gaps)),
         is_counted=is_counted,
         cut=cut,

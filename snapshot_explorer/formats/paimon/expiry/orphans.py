@@ -94,7 +94,7 @@ class _Names:
 
     def add_branch(self, branch: str, history: PaimonHistory) -> None:
         try:
-            stored = history.stored()
+            stored = history.stored_versions()
             present = history.present([*stored.snapshots, *stored.changelogs])
         except SnapshotExplorerError as error:
             self._lacks(f"The snapshots of branch {branch} could not be read", error)

@@ -44,14 +44,14 @@ def presence(
     damaged, lacking, unchecked = _check_indexes(storage, schemas, indexed)
     return replace(
         presence_from(checked, paths),
-        without=without | damaged,
-        through={
+        missing_metadata=without | damaged,
+        via_tag={
             snapshot.id: "through its tag; the snapshot has expired"
             for snapshot in snapshots
             if snapshot.file_kind == "tag"
         },
-        lacking=lacking,
-        unchecked=unchecked,
+        missing_deletes=lacking,
+        unchecked_files=unchecked,
     )
 
 

@@ -99,7 +99,7 @@ class PaimonColumns:
         self.schema = pa.schema([_nullable(field) for field in fields]) if schema is None else schema
         self.target = self.schema if target is None else target
 
-    def conformed(self, batch: pa.RecordBatch, file: PaimonDataFile) -> pa.RecordBatch:
+    def conform_batch(self, batch: pa.RecordBatch, file: PaimonDataFile) -> pa.RecordBatch:
         """Return a batch with exactly these columns, each in the Arrow type of its Paimon type."""
         if not self.fields:
             return batch
@@ -149,7 +149,7 @@ def batches(
         for start, batch in numbered_batches:
             at = start
             for portion in vectors.portions(batch, columns.target):
-                yield at, columns.conformed(portion, file)
+                yield at, columns.conform_batch(portion, file)
                 at += portion.num_rows
 
 

@@ -17,11 +17,11 @@ def file_check(storage: Storage) -> FileCheck:
     def check(file: RecordedFile, is_whole: bool) -> CheckedFile:  # noqa: FBT001 - as FileCheck
         kind = format_in_name(file.path.rpartition("/")[2])
         if kind not in FORMATS:
-            return CheckedFile(unchecked=f"files of the format {kind} are not read")
+            return CheckedFile(skip_reason=f"files of the format {kind} are not read")
         if kind != BLOB_FORMAT:
             return check_file(storage, file, is_whole=is_whole, kind=cast("FileKind", kind))
         if file.rows is None or file.size_bytes is None:
-            return CheckedFile(unchecked="its manifest does not record how many rows it has")
+            return CheckedFile(skip_reason="its manifest does not record how many rows it has")
         blobs.check(storage, _blob(file.path, file.size_bytes, file.rows), is_whole=is_whole)
         return CheckedFile(rows=file.rows)
 

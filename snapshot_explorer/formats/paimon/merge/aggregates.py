@@ -72,17 +72,17 @@ def _first(array: pa.Array, *, skips_nulls: bool) -> Fold:
 
     Source: paimon FieldFirstValueAgg, FieldFirstNonNullValueAgg.
     """
-    initialised = False
+    initialized = False
 
     def reset() -> None:
-        nonlocal initialised
-        initialised = False
+        nonlocal initialized
+        initialized = False
 
     def add(value: Any, item: Any) -> Any:
-        nonlocal initialised
-        if initialised or (item is None and skips_nulls):
+        nonlocal initialized
+        if initialized or (item is None and skips_nulls):
             return value
-        initialised = True
+        initialized = True
         return item
 
     return Fold(items=_rank(array, [0] * len(array)), add=add, reset=reset, result=_taking(array))
@@ -353,7 +353,7 @@ def _bitmap(
     array: pa.Array,
     parse: Callable[[bytes], _Parsed],
     union: Callable[[_Parsed, _Parsed], _Parsed],
-    serialised: Callable[[_Parsed], bytes],
+    serialized: Callable[[_Parsed], bytes],
 ) -> Fold:
     def add(value: Any, item: Any) -> Any:
         if value is None or item is None:
@@ -362,7 +362,7 @@ def _bitmap(
         return union(left, right)
 
     def result(values: Iterable[Any]) -> pa.Array:
-        made = (value if value is None or isinstance(value, bytes) else serialised(value) for value in values)
+        made = (value if value is None or isinstance(value, bytes) else serialized(value) for value in values)
         return pa.array(list(made), array.type)
 
     return Fold(items=array.to_pylist(), add=add, result=result)

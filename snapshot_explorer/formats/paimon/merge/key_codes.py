@@ -53,7 +53,7 @@ def _bits_are_faster(pairs: Sequence[pa.ChunkedArray]) -> bool:
     """Return whether most keys probably differ in their first bits, so that few need a hash table.
 
     Args:
-        pairs: Keys of neighbours, which are the most similar ones in a sorted file: every even row and the next one.
+        pairs: Keys of neighbors, which are the most similar ones in a sorted file: every even row and the next one.
     """
     texts = [values for values in pairs if _is_text(values.type)]
     if texts and all(2 * pc.count_distinct(values).as_py() < len(values) for values in texts):

@@ -221,7 +221,7 @@ class PaimonHistory:
 
         Two rounds of concurrent requests: three listings; then the hint, the newest snapshot and a small file per tag.
         """
-        stored = self.stored()
+        stored = self.stored_versions()
         present = {*stored.snapshots, *stored.tagged, *stored.changelogs}
         return Listing(
             versions=tuple(sorted(version for version in present if version >= start)),
@@ -233,7 +233,7 @@ class PaimonHistory:
             newest_note=stored.newest_note,
         )
 
-    def stored(self) -> StoredVersions:
+    def stored_versions(self) -> StoredVersions:
         """Return every version by the kind of its file. Reads the same as `all_from`."""
         return self._checked(self._stored)
 

@@ -64,12 +64,12 @@ def read(
     blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields if field.type.root == BLOB))
     reader = _SplitReader(storage, plan)
     if plan.merge is not None:
-        yield from reader.merged(plan.merge, fields)
+        yield from reader.merge_section(plan.merge, fields)
     elif plan.groups:
         for group in plan.groups:
-            yield from reader.grouped(group, fields)
+            yield from reader.read_group(group, fields)
     else:
-        yield from reader.streamed(fields, predicate)
+        yield from reader.stream(fields, predicate)
 
 
 def read_only(storage: Storage, plan: PaimonPlan, columns: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
@@ -81,7 +81,7 @@ def read_only(storage: Storage, plan: PaimonPlan, columns: Sequence[str], keep: 
     others = np.ones(file.rows, bool)
     others[keep] = False
     deleted_positions = {file.path: np.flatnonzero(others).astype(np.int64)}
-    yield from _SplitReader(storage, plan, deleted_positions).streamed(_fields(plan, columns), keep)
+    yield from _SplitReader(storage, plan, deleted_positions).stream(_fields(plan, columns), keep)
 
 
 def _fields(plan: PaimonPlan, columns: Sequence[str]) -> list[PaimonField]:
@@ -189,7 +189,7 @@ class _SplitReader:
             deleted_positions = read_deleted_positions(storage, vectors)
         self.deleted_positions = deleted_positions
 
-    def streamed(self, fields: Sequence[PaimonField], only: Positions | Predicate | None) -> Iterator[pa.RecordBatch]:
+    def stream(self, fields: Sequence[PaimonField], only: Positions | Predicate | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of files that need no merge, without retract rows, which the writer may not have counted."""
         keyed = bool(self.plan.schema.primary_keys)
         target = _Target(self.plan, fields)
@@ -211,7 +211,7 @@ class _SplitReader:
             return without(rows, self.deleted_positions[file.path])
         return ((batch, own) for _, batch, own in rows)
 
-    def grouped(self, group: ColumnGroup, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:
+    def read_group(self, group: ColumnGroup, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of files that contain columns of the same rows, without rows that their vector deletes."""
         streams: list[Iterator[pa.RecordBatch]] = [
             (batch for _, batch, _ in self._evolved(file, _Target(self.plan, own_fields)))
@@ -265,7 +265,7 @@ class _SplitReader:
             requested = batch if sources.are_requested else _select_columns(batch, file, target, start)
             yield start, requested, batch.select(target.system)
 
-    def merged(self, rules: Rules, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:
+    def merge_section(self, rules: Rules, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a section after merging, in the order of its files.
 
         Sequence numbers of rows are read only if the files' numbers do not determine the newest row of each key.
