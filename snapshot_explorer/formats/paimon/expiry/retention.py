@@ -107,7 +107,7 @@ def read_retention_state(
         schemas.newest,
         lambda: storage.read_present([layout.hint("snapshot", "EARLIEST")]),
         lambda: consumers(storage, layout).to_pylist(),
-        history.stored,
+        history.stored_versions,
     )
     versions = [version for version in stored.snapshots if newest is None or version <= newest]
     found = read_apart(history.snapshots, [*versions, *stored.changelogs], storage)
