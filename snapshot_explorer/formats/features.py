@@ -56,7 +56,7 @@ def refusal(feature: Feature, /, **values: object) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(feature.message.format(**values))
 
 
-def summary(features: Sequence[Feature]) -> str:
+def render_summary(features: Sequence[Feature]) -> str:
     """Return a Markdown table with one row per area: the features that are read, and those that are refused."""
     lines = ["| | read | refused by name, for now |", "|---|---|---|"]
     for area in dict.fromkeys(feature.area for feature in features):
@@ -68,7 +68,7 @@ def summary(features: Sequence[Feature]) -> str:
     return "\n".join(lines)
 
 
-def listing(features: Sequence[Feature], places: Mapping[Feature, Sequence[str]]) -> str:
+def render_listing(features: Sequence[Feature], places: Mapping[Feature, Sequence[str]]) -> str:
     """Return a Markdown table with one row per feature.
 
     Args:

@@ -45,14 +45,14 @@ def parse_count(text: str, maximum: int = 2**31 - 1) -> int | None:
     return number if 0 < number <= maximum else None
 
 
-def word(settings: Mapping[str, str], name: str, default: str = "") -> str:
+def parse_keyword(settings: Mapping[str, str], name: str, default: str = "") -> str:
     """Return the value of a setting that is a keyword, in lower case."""
     return settings.get(name, default).strip().lower()
 
 
-def flag(settings: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+def parse_flag(settings: Mapping[str, str], name: str, *, default: bool = False) -> bool:
     """Return whether a setting is true."""
-    return word(settings, name, "true" if default else "false") == "true"
+    return parse_keyword(settings, name, "true" if default else "false") == "true"
 
 
 class SettingsReader:

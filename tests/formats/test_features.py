@@ -19,7 +19,7 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats import features as shared
 from snapshot_explorer.formats.corrupt_files import named_in_errors
 from snapshot_explorer.formats.delta import features as delta
-from snapshot_explorer.formats.features import Feature, listing, refusal, summary
+from snapshot_explorer.formats.features import Feature, refusal, render_listing, render_summary
 from snapshot_explorer.formats.hudi import features as hudi
 from snapshot_explorer.formats.iceberg import features as iceberg
 from snapshot_explorer.formats.paimon import features as paimon
@@ -251,7 +251,10 @@ def test_partitions_beside_hidden_ones_are_refused():
 def rewritten(text: str) -> str:
     """Return the page with the tables of today."""
     for name, features in FORMATS.items():
-        for kind, table in (("features", summary(features)), ("all features", listing(features, places()))):
+        for kind, table in (
+            ("features", render_summary(features)),
+            ("all features", render_listing(features, places())),
+        ):
             begin, end = f"<!-- {kind}: {name} -->\n\n", "\n\n<!-- end -->"
             pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
             text, count = pattern.subn(lambda _, new=begin + table + end: new, text)

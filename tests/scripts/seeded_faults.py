@@ -199,9 +199,9 @@ FAULTS = (
     Fault(
         "files of level 0 are read with deletion vectors",
         "formats/paimon/scan/visibility.py",
-        """if has_vectors(options) and not flag(options, "deletion-vectors.merge-on-read"):
+        """if has_vectors(options) and not parse_flag(options, "deletion-vectors.merge-on-read"):
         shown = pc.and_(shown, pc.greater(entries.column("level"), 0))""",
-        """if has_vectors(options) and not flag(options, "deletion-vectors.merge-on-read"):
+        """if has_vectors(options) and not parse_flag(options, "deletion-vectors.merge-on-read"):
         shown = pc.and_(shown, pc.greater_equal(entries.column("level"), 0))""",
         "formats/paimon/test_visibility.py",
     ),

@@ -31,7 +31,7 @@ from snapshot_explorer.formats.delta.scan.native_files import native_files, spli
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.model import (
     FieldIds,
@@ -106,7 +106,7 @@ class DeltaVersion(TableVersion):
 
         Source: delta PROTOCOL.md, "Generated Columns", "Identity Columns", "Append-only Tables".
         """
-        if flag(self.properties, "delta.appendOnly"):
+        if parse_flag(self.properties, "delta.appendOnly"):
             return "The property delta.appendOnly=true forbids that rows are removed."
         computed = schemas.computed_columns(self._definition[1]) if of_rows else ()
         if not computed:

@@ -42,7 +42,7 @@ from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, numbe
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
 from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics, statistics_files
 from snapshot_explorer.formats.paimon.version import PaimonVersion
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.formats.unread_versions import read_apart, unread_notes
 from snapshot_explorer.model import (
@@ -225,8 +225,8 @@ class Paimon(TableFormat):
         options = schemas.newest().options
         reader = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=schemas)
         modifiers: dict[RowModifier, bool] = {
-            "deletion vectors": flag(options, "deletion-vectors.enabled"),
-            "data evolution": flag(options, "data-evolution.enabled"),
+            "deletion vectors": parse_flag(options, "deletion-vectors.enabled"),
+            "data evolution": parse_flag(options, "data-evolution.enabled"),
             "another branch": fallback.fallback_link(reader) is not None,
         }
         return frozenset(name for name, applies in modifiers.items() if applies)

@@ -54,7 +54,7 @@ from snapshot_explorer.formats.paimon.scan.scans import (
     vectors_in,
 )
 from snapshot_explorer.formats.paimon.scan.statistics import with_statistics
-from snapshot_explorer.formats.settings import flag, word
+from snapshot_explorer.formats.settings import parse_flag, parse_keyword
 from snapshot_explorer.formats.unmatched_deletes import of_unmatched_deletes
 from snapshot_explorer.model import (
     FieldIds,
@@ -219,7 +219,7 @@ class PaimonVersion(TableVersion):
         Source: paimon docs, "Merge Engine", "Sequence and Rowkind".
         """
         options = self._newest_schema.options
-        engine = word(options, "merge-engine", "deduplicate")
+        engine = parse_keyword(options, "merge-engine", "deduplicate")
         if not of_rows:
             return None
         if engine != "deduplicate":
@@ -230,7 +230,7 @@ class PaimonVersion(TableVersion):
                 f"The option {named}={options[named]} decides which row wins: an earlier row that is written again "
                 "may lose."
             )
-        is_evolved = flag(options, "data-evolution.enabled")
+        is_evolved = parse_flag(options, "data-evolution.enabled")
         return "The option data-evolution.enabled splits rows over files by columns." if is_evolved else None
 
     def repair_settings(self, *, merges: bool) -> Sequence[str]:
@@ -260,7 +260,7 @@ class PaimonVersion(TableVersion):
         locations of the values, as with Paimon's option `blob-as-descriptor`.
         """
         newest = self._newest_schema
-        tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
+        tracked = parse_flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
         described = blobs.descriptor_fields(names, newest)
         return pa.schema([arrow_field(field) for field in (*metadata_fields(names, tracked=tracked), *described)])
 

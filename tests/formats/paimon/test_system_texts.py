@@ -5,7 +5,13 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.formats.paimon.inspect.texts import braced_texts, iso_duration, java_texts, java_type, map_texts
+from snapshot_explorer.formats.paimon.inspect.texts import (
+    braced_texts,
+    format_iso_duration,
+    java_texts,
+    java_type,
+    map_texts,
+)
 from snapshot_explorer.formats.paimon.metadata.data_types import parse_type
 from snapshot_explorer.formats.paimon.metadata.layout import format_of
 
@@ -23,7 +29,7 @@ from snapshot_explorer.formats.paimon.metadata.layout import format_of
     ],
 )
 def test_a_duration_is_printed_as_java_prints_it(span, text):
-    assert iso_duration(span) == text
+    assert format_iso_duration(span) == text
 
 
 @pytest.mark.parametrize(

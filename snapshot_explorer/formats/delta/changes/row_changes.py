@@ -26,7 +26,7 @@ from snapshot_explorer.formats.delta.scan.native_files import split_by_file
 from snapshot_explorer.formats.delta.scan.planning import file_splits
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.model import ROW_KIND, ChangeMode, Split
 from snapshot_explorer.storage import Storage
 
@@ -281,7 +281,7 @@ def definitions(log: DeltaLog, start: int, actions: Actions) -> list[Definition]
 def check_recorded(defined: Sequence[Definition]) -> None:
     """Check that all versions of a range recorded their changes."""
     for item in defined:
-        if not any(flag(item.metadata.configuration, name) for name in RECORDED):
+        if not any(parse_flag(item.metadata.configuration, name) for name in RECORDED):
             raise InvalidArgumentError(
                 f"Version {item.version} did not record its changes: {RECORDED[0]} is not true there "
                 "(DELTA_MISSING_CHANGE_DATA). Start at a version after it was set, or leave out mode='changelog': "

@@ -13,7 +13,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.milliseconds import to_millis
 from snapshot_explorer.model import runs_of, runs_text
 from snapshot_explorer.render.cells import counted
@@ -44,7 +44,7 @@ def log_clean_up(listing: LogListing, settings: Mapping[str, str], keep: timedel
     newest = listing.versions[-1]
     files = [file for file in listing.files if file.kind in _DELETED]
     why = None
-    if not flag(settings, _ENABLED, default=True):
+    if not parse_flag(settings, _ENABLED, default=True):
         why = f"the table has {_ENABLED}=false"
     elif any(file.modified is None for file in files):
         why = "the storage does not report when its files were written, so this is unknown"

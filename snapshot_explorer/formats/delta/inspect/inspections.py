@@ -156,7 +156,7 @@ def history_rows(versions: Sequence[int], infos: Infos, times: Sequence[datetime
             {
                 "version": version,
                 "timestamp": time,
-                **{name: text(info.get(name)) for name in HISTORY.names if HISTORY.field(name).type == pa.string()},
+                **{name: to_text(info.get(name)) for name in HISTORY.names if HISTORY.field(name).type == pa.string()},
                 "operationParameters": _texts(info.get("operationParameters")),
                 "job": _named(job, _JOB),
                 "notebook": _named(notebook, _NOTEBOOK),
@@ -232,17 +232,17 @@ def _transactions(state: DeltaState) -> pa.Table:
     return pa.Table.from_pylist(rows, _TRANSACTIONS)
 
 
-def text(value: Any) -> str | None:
+def to_text(value: Any) -> str | None:
     """Return a value of commitInfo as text: text and null unchanged, other values as JSON."""
     return value if value is None or isinstance(value, str) else json_text.dumps(value)
 
 
 def _texts(value: Any) -> list[tuple[str, str | None]] | None:
-    return [(key, text(item)) for key, item in value.items()] if isinstance(value, dict) else None
+    return [(key, to_text(item)) for key, item in value.items()] if isinstance(value, dict) else None
 
 
 def _named(value: Any, dtype: pa.StructType) -> dict[str, str | None] | None:
-    return {field.name: text(value.get(field.name)) for field in dtype} if isinstance(value, dict) else None
+    return {field.name: to_text(value.get(field.name)) for field in dtype} if isinstance(value, dict) else None
 
 
 def _long(value: Any) -> int | None:

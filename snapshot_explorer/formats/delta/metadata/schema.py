@@ -21,7 +21,7 @@ from snapshot_explorer.formats.delta.metadata.data_types import (
 )
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.features import refusal
-from snapshot_explorer.formats.settings import word
+from snapshot_explorer.formats.settings import parse_keyword
 from snapshot_explorer.model import Column, TableSchema
 
 _MODES = ("none", "name", "id")
@@ -86,7 +86,7 @@ def mapping_mode(metadata: Metadata) -> Mode:
 
     Source: delta Metadata.columnMappingMode.
     """
-    mode = word(metadata.configuration, "delta.columnMapping.mode", "none")
+    mode = parse_keyword(metadata.configuration, "delta.columnMapping.mode", "none")
     if mode not in _MODES:
         raise refusal(features.COLUMN_MAPPING_MODES, mode=mode)
     return cast("Mode", mode)

@@ -21,7 +21,7 @@ from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.missing_versions import absent_version_error
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.limits import Limits
 from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.storage import Storage
@@ -67,7 +67,7 @@ def clock_of(metadata: Metadata) -> Clock:
     Source: delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
     """
     settings = metadata.configuration
-    if not flag(settings, _ENABLED):
+    if not parse_flag(settings, _ENABLED):
         return NO_CLOCK
     first, begins = settings.get(_FROM_VERSION), settings.get(_FROM_TIME)
     if first is None and begins is None:

@@ -15,7 +15,7 @@ from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, D
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.metadata.schema import schema_of
 from snapshot_explorer.formats.delta.scan.plans import RowTracking
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 
 ROW_ID = DeltaField(name="_row_id", type=DeltaDataType(root="long"), stored="_row_id")
 ROW_COMMIT_VERSION = DeltaField(
@@ -27,7 +27,7 @@ HIDDEN = (ROW_ID, ROW_COMMIT_VERSION)
 def row_tracking(metadata: Metadata) -> RowTracking | None:
     """Return the columns of row ids; None if the table does not track rows."""
     options = metadata.configuration
-    if not flag(options, "delta.enableRowTracking"):
+    if not parse_flag(options, "delta.enableRowTracking"):
         return None
     return RowTracking(
         id_column=options.get("delta.rowTracking.materializedRowIdColumnName"),

@@ -21,7 +21,7 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import (
     parse_table_metadata,
 )
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.storage.same_files import match_files
 
 _AGE = timedelta(days=3)
@@ -141,7 +141,7 @@ def clean_up(source: Source, files: pa.Table, now: datetime) -> CleanUp:
         for field in spec["fields"]
         if str(field["name"]).startswith(("_", "."))
     )
-    is_off = not flag(metadata.properties, "gc.enabled", default=True)
+    is_off = not parse_flag(metadata.properties, "gc.enabled", default=True)
     rows = zip(files.column("path").to_pylist(), files.column("modified").to_pylist(), strict=True)
     name = name_of(source.storage.root).replace("'", "''")
     return CleanUp(

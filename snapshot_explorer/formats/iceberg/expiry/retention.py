@@ -30,7 +30,7 @@ from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, t
 from snapshot_explorer.formats.iceberg.metadata.manifests import live_entries
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
-from snapshot_explorer.formats.settings import SettingsReader, flag
+from snapshot_explorer.formats.settings import SettingsReader, parse_flag
 from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.milliseconds import to_millis
 from snapshot_explorer.render.cells import counted
@@ -78,7 +78,7 @@ def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetim
         lifetimes: LIFETIMES of the history.
     """
     metadata = source.metadata
-    if not flag(metadata.properties, "gc.enabled", default=True):
+    if not parse_flag(metadata.properties, "gc.enabled", default=True):
         raise refusal(features.EXPIRY_WITHOUT_GC)
     arguments, rules = _rule(metadata.properties, rule)
     kept = _kept_snapshots(metadata, arguments)
@@ -302,7 +302,7 @@ def _freed_metadata(source: Source, reached: _ReachableFiles, kept: _KeptSnapsho
         if (path := item.get("statistics-path")) is not None and path not in needed
     ]
     properties = metadata.properties
-    if flag(properties, _DELETES_METADATA):
+    if parse_flag(properties, _DELETES_METADATA):
         most = SettingsReader(properties, noun="property", engine="Iceberg").required_count(
             _MOST_METADATA, 100, _FOR_EVER
         )
@@ -422,6 +422,6 @@ def _notes(metadata: TableMetadata, history: IcebergHistory, kept: _KeptSnapshot
     notes.append(
         "Manifest lists, manifests and statistics files that would go too are in metadata_files, and not counted."
     )
-    if not flag(metadata.properties, _DELETES_METADATA):
+    if not parse_flag(metadata.properties, _DELETES_METADATA):
         notes.append(f"Old metadata files stay: {_DELETES_METADATA} is not true.")
     return tuple(notes)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from snapshot_explorer.formats.settings import SettingsReader, flag, parse_count
+from snapshot_explorer.formats.settings import SettingsReader, parse_count, parse_flag
 from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
@@ -26,7 +26,7 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
     target, target_source = settings.of("write.target-file-size-bytes", 512 * _MB, _number)
     manifests, manifests_source = settings.of("commit.manifest.min-count-to-merge", 100, _number)
     manifest_bytes, _ = settings.of("commit.manifest.target-size-bytes", 8 * _MB, _number)
-    if not flag(properties, "commit.manifest-merge.enabled", default=True):
+    if not parse_flag(properties, "commit.manifest-merge.enabled", default=True):
         settings.notes.append("The table has commit.manifest-merge.enabled=false: its commits never merge manifests.")
     literal = name_of(root).replace("'", "''")
     return MaintenanceSettings(

@@ -179,7 +179,7 @@ def texts(values: pa.Array, transform: str) -> list[str | None]:
     if transform in ("year", "month", "hour") and pa.types.is_integer(values.type):
         return [None if value is None else _period(value, transform) for value in values.to_pylist()]
     if pa.types.is_timestamp(values.type):
-        return _moments(values)
+        return _timestamp_texts(values)
     if pa.types.is_binary(values.type) or pa.types.is_fixed_size_binary(values.type):
         return [None if value is None else base64.b64encode(value).decode() for value in values.to_pylist()]
     if pa.types.is_decimal(values.type):
@@ -195,7 +195,7 @@ def _period(number: int, transform: str) -> str:
     return str(np.array(number).astype(f"datetime64[{_CODES[transform]}]")).replace("T", "-")
 
 
-def _moments(values: pa.TimestampArray) -> list[str | None]:
+def _timestamp_texts(values: pa.TimestampArray) -> list[str | None]:
     """Return timestamps in ISO format, without zeros at the end of the fraction in groups of three."""
     zone = "+00:00" if values.type.tz else ""
     plain = values.view(pa.timestamp(values.type.unit))

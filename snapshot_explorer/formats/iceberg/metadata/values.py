@@ -241,7 +241,7 @@ def _decimal(value: Any, data_type: IcebergDataType) -> Decimal:
     return rounded
 
 
-def _moment(value: str, data_type: IcebergDataType) -> int:
+def _parse_timestamp(value: str, data_type: IcebergDataType) -> int:
     """Return a timestamp as a number in the type's unit since 1970."""
     text, fraction = value, ""
     zone = ""
@@ -270,7 +270,7 @@ _ATOMS: Mapping[str, Callable[[Any, IcebergDataType], object]] = {
     "decimal": _decimal,
     "date": lambda value, _: date.fromisoformat(value),
     "time": lambda value, _: time.fromisoformat(value),
-    **dict.fromkeys(("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"), _moment),
+    **dict.fromkeys(("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"), _parse_timestamp),
     "string": _typed(str),
     "uuid": lambda value, _: str(UUID(value)),
     "fixed": lambda value, _: bytes.fromhex(value),

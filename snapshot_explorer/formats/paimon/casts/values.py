@@ -75,7 +75,7 @@ def date_to_timestamp(values: pa.Array, _source: PaimonDataType, target: PaimonD
 def time_to_text(values: pa.Array, source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
     """Return times as text such as 03:04:05.12."""
     precision = source.precision or 0
-    return each(values.view(pa.int32()), pa.string(), _checked(lambda value: time_text(value, precision)))
+    return each(values.view(pa.int32()), pa.string(), _raising(lambda value: time_text(value, precision)))
 
 
 def time_to_timestamp(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
@@ -88,11 +88,11 @@ def timestamp_to_text(values: pa.Array, source: PaimonDataType, _target: PaimonD
     """Return timestamps as text such as 2024-01-02 03:04:05.120, with as many fraction digits as their precision."""
     precision = source.precision if source.precision is not None else 6
     per_second = 1_000 * _PER_UNIT[values.type.unit]
-    text = _checked(lambda value: timestamp_text(value, per_second, precision))
+    text = _raising(lambda value: timestamp_text(value, per_second, precision))
     return each(values.view(pa.int64()), pa.string(), text)
 
 
-def _checked(function: Callable[[int], str | None]) -> Callable[[int], str]:
+def _raising(function: Callable[[int], str | None]) -> Callable[[int], str]:
     """Return the function, extended to raise an error instead of returning None."""
 
     def convert(value: int) -> str:
@@ -108,14 +108,16 @@ def timestamp_to_integer(values: pa.Array, _source: PaimonDataType, target: Paim
     """Return whole seconds, truncated towards zero. INT overflows."""
     millis, _ = _millis(values)
     return with_nulls(
-        (_cut(millis, 1000) // 1000).astype(np.int32 if target.root == "INT" else np.int64), values, arrow_type(target)
+        (_truncate(millis, 1000) // 1000).astype(np.int32 if target.root == "INT" else np.int64),
+        values,
+        arrow_type(target),
     )
 
 
 def timestamp_to_date(values: pa.Array, source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
     """Return the day, truncated towards 1970 for a TIMESTAMP, like Java's division, and rounded down otherwise."""
     millis, _ = _millis(values)
-    whole = millis if source.root == "TIMESTAMP_LTZ" else _cut(millis, _DAY_MS)
+    whole = millis if source.root == "TIMESTAMP_LTZ" else _truncate(millis, _DAY_MS)
     return with_nulls((whole // _DAY_MS).astype(np.int32), values, pa.date32())
 
 
@@ -134,7 +136,7 @@ def _millis(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return ticks // unit, (ticks % unit) * (1_000_000 // unit)
 
 
-def _cut(numbers: np.ndarray, step: int) -> np.ndarray:
+def _truncate(numbers: np.ndarray, step: int) -> np.ndarray:
     cut: np.ndarray = numbers - np.fmod(numbers, step)
     return cut
 
@@ -146,7 +148,7 @@ def _from_millis(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target
     """
     precision = target.precision if target.precision is not None else 6
     if precision <= 3:  # noqa: PLR2004 - digits of a millisecond
-        return _encode(_cut(millis, 10 ** (3 - precision)), np.zeros_like(nanos), values, target)
+        return _encode(_truncate(millis, 10 ** (3 - precision)), np.zeros_like(nanos), values, target)
     return _encode(millis, nanos // 10 ** (9 - precision) * 10 ** (9 - precision), values, target)
 
 
@@ -352,7 +354,7 @@ _RULES: dict[tuple[str, str], Rule] = {
     # Without truncation or padding, as in Paimon.
     ("bytes", "text"): lambda values, _, _target: values.cast(pa.string()),
     ("bytes", "bytes"): lambda values, _, target: _shape_bytes(values, target),
-    ("date", "text"): lambda values, _, _target: each(values.view(pa.int32()), pa.string(), _checked(date_text)),
+    ("date", "text"): lambda values, _, _target: each(values.view(pa.int32()), pa.string(), _raising(date_text)),
     ("date", "timestamp"): date_to_timestamp,
     ("time", "text"): time_to_text,
     ("time", "timestamp"): time_to_timestamp,

@@ -36,7 +36,7 @@ from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
 from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles, PaimonPlan
 from snapshot_explorer.formats.paimon.scan.scans import file_paths, file_schemas, vectors_in
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, is_included
-from snapshot_explorer.formats.settings import flag, word
+from snapshot_explorer.formats.settings import parse_flag, parse_keyword
 from snapshot_explorer.model import ROW_KIND, ChangeMode, Predicate, Split
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -50,7 +50,7 @@ _KEY = ("partition", "bucket", "level", "file_name")
 
 def producer_of(options: Mapping[str, str]) -> str:
     """Return the changelog producer: none, input, lookup or full-compaction."""
-    return word(options, "changelog-producer", "none")
+    return parse_keyword(options, "changelog-producer", "none")
 
 
 def changelog_splits(
@@ -145,7 +145,7 @@ def _check_schema(schema: PaimonSchema, options: Mapping[str, str], version: int
     """Raise for features of the rows that are not supported, other than merging."""
     check_table(schema, {name: value for name, value in options.items() if name not in _ABOUT_MERGING}, version)
     check_single_branch(options, version)
-    if flag(options, "data-evolution.enabled"):
+    if parse_flag(options, "data-evolution.enabled"):
         raise refusal(features.CHANGES_OF_EVOLUTION, version=version)
     if any(field.name == ROW_KIND for field in schema.fields):
         raise refusal(CHANGE_COLUMN_CONFLICT, column=ROW_KIND)
@@ -160,8 +160,8 @@ def _checked(
         return entries
     if pc.any(pc.less(entries.column("bucket"), 0), min_count=0).as_py():
         raise refusal(features.CHANGES_OF_POSTPONED_BUCKETS, version=snapshot.id)
-    first_row = word(options, "merge-engine") == "first-row"
-    if not first_row and not flag(options, "deletion-vectors.enabled"):
+    first_row = parse_keyword(options, "merge-engine") == "first-row"
+    if not first_row and not parse_flag(options, "deletion-vectors.enabled"):
         return entries
     upper = entries.filter(pc.greater(entries.column("level"), 0))
     if kind == "changelog" and len(upper) < len(entries):

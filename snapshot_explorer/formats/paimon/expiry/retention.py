@@ -35,7 +35,7 @@ from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, parse_hint
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.formats.settings import SettingsReader, flag
+from snapshot_explorer.formats.settings import SettingsReader, parse_flag
 from snapshot_explorer.formats.unread_versions import PartlyRead, Reasons, read_apart
 from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.model import Listing, runs_of, runs_text
@@ -434,7 +434,7 @@ def _notes(state: RetentionState, rule: _Rule) -> tuple[str, ...]:
             "The table has separate settings for changelogs (changelog.*): writers apply them when they expire "
             "snapshots, the command does not."
         )
-    if flag(state.options, "consumer.changelog-only"):
+    if parse_flag(state.options, "consumer.changelog-only"):
         notes.append("The table has consumer.changelog-only: writers apply it, the command does not.")
     return tuple(notes)
 

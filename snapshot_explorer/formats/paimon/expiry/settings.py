@@ -3,7 +3,7 @@
 import re
 
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.settings import SettingsReader, flag, parse_bytes, parse_count
+from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count, parse_flag
 from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
@@ -26,7 +26,7 @@ def settings_of(schema: PaimonSchema, name: str) -> MaintenanceSettings:
     compactionFileSize, numSortedRunStopTrigger), ManifestFileMerger.
     """
     options = SettingsReader(schema.options, noun="option", engine="Paimon")
-    if flag(schema.options, "write-only"):
+    if parse_flag(schema.options, "write-only"):
         options.notes.append(
             "The table has the option write-only=true: its writers never compact, a job of its own has to."
         )

@@ -15,7 +15,7 @@ from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE, INDEX_ENTRIES
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -113,7 +113,7 @@ def _might_have_vectors(schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -
         used = schemas.by_id({snapshot.schema_id for snapshot in snapshots}).values()
     except (CorruptTableError, UnsupportedFeatureError):
         return True
-    return any(flag(schema.options, name) for schema in used for name in _ENABLED)
+    return any(parse_flag(schema.options, name) for schema in used for name in _ENABLED)
 
 
 def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | None]) -> list[VersionRowCounts]:

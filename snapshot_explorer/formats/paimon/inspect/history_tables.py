@@ -13,7 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.errors import CorruptTableError, StorageError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
-from snapshot_explorer.formats.paimon.inspect.texts import iso_duration, java_type
+from snapshot_explorer.formats.paimon.inspect.texts import format_iso_duration, java_type
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, checked_schema, parse_schema
@@ -107,7 +107,7 @@ def tags(history: PaimonHistory) -> pa.Table:
                 "commit_time": _wall(tag.committed_at),
                 "record_count": tag.total_rows,
                 "create_time": _millis(tag.tag_created_at),
-                "time_retained": iso_duration(tag.tag_retained),
+                "time_retained": format_iso_duration(tag.tag_retained),
             }
             for name, tag in history.tags().items()
         ],

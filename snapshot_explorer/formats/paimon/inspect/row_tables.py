@@ -20,7 +20,7 @@ from snapshot_explorer.formats.paimon.metadata.supported import check_single_bra
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.metadata_columns import HIDDEN, SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.scans import scan
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.model import ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
@@ -57,7 +57,7 @@ def _columns(name: str, schema: PaimonSchema, newest: PaimonSchema) -> pa.Schema
         case "ro":
             return pa.schema(fields)
         case "row_tracking":
-            tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
+            tracked = parse_flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
             if not tracked:
                 raise InvalidArgumentError(
                     "row_tracking has the ids of rows, but the table does not track its rows: it needs the option "
@@ -68,7 +68,7 @@ def _columns(name: str, schema: PaimonSchema, newest: PaimonSchema) -> pa.Schema
     if any(field.name == ROW_KIND for field in fields):
         raise refusal(features.AUDIT_COLUMN_CONFLICT, column=ROW_KIND, table=name)
     special = [pa.field(ROW_KIND, pa.string())]
-    if flag(newest.options, _NUMBERED):
+    if parse_flag(newest.options, _NUMBERED):
         if not schema.primary_keys:
             raise refusal(features.AUDIT_SEQUENCE_NUMBERS, option=_NUMBERED, table=name)
         special.append(arrow_field(SEQUENCE_NUMBER))

@@ -87,7 +87,7 @@ def map_texts(names: Sequence[str], columns: Sequence[Sequence[str | None]], row
     ]
 
 
-def iso_duration(span: timedelta | None) -> str | None:
+def format_iso_duration(span: timedelta | None) -> str | None:
     """Return a duration as Java prints it, such as `PT36H` or `PT1H0.5S`; days are hours.
 
     Source: java.time.Duration.toString.

@@ -7,7 +7,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import MAX_LENGTH, PaimonDataType, type_text
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.settings import flag, word
+from snapshot_explorer.formats.settings import parse_flag, parse_keyword
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ def merge_rules(schema: PaimonSchema, options: Mapping[str, str], version: int) 
     return Rules(
         keys=schema.trimmed_primary_keys,
         sequence_fields=fields,
-        descending=word(options, "sequence.field.sort-order") == "descending",
+        descending=parse_keyword(options, "sequence.field.sort-order") == "descending",
         ignore_delete=_ignores_deletes(options),
         lookup=_looks_up(options),
         engine=_engine(schema, options, version, fields),
@@ -127,13 +127,13 @@ def _looks_up(options: Mapping[str, str]) -> bool:
 
     Source: paimon CoreOptions.needLookup.
     """
-    return word(options, "changelog-producer") == "lookup" or any(
-        flag(options, name) for name in ("force-lookup", "deletion-vectors.enabled")
+    return parse_keyword(options, "changelog-producer") == "lookup" or any(
+        parse_flag(options, name) for name in ("force-lookup", "deletion-vectors.enabled")
     )
 
 
 def _ignores_deletes(options: Mapping[str, str]) -> bool:
-    return any(flag(options, name) for name in _IGNORE_DELETE)
+    return any(parse_flag(options, name) for name in _IGNORE_DELETE)
 
 
 def _sequence_fields(schema: PaimonSchema, options: Mapping[str, str], version: int) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def _check_order(name: str, where: str, schema: PaimonSchema, version: int) -> N
 
 
 def _engine(schema: PaimonSchema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Engine:
-    name = word(options, "merge-engine", "deduplicate")
+    name = parse_keyword(options, "merge-engine", "deduplicate")
     match name:
         case "deduplicate":
             return Deduplicate()
@@ -169,7 +169,7 @@ def _engine(schema: PaimonSchema, options: Mapping[str, str], version: int, sequ
 
 def _partial_update(schema: PaimonSchema, options: Mapping[str, str], version: int) -> PartialUpdate:
     groups = tuple(_groups(schema, options, version))
-    removing = flag(options, _REMOVE)
+    removing = parse_flag(options, _REMOVE)
     by_group = bool(options.get(_REMOVE_BY_GROUP, "").strip())
     if removing and (groups or _ignores_deletes(options)):
         raise refusal(features.REMOVE_WITH_GROUPS, version=version, option=_REMOVE)
@@ -220,7 +220,7 @@ def _aggregation(
     schema: PaimonSchema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]
 ) -> Aggregation:
     functions = {}
-    removing = flag(options, "aggregation.remove-record-on-delete")
+    removing = parse_flag(options, "aggregation.remove-record-on-delete")
     for column in schema.fields:
         if column.name in sequence:
             function = Function(name="last_value")
@@ -247,8 +247,8 @@ def _function(column: str, name: str, options: Mapping[str, str], version: int) 
 
     return Function(
         name=_ALIASES.get(name, name),
-        ignore_retract=flag(options, f"fields.{column}.ignore-retract"),
-        distinct=flag(options, f"fields.{column}.distinct"),
+        ignore_retract=parse_flag(options, f"fields.{column}.ignore-retract"),
+        distinct=parse_flag(options, f"fields.{column}.distinct"),
         delimiter=of("list-agg-delimiter", ","),
         nested_key=names("nested-key"),
         nested_sequence=names("nested-sequence-field") if name == "nested_update" else (),

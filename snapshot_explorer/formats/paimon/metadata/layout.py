@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.storage import Entry
 
 MANIFESTS = "manifest"
@@ -144,5 +144,5 @@ def index_path(folder: str, name: str, external: str | None, options: Mapping[st
     """
     if external:
         return external
-    beside = flag(options, "index-file-in-data-file-dir")
+    beside = parse_flag(options, "index-file-in-data-file-dir")
     return f"{folder if beside else INDEXES}/{name}"

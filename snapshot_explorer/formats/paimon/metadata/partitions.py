@@ -15,7 +15,7 @@ from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.layout import bucket_folders
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.metadata.value_texts import legacy_text, sql_text
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.storage import Storage
 
 
@@ -62,7 +62,7 @@ def folders_of(
 
     Source: paimon docs, "File Layouts".
     """
-    legacy = flag(options, "partition.legacy-name", default=True)
+    legacy = parse_flag(options, "partition.legacy-name", default=True)
     formatter = legacy_text if legacy else sql_text
     fields = [schema.field(name) for name in schema.partition_keys]
     columns = [formatter(partitions.values.column(index), field.type) for index, field in enumerate(fields)]

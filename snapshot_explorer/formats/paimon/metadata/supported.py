@@ -8,7 +8,7 @@ from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, type_text
 from snapshot_explorer.formats.paimon.metadata.layout import format_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 
 FORMATS = ("parquet", "orc", "avro", "blob")
 _VECTORS = "vector store"
@@ -36,7 +36,7 @@ def check_table(schema: PaimonSchema, options: Mapping[str, str], version: int) 
     """Raise if the options or types of a table need a feature that is not supported."""
     for name, feature in _unread_options(options):
         raise refusal(feature, version=version, option=name, value=options[name])
-    evolving = flag(options, "data-evolution.enabled")
+    evolving = parse_flag(options, "data-evolution.enabled")
     if evolving and schema.primary_keys:
         raise refusal(features.EVOLUTION_WITH_KEYS, version=version)
     for field in schema.fields:
@@ -54,7 +54,7 @@ def check_single_branch(options: Mapping[str, str], version: int) -> None:
 
 def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]:
     for name, value in options.items():
-        if name in _FLAGS and flag(options, name):
+        if name in _FLAGS and parse_flag(options, name):
             yield name, _FLAGS[name]
         elif name in _OPTIONS and value.strip():
             yield name, _OPTIONS[name]

@@ -13,7 +13,7 @@ from snapshot_explorer.arrow.decimals import minimal_bytes
 from snapshot_explorer.arrow.murmur3 import murmur3
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_field
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.settings import word
+from snapshot_explorer.formats.settings import parse_keyword
 from snapshot_explorer.model import Predicate
 
 _MAX_KEYS = 1_000
@@ -69,7 +69,7 @@ def bucket_key(schema: PaimonSchema) -> tuple[PaimonField, ...] | None:
     options = schema.options
     if options.get("bucket", "").strip() in ("-1", "-2"):
         return None
-    if word(options, "bucket-function.type", "default") != "default":
+    if parse_keyword(options, "bucket-function.type", "default") != "default":
         return None
     named = tuple(name.strip() for name in options.get("bucket-key", "").split(",") if name.strip())
     by_name = {field.name: field for field in schema.fields}

@@ -24,7 +24,7 @@ from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartition
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.scan import buckets, statistics
 from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles, PaimonPlan
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.model import Bounds, Predicate, Split
 from snapshot_explorer.storage import Storage
@@ -163,7 +163,9 @@ def _as_mask(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
 
 def _holds_whole_rows(files: PaimonFiles) -> bool:
     """Return whether each file contains all columns of its rows. Otherwise its statistics do not describe the rows."""
-    if flag(files.options, "data-evolution.enabled") or flag(files.schema.options, "data-evolution.enabled"):
+    if parse_flag(files.options, "data-evolution.enabled") or parse_flag(
+        files.schema.options, "data-evolution.enabled"
+    ):
         return False
     written = files.entries.column("write_columns")
     if written.null_count == len(written):

@@ -33,7 +33,7 @@ from snapshot_explorer.formats.paimon.metadata.supported import (
 )
 from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonFiles, PaimonPlan, has_plain_columns
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, is_included
-from snapshot_explorer.formats.settings import flag
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20
@@ -119,8 +119,8 @@ def splits(
         version,
         rules=merge_rules(schema, options, version) if schema.primary_keys else None,
         has_vectors=has_vectors(options),
-        row_tracking=flag(options, "row-tracking.enabled") and not schema.primary_keys,
-        evolving=flag(options, "data-evolution.enabled"),
+        row_tracking=parse_flag(options, "row-tracking.enabled") and not schema.primary_keys,
+        evolving=parse_flag(options, "data-evolution.enabled"),
         blob_bytes=blob_bytes,
     )
     columns = _columns(files.entries, table, paths)
@@ -150,7 +150,7 @@ def unmerged_splits(files: PaimonFiles, vectors: Vectors, paths: Sequence[str], 
 def _table(files: PaimonFiles, vectors: Vectors, version: int, **features: Any) -> _Table:
     return _Table(
         schema=_bare(files.schema),
-        legacy_zones=flag(files.options, "orc.timestamp-ltz.legacy.type", default=True),
+        legacy_zones=parse_flag(files.options, "orc.timestamp-ltz.legacy.type", default=True),
         version=version,
         file_schemas={number: _bare(schema) for number, schema in files.file_schemas.items()},
         vectors=vectors,

@@ -9,7 +9,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.settings import flag, word
+from snapshot_explorer.formats.settings import parse_flag, parse_keyword
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -21,7 +21,7 @@ _POSTPONED = "-2"
 
 def has_vectors(options: Mapping[str, str]) -> bool:
     """Return whether the table's newest options turn deletion vectors on."""
-    return flag(options, _ENABLED)
+    return parse_flag(options, _ENABLED)
 
 
 def is_included(entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str], version: int) -> pa.Array:
@@ -41,11 +41,11 @@ def is_included(entries: pa.Table, schema: PaimonSchema, options: Mapping[str, s
         name = entries.filter(postponed).column("file_name")[0].as_py()
         raise refusal(features.UNDECLARED_POSTPONED_BUCKETS, version=version, postponed=_POSTPONED, file=name)
     shown = pc.invert(postponed)
-    if word(options, "merge-engine") == "first-row":
+    if parse_keyword(options, "merge-engine") == "first-row":
         shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
-    if has_vectors(options) and not flag(options, "deletion-vectors.merge-on-read"):
+    if has_vectors(options) and not parse_flag(options, "deletion-vectors.merge-on-read"):
         shown = pc.and_(shown, pc.greater(entries.column("level"), 0))
-        if not flag(schema.options, _ENABLED):
+        if not parse_flag(schema.options, _ENABLED):
             _check_switched(entries, version)
     return shown
 
