@@ -131,8 +131,8 @@ def detect(storage: Storage, name: str | None = None, *, folders: frozenset[str]
     """Return the format of the table at the storage's root.
 
     Args:
-        name: The required format: only this one is looked for. So the metadata of Iceberg in a Paimon or Delta table,
-            as their compatibility options write it, is found by `iceberg`.
+        name: The only format to detect. So `iceberg` finds the Iceberg metadata in a Paimon or Delta table, which
+            their compatibility options write.
         folders: The folders in the root, if known.
     """
     known = formats_by_name()

@@ -120,7 +120,7 @@ def sizes_of(lifetimes: pa.Table) -> dict[str, int | None]:
 
 
 def _total(sizes: Mapping[str, int | None], paths: Collection[str]) -> int | None:
-    """Return the size of files; None if one is unknown."""
+    """Return the total size of files; None if a size is unknown."""
     known = [sizes[path] for path in paths]
     return None if None in known else sum(size or 0 for size in known)
 
@@ -179,13 +179,13 @@ class Presence:
     unknown: Mask
     """For each whether it could not be checked, because it is on another storage or outside the folder."""
     missing_metadata: Mapping[int, str] = field(default_factory=dict)
-    """For versions that lack a file of metadata, which one."""
+    """For versions that lack a metadata file, a description of the file."""
     via_tag: Mapping[int, str] = field(default_factory=dict)
-    """For versions that can be loaded only through a tag, how."""
+    """For versions that can be loaded only through a tag, an explanation."""
     missing_deletes: Mapping[int, str] = field(default_factory=dict)
-    """For versions that lack files of deleted rows but no data file, how many they lack."""
+    """For versions that lack files of deleted rows but no data file, the number of missing files, in words."""
     unchecked_files: Mapping[int, str] = field(default_factory=dict)
-    """For versions that need unchecked files other than data files, which ones."""
+    """For versions that need unchecked files other than data files, a description of the files."""
 
 
 def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = None) -> CheckedFiles:

@@ -12,7 +12,7 @@ class RecordedFile:
     size_bytes: int | None
     """Its size; None if not recorded."""
     rows: int | None
-    """The rows that it stores, also deleted ones; None if not recorded."""
+    """The rows that it stores, including deleted rows; None if not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Versions that are missing: the errors for absent ones, and for listings that show fewer than an earlier one.
+"""Missing versions: the errors for absent versions, and for listings with fewer versions than an earlier listing.
 
 Versions expire from the oldest on; neither a table nor a version after the earliest one disappears by itself. An empty
 or shorter listing means that the folder was moved or dropped, that the storage is not up to date, or that a proxy

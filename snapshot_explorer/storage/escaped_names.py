@@ -38,7 +38,7 @@ class EscapedNames:
         return cast("Sequence[E]", list(result)) if escapes else entries
 
     def original(self, path: str) -> str:
-        """Return a path with the names as they are on the storage."""
+        """Return a path with the original names on the storage."""
         if not self._names or not path:
             return path
         folder, slash, name = path.rpartition("/")

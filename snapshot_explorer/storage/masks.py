@@ -65,7 +65,7 @@ class Mask:
 
     @cached_property
     def _secrets(self) -> re.Pattern[str]:
-        """The secrets as they are in a text that was decoded."""
+        """The pattern of the secrets in a decoded text."""
         plain = {_plain(word.strip()) for word in self._words}
         patterns = [
             _spelling_pattern(word) for word in sorted(plain, key=len, reverse=True) if len(word) >= _SHORTEST_DECODED

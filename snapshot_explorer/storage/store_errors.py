@@ -20,7 +20,7 @@ class ObjectStoreError(OSError):
     """The store answered with an error."""
 
     def __init__(self, text: str, status: int | None = None, error_code: str = "") -> None:
-        """Keep the HTTP status and the store's own code, such as SlowDown, beside the text."""
+        """Keep the HTTP status and the store's own code, such as SlowDown, in addition to the text."""
         super().__init__(text)
         self.status = status
         self.error_code = error_code

@@ -295,7 +295,7 @@ class Iceberg(TableFormat):
     def delete_manifests(self, versions: Sequence[int]) -> Sequence[frozenset[str]]:
         """Return for each version the manifests of its live delete files. Reads the manifest lists concurrently.
 
-        Versions with the same ones have the same deletes.
+        Versions with the same manifests have the same deletes.
         """
         source, history = self._history(versions)
         snapshots = [history.snapshots[version] for version in versions]

@@ -197,7 +197,7 @@ def _parse(lines: list[bytes]) -> list[Any]:
 
 
 def _single_action(kind: str, bodies: Sequence[Mapping[str, Any]], make: Callable[[Mapping[str, Any]], T]) -> T:
-    """Return the record of the only action of its kind; two different ones are an error."""
+    """Return the record of the only action of its kind; two different actions are an error."""
     try:
         differ = any(body != bodies[0] for body in bodies[1:])
     except RecursionError:  # nested too deeply for a parser, so no writer created it

@@ -76,7 +76,7 @@ class LogListing:
         known = self.by_name
         for file in later.files:
             before = known.get(file.name, file)
-            # Of an unchanged listing all are the same objects.
+            # In an unchanged listing all files are the same objects.
             if before is not file and before.kind == "commit" and before.identity != file.identity:
                 return False
         return True

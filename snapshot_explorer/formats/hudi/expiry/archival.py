@@ -28,7 +28,7 @@ class Archival:
     versions: frozenset[int]
     """The versions that would be moved."""
     rule: tuple[str, str]
-    """The property that starts archival, with its value in words."""
+    """The property that starts archival, with its value as text."""
     note: str
 
 

@@ -46,7 +46,7 @@ def settings_of(properties: Mapping[str, str], name: str, *, is_merge_on_read: b
 
 
 def own_findings(source: HudiSource, version: int, files: Sequence[StoredFile], name: str) -> tuple[Finding, ...]:
-    """Return the findings of Hudi's table services; pending ones and cleaning of the newest version alone.
+    """Return the findings of Hudi's table services; pending services and cleaning of the newest version alone.
 
     Args:
         files: The files of the version.

@@ -1,6 +1,6 @@
-"""Commits that are Avro files, many small ones at once: NumPy reads a field of all of them in a few operations.
+"""Commits that are Avro files, many small files at once: NumPy reads a field of all of them in a few operations.
 
-`avro_commits` reads one, and large ones faster.
+`avro_commits` reads a single file, and reads large files faster.
 """
 
 import io

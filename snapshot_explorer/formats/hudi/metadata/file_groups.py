@@ -304,7 +304,7 @@ class _Instants:
         self._times = _distinct(times)
 
     def of(self, groups: Numbers, times: Numbers) -> Numbers:
-        """Return instants, or the last ones at or before these times."""
+        """Return instants, or the last instants at or before these times."""
         return groups * (len(self._times) + 1) + np.searchsorted(self._times, times, "right")
 
     def split(self, instants: Numbers) -> tuple[Numbers, Numbers]:

@@ -195,7 +195,7 @@ def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> tuple
 
 
 def _contradiction(snapshot_id: int, before: int, numbers: Mapping[int, int], newer: Mapping[int, None]) -> str | None:
-    """Return why a snapshot cannot be made from another one; None if it can."""
+    """Return why a snapshot cannot be the child of another snapshot; None if it can."""
     number, number_before = numbers[snapshot_id], numbers[before]
     if before in newer:
         return f"the parents of snapshot {snapshot_id} form a cycle"

@@ -260,7 +260,7 @@ def _inherit(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:
 def _first_row_ids(stored: pa.Array, status: pa.Array, records: pa.Array, of: _Manifests) -> pa.Array:
     """Return the row id of the first row of each data file; null in manifests without row ids.
 
-    A file without its own takes the next ones of its manifest, in the order of the entries.
+    A file without its own id takes the next ids of its manifest, in the order of the entries.
 
     Source: iceberg specification, "First Row ID Inheritance"; ManifestReader.idAssigner.
     """

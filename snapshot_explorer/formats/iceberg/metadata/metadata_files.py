@@ -289,7 +289,7 @@ def _hint_text(content: bytes | None) -> str | None:
 
 
 def _is_behind(older: TableMetadata, newest: TableMetadata) -> bool:
-    """Return whether a metadata file is of the same table as another one, and was written before it, by its number."""
+    """Return whether a metadata file belongs to the same table as another file and, by its number, precedes it."""
     numbers = [number_of(item.path.rpartition("/")[2]) for item in (older, newest)]
     if older.table_uuid != newest.table_uuid or numbers[0] is None or numbers[1] is None:
         return False

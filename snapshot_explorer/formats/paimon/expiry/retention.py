@@ -54,7 +54,7 @@ class RetentionState:
     snapshots: Mapping[int, PaimonSnapshot]
     """The snapshot files by version, ascending, without versions kept only by a tag or a changelog."""
     earliest: int
-    """The first version that expires: the one in the hint if it exists, otherwise the first snapshot."""
+    """The first version that expires: the version in the hint if it exists, otherwise the first snapshot."""
     tags: Mapping[str, PaimonSnapshot]
     changelogs: Mapping[int, PaimonSnapshot]
     """Versions of which only the long-lived changelog is left."""

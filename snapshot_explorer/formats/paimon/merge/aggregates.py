@@ -98,7 +98,7 @@ def _taking(array: pa.Array) -> Callable[[Iterable[Any]], pa.Array]:
 
 
 def texts(array: pa.Array, function: Function) -> Fold:
-    """Return `listagg`. Values are pairs: Paimon 2.0 and newer skips blank texts, older releases only empty ones.
+    """Return `listagg`. Values are pairs: Paimon 2.0 and newer skips blank texts, older releases only empty texts.
 
     Source: paimon FieldListaggAgg.
     """

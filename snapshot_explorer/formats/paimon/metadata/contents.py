@@ -407,7 +407,7 @@ def _read(storage: Storage, snapshot: PaimonSnapshot, paths: Sequence[str]) -> l
 
 
 def read_or_explain(storage: Storage, snapshot: PaimonSnapshot, read: Callable[[], T]) -> T:
-    """Return the result of `read`. Explain a missing file."""
+    """Return the result of `read`. Raises an error that explains a missing file."""
     try:
         return read()
     except MissingFileError as error:
