@@ -29,13 +29,13 @@ def from_lists(values: pa.ListArray, dtype: pa.FixedSizeListType, items: pa.Arra
     if len(others):
         raise pa.ArrowInvalid(f"a vector has {others[0]} items")
     if valid.all():
-        taken = items.slice(offsets[0], len(values) * size)
+        vector_items = items.slice(offsets[0], len(values) * size)
     else:
         at = offsets[:-1, None] + np.arange(size)
-        taken = items.take(pa.array(at.ravel(), mask=np.repeat(~valid, size)))
-    if taken.null_count != (len(values) - int(valid.sum())) * size:
+        vector_items = items.take(pa.array(at.ravel(), mask=np.repeat(~valid, size)))
+    if vector_items.null_count != (len(values) - int(valid.sum())) * size:
         raise pa.ArrowInvalid("an item of a vector is null")
-    return _vectors(dtype, valid, taken)
+    return _vectors(dtype, valid, vector_items)
 
 
 def from_bytes(values: pa.Array, dtype: pa.FixedSizeListType) -> pa.Array:

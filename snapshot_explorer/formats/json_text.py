@@ -110,8 +110,8 @@ def check_types(schema: Any, where: str) -> None:
         elif isinstance(node, list):
             waiting += [(value, depth) for value in node]
         elif isinstance(node, str) and "<" in node:
-            opened = accumulate((letter == "<") - (letter == ">") for letter in node)
-            deepest = max(deepest, depth + max(opened))
+            depths = accumulate((letter == "<") - (letter == ">") for letter in node)
+            deepest = max(deepest, depth + max(depths))
     if deepest > MAX_NESTED_TYPES:
         raise LimitError(
             f"{where} has types within each other to {deepest:,} levels; the limit is {MAX_NESTED_TYPES}. Its history "

@@ -11,15 +11,15 @@ def of_unmatched_deletes(unmatched: int, deletes: int, *, advice: str) -> Findin
         deletes: The number of all its delete files and deletion vectors.
         advice: The recommended action.
     """
-    found = f"each delete file and deletion vector ({deletes:,}) applies to a data file"
+    finding = f"each delete file and deletion vector ({deletes:,}) applies to a data file"
     if unmatched:
         verb = "applies" if unmatched == 1 else "apply"
-        found = f"{unmatched:,} of {deletes:,} delete files and deletion vectors {verb} to no data file"
+        finding = f"{unmatched:,} of {deletes:,} delete files and deletion vectors {verb} to no data file"
     return Finding(
         finding="deletes without a file",
         value=unmatched,
         watch_from=1,
-        found=found,
+        found=finding,
         threshold="1",
         meaning="They delete nothing: the files that they were written for are gone. Every plan reads their metadata.",
         advice=advice,

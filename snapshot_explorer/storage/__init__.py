@@ -596,15 +596,15 @@ class Storage:
             end: The end of the part to read, if the size is unknown. Up to 1 MiB are then fetched in one request, as
                 if the file ended there.
         """
-        opened = self._request(lambda files, address: files.open(address, size_bytes, end), path)
+        source = self._request(lambda files, address: files.open(address, size_bytes, end), path)
         log.debug("opened %s", path)
         connection = self._connection()
-        if isinstance(opened, LocalFile):
-            opened.failure = partial(self._storage_error, ReplacedFileError(), path, is_folder=False)
-        if isinstance(opened, pa.NativeFile) or connection.pool is None:
-            return opened
-        fetch = partial(self._read_range, path, opened.etag)
-        return RemoteFile.of(opened.size, bytes(opened.content), fetch, connection.pool, connection.ahead)
+        if isinstance(source, LocalFile):
+            source.failure = partial(self._storage_error, ReplacedFileError(), path, is_folder=False)
+        if isinstance(source, pa.NativeFile) or connection.pool is None:
+            return source
+        fetch = partial(self._read_range, path, source.etag)
+        return RemoteFile.of(source.size, bytes(source.content), fetch, connection.pool, connection.ahead)
 
     def _read_range(self, path: str, etag: str | None, part: Range) -> bytes:
         content = self._request(lambda files, address: files.read_range(address, *part, etag), path).content
@@ -677,10 +677,10 @@ class Storage:
     def _resolve(self, path: str) -> tuple[Files, str]:
         """Return the file system and the address of a path. The path is checked before a connection is opened."""
         if is_full_location(path):
-            resolved = self._external_locations.resolve(path)
+            location = self._external_locations.resolve(path)
             self._warn_external_files()
             files = self._connection().files
-            return files, self._call(files.base, resolved, path)
+            return files, self._call(files.base, location, path)
         plain = normalize(self._escaped_names.original(path))
         connection = self._connection()
         return connection.files, join_address(connection.base, plain, self._location.protocol)

@@ -68,10 +68,10 @@ class Bucket:
         response = self._request("GET", self._path_of(key), headers=headers, most_bytes=end - start)
         _check_object(response)
         _check_range(response, start, end)
-        found = response.headers.get("etag")
-        check_unchanged(found, etag)
+        current_etag = response.headers.get("etag")
+        check_unchanged(current_etag, etag)
         content = response.content
-        return Part(content if not start and len(content) < end else part_of(content, start, end), found)
+        return Part(content if not start and len(content) < end else part_of(content, start, end), current_etag)
 
     def size(self, key: str) -> int:
         """Return the size of an object."""
@@ -131,6 +131,6 @@ def _check_range(response: Response, start: int, end: int) -> None:
         if start or len(response.content) > end:
             raise UnexpectedResponseError(_ANOTHER_PART)
         return
-    found = _RANGE.fullmatch(response.headers.get("content-range", ""))
-    if found is None or int(found[1]) != start or int(found[2]) + 1 - start != len(response.content):
+    match = _RANGE.fullmatch(response.headers.get("content-range", ""))
+    if match is None or int(match[1]) != start or int(match[2]) + 1 - start != len(response.content):
         raise UnexpectedResponseError(_ANOTHER_PART)

@@ -25,13 +25,13 @@ class EscapedNames:
         if all(map(str.isascii, map(_NAME, entries))):
             return entries
         names = {entry[0] for entry in entries}
-        taken = set(names)
+        used_names = set(names)
         escapes: dict[str, str] = {}
         for name in sorted(names):
             if (escaped := encodable(name)) != name:
-                while escaped in taken:
+                while escaped in used_names:
                     escaped += " (not UTF-8)"  # another file has the escape in its name
-                taken.add(escaped)
+                used_names.add(escaped)
                 escapes[name] = escaped
         self._names.update((f"{folder}/{escaped}" if folder else escaped, name) for name, escaped in escapes.items())
         result = (Entry(escapes.get(entry[0], entry[0]), *entry[1:]) for entry in entries)

@@ -549,9 +549,9 @@ class RemoteFiles(RangedFiles):
 
     def _info(self, address: str) -> Mapping[str, Any]:
         info = getattr(self._fs, "_info", None)
-        found: Mapping[str, Any]
-        found = self._fs.info(address) if info is None or not self._is_async else call(self._fs, info, address)
-        return found
+        info_fields: Mapping[str, Any]
+        info_fields = self._fs.info(address) if info is None or not self._is_async else call(self._fs, info, address)
+        return info_fields
 
     @property
     def _is_async(self) -> bool:

@@ -125,8 +125,8 @@ def listings(filesystem: Any, bucket: str) -> Pages:
 
     def page(prefix: str, *, delimiter: str, token: str | None) -> Page:
         options = {"Prefix": prefix, "Delimiter": delimiter, "ContinuationToken": token}
-        given = {name: value for name, value in options.items() if value}
-        request = partial(filesystem._call_s3, Bucket=bucket, **given, **filesystem.req_kw)  # noqa: SLF001 - as above
+        parameters = {name: value for name, value in options.items() if value}
+        request = partial(filesystem._call_s3, Bucket=bucket, **parameters, **filesystem.req_kw)  # noqa: SLF001 - as above
         answer = call(filesystem, request, "list_objects_v2")
         objects = [
             stored_object(item.get("Key", ""), item.get("Size"), item.get("LastModified"))

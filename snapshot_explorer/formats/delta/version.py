@@ -164,8 +164,8 @@ class DeltaVersion(TableVersion):
         """
         state = self._log.state(self._number)
         adds = _in_partitions(state, predicate)
-        counted = values.rows_of(adds)
-        frame = files_frame(adds, partitions=partition_texts(adds, state.metadata), rows=counted)
+        rows = values.rows_of(adds)
+        frame = files_frame(adds, partitions=partition_texts(adds, state.metadata), rows=rows)
         return with_bounds(frame, values.bounds_of(adds, state.metadata)) if statistics else frame
 
     def maintenance_settings(self) -> MaintenanceSettings:

@@ -108,8 +108,8 @@ class PaimonVersion(TableVersion):
         self._is_newest_state = is_newest_state
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        resolved = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
-        return _restore, (self._storage, self._snapshot, self._layout.branch, resolved, self._is_newest_state)
+        schemas = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
+        return _restore, (self._storage, self._snapshot, self._layout.branch, schemas, self._is_newest_state)
 
     def in_own_schema(self) -> "PaimonVersion":
         """Return the version under its snapshot's schema; the version itself if that is known to be the newest schema.

@@ -191,8 +191,8 @@ def _with_events(
         columns=columns,
         vector_difference=vector_difference,
     )
-    counted = None if vector_difference or change is None else split.counted
-    return replace(split, raw=False, counted=counted, detail=events)
+    live_rows = None if vector_difference or change is None else split.counted
+    return replace(split, raw=False, counted=live_rows, detail=events)
 
 
 def _plan(split: Split) -> DeltaPlan:
@@ -307,9 +307,9 @@ def check_schemas(defined: Sequence[Definition], schema: DeltaSchema, reading: i
 def check_names(schema: DeltaSchema) -> None:
     """Refuse a table with a column that has the name of a change column."""
     names = {field.name for field in schema.fields}
-    taken = [name for name in (ROW_KIND, *HIDDEN.names[:1]) if name in names]
-    if taken:
-        raise refusal(CHANGE_COLUMN_CONFLICT, column=taken[0])
+    conflicts = [name for name in (ROW_KIND, *HIDDEN.names[:1]) if name in names]
+    if conflicts:
+        raise refusal(CHANGE_COLUMN_CONFLICT, column=conflicts[0])
 
 
 def _partition_names(schema: DeltaSchema) -> list[str]:

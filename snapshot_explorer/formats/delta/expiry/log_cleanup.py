@@ -52,15 +52,15 @@ def log_clean_up(listing: LogListing, settings: Mapping[str, str], keep: timedel
     expired = [] if why else _expired_files(files, newest, to_millis(cutoff))
     gone = frozenset(expired)
     left = replace(listing, files=tuple(file for file in listing.files if file not in gone))
-    lost = sorted(listing.loadable - left.loadable - {newest})
+    unloadable = sorted(listing.loadable - left.loadable - {newest})
     start = "The clean-up of the log, which starts when a checkpoint is written, would now delete"
     if not expired:
         why = why or f"no checkpoint follows log files that are older than {cutoff:%Y-%m-%d}"
         note = f"{start} nothing: {why}."
     else:
-        after = f"; {runs_text(runs_of(lost))} could not be loaded afterwards" if lost else ""
+        after = f"; {runs_text(runs_of(unloadable))} could not be loaded afterwards" if unloadable else ""
         note = f"{start} {counted(len(expired), 'log file')}, which metadata_files lists{after}."
-    return LogCleanUp(files=_frame(expired), lost=tuple(lost), notes=(note, *_other_notes(expired, settings)))
+    return LogCleanUp(files=_frame(expired), lost=tuple(unloadable), notes=(note, *_other_notes(expired, settings)))
 
 
 def _expired_files(files: Sequence[DeltaLogFile], newest: int, cutoff: int) -> list[DeltaLogFile]:

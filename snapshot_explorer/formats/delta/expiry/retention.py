@@ -281,13 +281,13 @@ class Vacuum:
         listing = self._log.listing()
         versions = [version for version in listing.versions if version <= newest]
         whole = listing.loadable
-        present, taken = {item.path for item in existing}, {item.path for item in freed}
+        present, freed_paths = {item.path for item in existing}, {item.path for item in freed}
         paths = [None if is_full_location(path) else path for path in lifetimes.column("path").to_pylist()]
         needs = list(zip(paths, vector_files(lifetimes), strict=True))
         gone = _lacking(
             lifetimes, versions, [any(item is not None and item not in present for item in pair) for pair in needs]
         )
-        lost = _lacking(lifetimes, versions, [any(item in taken for item in pair) for pair in needs])
+        lost = _lacking(lifetimes, versions, [any(item in freed_paths for item in pair) for pair in needs])
         rows = []
         for index, (version, time) in enumerate(zip(versions, self._times(versions), strict=True)):
             outcome, because = "kept", "no file that it needs would be deleted"

@@ -114,20 +114,20 @@ def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | N
     kept = before.keys() & after.keys()
     if len(before) < len(removed) or len(after) < len(commit.added):  # with a path twice, the pairs are ambiguous
         kept = kept - kept
-    gained, lost = _Sum(()), _Sum(())
+    added_rows, removed_rows = _Sum(()), _Sum(())
     for path in kept:
         rows, was = after[path].rows, before[path].rows
         grown = None if rows is None or was is None else rows - was
-        gained.add(None if grown is None else max(grown, 0))
-        lost.add(None if grown is None else max(-grown, 0))
+        added_rows.add(None if grown is None else max(grown, 0))
+        removed_rows.add(None if grown is None else max(-grown, 0))
     for path, size in after.items() if kept else ():
         if path not in kept:
-            gained.add(size.rows)
+            added_rows.add(size.rows)
     for path, size in before.items() if kept else ():
         if path not in kept:
-            lost.add(size.rows)
+            removed_rows.add(size.rows)
     if kept:
-        return gained.value, lost.value
+        return added_rows.value, removed_rows.value
     return _Sum(size.rows for _, size in commit.added).value, _Sum(size.rows for size in removed).value
 
 

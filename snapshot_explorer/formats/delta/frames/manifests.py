@@ -45,7 +45,7 @@ def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], a
     Args:
         actions: The actions of its commits after the checkpoint.
     """
-    counted = [_counts(files) for files in (actions.adds, actions.removes)]
+    counts = [_counts(files) for files in (actions.adds, actions.removes)]
     base: list[dict[str, object]] = [
         {
             "list": "base",
@@ -64,8 +64,8 @@ def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], a
             "position": position,
             "path": commit.path,
             "size_bytes": commit.size_bytes,
-            "added_files": counted[0].get(commit.version, 0),
-            "removed_files": counted[1].get(commit.version, 0),
+            "added_files": counts[0].get(commit.version, 0),
+            "removed_files": counts[1].get(commit.version, 0),
         }
         for position, commit in enumerate(segment.commits)
     ]

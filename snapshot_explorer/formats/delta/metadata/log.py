@@ -113,14 +113,14 @@ class DeltaLog:
         for left in reversed(range(TRIES)):
             turn, before, since = next(self._turns), self._listing, self._listed_at
             result = list_log(self._storage, before)
-            lost = () if before is None else _missing_versions(before, result)
-            if before is None or not lost or (result.versions and not before.goes_on_in(result)):
+            missing_versions = () if before is None else _missing_versions(before, result)
+            if before is None or not missing_versions or (result.versions and not before.goes_on_in(result)):
                 break
-            if not left and _is_cleaned_up(result, lost):
-                log.warning("%s", missing_versions_error(self._storage.root, lost, result.versions, since))
+            if not left and _is_cleaned_up(result, missing_versions):
+                log.warning("%s", missing_versions_error(self._storage.root, missing_versions, result.versions, since))
                 break
             if not left:
-                raise self._shortfall(before, result, lost, since)
+                raise self._shortfall(before, result, missing_versions, since)
             time.sleep(PAUSE_SECONDS)
         with self._lock:
             if turn < self._listed:

@@ -217,10 +217,10 @@ def micros(text: str) -> tuple[int, bool]:
     digits = (fraction or "").ljust(_MICRO_DIGITS, "0")
     if digits[_MICRO_DIGITS:].strip("0"):
         raise ValueError(text)
-    moment = datetime(int(year), int(month), int(day), tzinfo=UTC)
+    timestamp = datetime(int(year), int(month), int(day), tzinfo=UTC)
     hours, minutes, seconds = (int(part or 0) for part in (hour, minute, second))
-    moment = moment.replace(hour=hours, minute=minutes, second=seconds, microsecond=int(digits[:_MICRO_DIGITS]))
-    return (moment - EPOCH) // timedelta(microseconds=1) - _offset(zone), zone is not None
+    timestamp = timestamp.replace(hour=hours, minute=minutes, second=seconds, microsecond=int(digits[:_MICRO_DIGITS]))
+    return (timestamp - EPOCH) // timedelta(microseconds=1) - _offset(zone), zone is not None
 
 
 def _offset(zone: str | None) -> int:

@@ -373,12 +373,12 @@ def _versions(
     rows = []
     for version, time in zip(versions, committed_at(source, versions), strict=True):
         live = live_at(lifetimes, version)
-        missing, lost = int((live & gone).sum()), int((live & freed).sum())
+        missing, deletable = int((live & gone).sum()), int((live & freed).sum())
         outcome, because = "kept", "no file that it needs would be deleted"
         if missing:
             outcome, because = "gone", f"{missing:,} of its files do not exist"
-        elif lost:
-            outcome, because = "lost", f"{lost:,} of its files would be deleted"
+        elif deletable:
+            outcome, because = "lost", f"{deletable:,} of its files would be deleted"
         elif version == versions[-1]:
             because = "the newest"
         if version in archived and version != versions[-1]:

@@ -169,9 +169,11 @@ class Archive:
             files = self._named(path, entries[name].size_bytes)
         except UNREADABLE as error:
             return replace(_listing(folder, []), problem=error)
-        lost = [name for name in files if name not in entries]
+        missing_names = [name for name in files if name not in entries]
         listing = _listing(folder, [entries[name] for name in files if name in entries])
-        return replace(listing, unread={f"{folder}/{name}": _missing(f"{folder}/{name}", path) for name in lost})
+        return replace(
+            listing, unread={f"{folder}/{name}": _missing(f"{folder}/{name}", path) for name in missing_names}
+        )
 
     def _version(self, folder: str) -> int | None:
         """Return the number of the valid manifest, None if it is not recorded. It may be older than a listing."""

@@ -383,7 +383,7 @@ def is_before(previous: pa.ChunkedArray, start: int) -> npt.NDArray[np.bool_]:
 
 def _lost_slices(written: pa.Table, files: _Files, groups: _Groups, start: int) -> list[LostSlice]:
     """Return the slices that the first known commits of groups replaced or appended to, if their files are unknown."""
-    lost = [
+    slices = [
         LostSlice(partition=partition, file_id=file_id, instant=f"before {start}", removed=int(groups.replaced[number]))
         for number, (partition, file_id) in groups.without_files.items()
     ]
@@ -395,8 +395,8 @@ def _lost_slices(written: pa.Table, files: _Files, groups: _Groups, start: int) 
     ends = groups.replaced.copy()
     np.minimum.at(ends, of_files[~files.is_log], times[~files.is_log])
     stats = written.take(from_numpy(files.last[early])).to_pylist()
-    lost += [
+    slices += [
         LostSlice(partition=stat["partition"], file_id=stat["file_id"], instant=stat["previous"], removed=removed)
         for stat, removed in zip(stats, ends[of_files[early]].tolist(), strict=True)
     ]
-    return [item for item in lost if item.removed >= start]
+    return [item for item in slices if item.removed >= start]

@@ -491,8 +491,8 @@ class HudiSource:
 def _with_parents(partitions: Iterable[str]) -> set[str]:
     """Return the folders of partitions and those above them, without hidden ones, which are not listed."""
     paths = [partition.split("/") for partition in partitions]
-    visible = [parts for parts in paths if not any(part.startswith(".") or not part for part in parts)]
-    return {"/".join(parts[:depth]) for parts in visible for depth in range(1, len(parts) + 1)}
+    listed_parts = [parts for parts in paths if not any(part.startswith(".") or not part for part in parts)]
+    return {"/".join(parts[:depth]) for parts in listed_parts for depth in range(1, len(parts) + 1)}
 
 
 def _listed_file(folder: str, name: str, size_bytes: int | None) -> ListedFile | None:
@@ -630,9 +630,9 @@ def _missing_versions(before: HudiSource | None, source: HudiSource) -> tuple[in
 
     Hudi's archive keeps the oldest ones too.
     """
-    lost = () if before is None else tuple(version for version in before.versions if version not in source.writes)
+    missing = () if before is None else tuple(version for version in before.versions if version not in source.writes)
     undone = source.timeline.of_action("rollback", "restore")
-    return () if lost and undone and undone[-1].time > lost[-1] else lost
+    return () if missing and undone and undone[-1].time > missing[-1] else missing
 
 
 def not_found(source: HudiSource, version: int) -> SnapshotNotFoundError:

@@ -91,9 +91,9 @@ def _range_read(source: Source, predicate: Predicate | None) -> _RangeRead:
     raw = source.metadata.current_schema
     schema = parse_schema(raw)
     names = frozenset(field.name for field in schema.fields)
-    taken = sorted(names.intersection((ROW_KIND, *HIDDEN.names)))
-    if taken:
-        raise refusal(CHANGE_COLUMN_CONFLICT, column=taken[0])
+    conflicts = sorted(names.intersection((ROW_KIND, *HIDDEN.names)))
+    if conflicts:
+        raise refusal(CHANGE_COLUMN_CONFLICT, column=conflicts[0])
     # Row ids on both sides distinguish updates from deletes and inserts, so neither side may lack files.
     is_safe = source.metadata.format_version < FIRST_WITH_ROW_IDS
     return _RangeRead(schema=raw, predicate=predicate.on(names) if predicate is not None and is_safe else None)

@@ -255,9 +255,9 @@ def _freed_files(
     source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifetimes: pa.Table
 ) -> tuple[pa.Table, Sequence[str]]:
     """Return FREED, and notes on files that are left out because kept snapshots may name them by another path."""
-    lost = [snapshot.id for snapshot in reached.snapshots if snapshot.id not in kept.snapshots]
+    removed_ids = [snapshot.id for snapshot in reached.snapshots if snapshot.id not in kept.snapshots]
     needed = pa.array(reached.files(list(kept.snapshots)))
-    freed = pc.and_(pa.array(reached.files(lost)), pc.invert(needed))
+    freed = pc.and_(pa.array(reached.files(removed_ids)), pc.invert(needed))
     matched = match_files(source.storage, reached.paths.filter(freed), reached.paths.filter(needed))
     rows = reached.rows.filter(freed).filter(pc.invert(matched.is_named))
     notes = []
@@ -290,9 +290,11 @@ def _freed_metadata(source: Source, reached: _ReachableFiles, kept: _KeptSnapsho
     Source: iceberg ReachableFileCleanup; CatalogUtil.deleteRemovedMetadataFiles.
     """
     metadata, locations = source.metadata, source.locations
-    lost = [snapshot for snapshot in reached.snapshots if snapshot.id not in kept.snapshots]
+    removed_snapshots = [snapshot for snapshot in reached.snapshots if snapshot.id not in kept.snapshots]
     rows: list[tuple[str, str, int | None]] = [
-        ("manifest list", snapshot.manifest_list, None) for snapshot in lost if snapshot.manifest_list is not None
+        ("manifest list", snapshot.manifest_list, None)
+        for snapshot in removed_snapshots
+        if snapshot.manifest_list is not None
     ]
     statistics = (*metadata.statistics, *metadata.partition_statistics)
     needed = {item.get("statistics-path") for item in statistics if item.get("snapshot-id") in kept.snapshots}
@@ -310,7 +312,7 @@ def _freed_metadata(source: Source, reached: _ReachableFiles, kept: _KeptSnapsho
         # The command adds the current one.
         rows += [("metadata", path, None) for path in log[: max(0, len(log) + 1 - most)]]
     recorded = pa.array([path for _, path, _ in rows], pa.string())
-    is_freed = reached.manifests([item.id for item in lost]) & ~reached.manifests(list(kept.snapshots))
+    is_freed = reached.manifests([item.id for item in removed_snapshots]) & ~reached.manifests(list(kept.snapshots))
     manifests = reached.manifest_rows.filter(pa.array(is_freed))
     return pa.concat_tables(
         [

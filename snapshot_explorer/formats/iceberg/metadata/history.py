@@ -50,14 +50,14 @@ class IcebergHistory:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return a sentence if versions may have other numbers in another session, and if older ones are not known."""
-        counted = (_COUNTED,) if self.is_counted and self.versions else ()
+        numbering_notes = (_COUNTED,) if self.is_counted and self.versions else ()
         if self.cut is None:
-            return counted
+            return numbering_notes
         note = (
             f"The history begins with version {self.versions[0]}, because the parents of its snapshots contradict each "
             f"other: {self.cut}. Open an older snapshot with branch='ID'."
         )
-        return (*counted, note)
+        return (*numbering_notes, note)
 
     def version_of(self, number: int) -> int | None:
         """Return the version with a number or a snapshot id; None if no version has it."""

@@ -272,8 +272,8 @@ def _first_row_ids(stored: pa.Array, status: pa.Array, records: pa.Array, of: _M
     before = np.cumsum(rows) - rows
     begins = np.flatnonzero(np.diff(of.of_entries, prepend=-1))
     before -= np.repeat(before[begins], np.diff([*begins, len(rows)]))
-    taken = pc.if_else(pa.array(takes), pc.add(first, pa.array(before)), None)
-    return pc.if_else(first.is_null(), None, pc.coalesce(stored, taken))
+    assigned_ids = pc.if_else(pa.array(takes), pc.add(first, pa.array(before)), None)
+    return pc.if_else(first.is_null(), None, pc.coalesce(stored, assigned_ids))
 
 
 def live_entries(entries: pa.Table) -> pa.Table:

@@ -253,12 +253,12 @@ def _parse_timestamp(value: str, data_type: IcebergDataType) -> int:
         text, fraction = text.split(".")
     if bool(zone) != data_type.root.startswith("timestamptz"):
         raise ValueError(f"{value!r} is not a {data_type.root}")
-    moment = datetime.fromisoformat(text + (zone or "+00:00")) - datetime(1970, 1, 1, tzinfo=UTC)
+    since_epoch = datetime.fromisoformat(text + (zone or "+00:00")) - datetime(1970, 1, 1, tzinfo=UTC)
     digits = _NANO_DIGITS if data_type.root.endswith("_ns") else 6
     if len(fraction) > digits and fraction[digits:].strip("0"):
         raise ValueError(f"{value!r} is finer than {data_type.root}")
     per_second = 1_000_000_000 if digits == _NANO_DIGITS else 1_000_000
-    return (moment // timedelta(seconds=1)) * per_second + int(fraction.ljust(digits, "0")[:digits])
+    return (since_epoch // timedelta(seconds=1)) * per_second + int(fraction.ljust(digits, "0")[:digits])
 
 
 _ATOMS: Mapping[str, Callable[[Any, IcebergDataType], object]] = {

@@ -110,8 +110,8 @@ def read_retention_state(
         history.stored_versions,
     )
     versions = [version for version in stored.snapshots if newest is None or version <= newest]
-    found = read_apart(history.snapshots, [*versions, *stored.changelogs], storage)
-    read = {item.id: item for _, part in found.parts for item in part}
+    partly_read = read_apart(history.snapshots, [*versions, *stored.changelogs], storage)
+    read = {item.id: item for _, part in partly_read.parts for item in part}
     hint = parse_hint(hints[0])
     return RetentionState(
         snapshots={version: read[version] for version in versions if version in read},
@@ -120,7 +120,7 @@ def read_retention_state(
         changelogs={version: read[version] for version in stored.changelogs if version in read},
         consumers={row["consumer_id"]: row["next_snapshot_id"] for row in waiting},
         options=schema.options,
-        unread=found.unread,
+        unread=partly_read.unread,
         unread_tags=stored.damaged_tags,
     )
 

@@ -135,11 +135,11 @@ def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | Non
         own_rows = order[bounds[position] : bounds[position + 1]]
         old, new = (None if state is None else vectors[id(state)] for state in (before, after))
         added, removed, touched = own_rows[~is_removed[own_rows]], own_rows[is_removed[own_rows]], files[own_rows]
-        back, lost = _restored_and_deleted(old, new, touched) if replaced else (0, 0)
+        restored_counts, deleted_counts = _restored_and_deleted(old, new, touched) if replaced else (0, 0)
         counts.append(
             VersionRowCounts(
-                added=_sum(_present(rows[added], files[added], new), back),
-                removed=_sum(_present(rows[removed], files[removed], old), lost),
+                added=_sum(_present(rows[added], files[added], new), restored_counts),
+                removed=_sum(_present(rows[removed], files[removed], old), deleted_counts),
                 total=_less(total, new),
             )
         )

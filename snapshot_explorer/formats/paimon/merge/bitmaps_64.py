@@ -162,8 +162,8 @@ def _with_child(branch: InnerNode, byte: int, child: Tree) -> InnerNode:
     if count == _CAPACITIES[kind]:
         kind, body = kind + 1, _grow(kind, body)
     if kind == _BY_POSITION:
-        taken = {*body} - {_NO_CHILD}
-        body[byte] = count if count not in taken else min({*range(count)} - taken)
+        used_slots = {*body} - {_NO_CHILD}
+        body[byte] = count if count not in used_slots else min({*range(count)} - used_slots)
     elif kind == _BY_BITS:
         body[byte >> 3] |= 1 << (byte & 7)
     else:

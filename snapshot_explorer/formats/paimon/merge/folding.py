@@ -276,9 +276,9 @@ def _round(
     adds, retracts = np.isin(actions, (ADD, ADD_EARLIER)) & valid, (actions == RETRACT) & valid
     sets, clears = actions == SET, actions == CLEAR
     joined = np.where(has_value, value + item if is_sum else value * item, item)
-    taken = np.where(has_value, value - item, -item) if is_sum else value / item
+    retracted = np.where(has_value, value - item, -item) if is_sum else value / item
     retracts &= has_value | is_sum
-    made = np.where(adds, joined, np.where(retracts, taken, np.where(sets, item, value)))
+    made = np.where(adds, joined, np.where(retracts, retracted, np.where(sets, item, value)))
     return made.astype(value.dtype), np.where(sets, valid, (has_value & ~clears) | adds | retracts)
 
 

@@ -291,8 +291,8 @@ def _newest(key_groups: KeyGroups, rules: Rules) -> Codes:
 
     Source: paimon DeduplicateMergeFunction.
     """
-    counted = key_groups.adds | (not rules.ignore_delete)
-    indices, groups = key_groups.row_numbers[counted], key_groups.groups[counted]
+    is_counted = key_groups.adds | (not rules.ignore_delete)
+    indices, groups = key_groups.row_numbers[is_counted], key_groups.groups[is_counted]
     last = np.append(groups[1:] != groups[:-1], np.ones(min(len(groups), 1), bool))
     result: Codes = indices[last]
     return result

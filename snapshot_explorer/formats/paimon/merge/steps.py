@@ -191,9 +191,9 @@ def _ages(engine: PartialUpdate, rows: pa.Table, key_groups: KeyGroups, obeyed: 
             continue
         rank = _ranks(group, rows, key_groups)
         ranks.append(rank)
-        counted = key_groups.adds | obeyed
-        counted[key_groups.starts] = True  # a retract as the first row sets the state, even if it is ignored
-        ages.append(_running(rank, key_groups, counted))
+        is_counted = key_groups.adds | obeyed
+        is_counted[key_groups.starts] = True  # a retract as the first row sets the state, even if it is ignored
+        ages.append(_running(rank, key_groups, is_counted))
     if any(group.removes for group in engine.groups):
         _remove(engine.groups, ranks, ages, removed, key_groups)
     return ages, removed

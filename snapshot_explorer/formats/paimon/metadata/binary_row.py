@@ -74,8 +74,8 @@ def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[PaimonField]
     encoded = single_chunk(rows).dictionary_encode()
     distinct = encoded.dictionary
     try:
-        opened = _open(distinct, len(fields))
-        columns = [_column(opened, index, field.type, lenient=lenient) for index, field in enumerate(fields)]
+        binary_rows = _open(distinct, len(fields))
+        columns = [_column(binary_rows, index, field.type, lenient=lenient) for index, field in enumerate(fields)]
     except pa.ArrowInvalid as error:
         raise _broken_error(f"contains a value that is invalid for its type ({error})") from error
     names = [field.name for field in fields]
@@ -104,18 +104,18 @@ def _open(rows: pa.BinaryArray, arity: int) -> _Rows:
     slots = (arity + 63 + 8) // 64 * 8
     if ((ends - begins) < 4 + slots + 8 * arity).any():
         raise _broken_error(f"is shorter than a row of {arity} fields")
-    opened = _Rows(
+    binary_rows = _Rows(
         content=content,
         buffer=rows.buffers()[2] or pa.py_buffer(b""),
         starts=begins + 4,
         ends=ends,
         slots=slots,
     )
-    arities = opened.gather(begins, 4).copy().view(">i4")[:, 0]
+    arities = binary_rows.gather(begins, 4).copy().view(">i4")[:, 0]
     if (arities != arity).any():
         other = int(arities[arities != arity][0])
         raise _broken_error(f"has {other} fields, but the schema has {arity}")
-    return opened
+    return binary_rows
 
 
 def _nulls(rows: _Rows, index: int) -> Mask:

@@ -546,14 +546,14 @@ class PaimonHistory:
         """
         with self._lock:
             went_back = before is not None and newest.id < before.id
-            lost: tuple[int, ...] = ()
+            lost_numbers: tuple[int, ...] = ()
             if versions:
-                lost = tuple(item for item in lost_versions(self._numbers_seen, versions) if item < newest.id)
+                lost_numbers = tuple(item for item in lost_versions(self._numbers_seen, versions) if item < newest.id)
             if before is not None and went_back and (hint != newest.id or before_now is not None):
-                lost = (*lost, before.id)
-            if lost:
+                lost_numbers = (*lost_numbers, before.id)
+            if lost_numbers:
                 shown = versions or (newest.id,)
-                raise _ShortfallError(missing_versions_error(self._storage.root, lost, shown, self._seen_at))
+                raise _ShortfallError(missing_versions_error(self._storage.root, lost_numbers, shown, self._seen_at))
             if self._newest is not before and self._newest is not None and newest.id < self._newest.id:
                 return  # another thread has read a newer one
             same = self._known.get(newest.id)

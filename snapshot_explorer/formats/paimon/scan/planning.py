@@ -346,8 +346,8 @@ def _pack(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: _T
     bounds = bins(np.maximum(sizes, _OPEN_BYTES), target=_TARGET_BYTES, starts=starts)
     begins = bounds[:-1]
     totals = (np.add.reduceat(numbers, begins).tolist() for numbers in (columns.rows[indices], sizes))
-    counted = np.add.reduceat(live, begins).astype(np.object_)
-    counted[np.minimum.reduceat(live, begins) == _UNKNOWN] = None
+    live_rows = np.add.reduceat(live, begins).astype(np.object_)
+    live_rows[np.minimum.reduceat(live, begins) == _UNKNOWN] = None
     paths, schema_ids = columns.paths[indices].tolist(), columns.schema_ids[indices].tolist()
     for begin, end, number, is_raw, rows, size, known in zip(
         begins.tolist(),
@@ -355,7 +355,7 @@ def _pack(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: _T
         of_groups[begins].tolist(),
         plain[begins].tolist(),
         *totals,
-        counted.tolist(),
+        live_rows.tolist(),
         strict=True,
     ):
         group = groups[number][0]
