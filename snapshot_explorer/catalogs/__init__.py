@@ -1,6 +1,6 @@
 """Locate tables by their names in a catalog, through pyiceberg, pypaimon-rust for Paimon REST catalogs, or `unity`.
 
-The catalog only returns where the table is, and an Iceberg one credentials for it. This package reads the rest itself.
+A catalog returns only the location of a table, and an Iceberg catalog also credentials. This package reads the rest.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def _within_limit(work: Callable[[], _Result]) -> _Result:
     server sends its answer byte by byte.
 
     Raises:
-        TimeoutError: It did not end.
+        TimeoutError: The work did not end in time.
     """
     future: Future[_Result] = Future()
 
@@ -328,7 +328,7 @@ def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
     basic = {"auth": {"type": "basic", "basic": {"username": user, "password": password}}} if user else {}
     return _Settings(
         shown=uri.rstrip("/"),
-        # The name of a configured catalog would add that one's properties, secrets included, to requests to this URI.
+        # The name of a configured catalog would add its properties, secrets included, to requests to this URI.
         name="snapshot_explorer",
         # Only the location of the answer is used, so the server may leave out most snapshots.
         properties={**basic, **options, "snapshot-loading-mode": "refs", "type": "rest", "uri": uri},

@@ -1,4 +1,4 @@
-"""Paimon REST catalogs, over pypaimon-rust: which tables there are, where they are, and which are refused."""
+"""Paimon REST catalogs, over pypaimon-rust: the tables in them, their locations, and which are refused."""
 
 import re
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def check_table(name: str, properties: Mapping[str, str]) -> None:
 
 
 def failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
-    """Return the error for one of the client, without what the server returned."""
+    """Return our error for an error of the client, without the server's text."""
     if isinstance(error, ImportError):
         return MissingDependencyError(_NO_CLIENT)
     text = str(error)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _MAX_PROPERTIES = 1000
 _MAX_PROPERTY_CHARACTERS = 100_000
-"""The most properties in an answer, and their characters: messages are searched for each of them."""
+"""The maximum number of properties in an answer, and of their characters: messages are searched for each property."""
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 30
 """The time in which a server must accept a connection, or send the next bytes."""

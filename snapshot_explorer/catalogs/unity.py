@@ -1,4 +1,4 @@
-"""A client for the REST interface of Unity Catalog: which tables there are, where they are, and temporary keys.
+"""A client for the REST interface of Unity Catalog: tables, their locations, and temporary keys.
 
 Source: the OpenAPI description of Unity Catalog (`/catalogs`, `/schemas`, `/tables`, `/temporary-table-credentials`).
 """
@@ -38,7 +38,7 @@ class ServerError(Exception):
 
 
 def is_unity(catalog: str) -> bool:
-    """Return whether a URI is that of a Unity Catalog: it ends in `/unity-catalog`."""
+    """Return whether a URI belongs to a Unity Catalog: it ends in `/unity-catalog`."""
     return "://" in catalog and catalog.rstrip("/").endswith("/unity-catalog")
 
 
@@ -117,7 +117,7 @@ class UnityCatalog:
         return keys | settings
 
     def _listed(self, noun: str, query: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-        """Yield what a listing has, page by page."""
+        """Yield the entries of a listing, page by page."""
         page: dict[str, str] = {}
         for _ in range(_MOST_PAGES):
             answer = self._answer("GET", noun, query={**query, **page})

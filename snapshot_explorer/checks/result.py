@@ -32,7 +32,7 @@ _MOST_LINES = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckLine:
-    """What a rule found in a table."""
+    """The result of a rule for a table."""
 
     table: str
     rule: str
@@ -47,14 +47,14 @@ class CheckLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CheckResult(Drawable):
-    """What rules found. Draws itself: rules that fail first, then those that could not be evaluated."""
+    """The results of rules. Draws itself: rules that fail first, then rules that could not be evaluated."""
 
     name: str
     """The table, or the lake."""
     since: datetime
     """Commits from this time on were judged."""
     at: datetime
-    """The time that was judged at."""
+    """The time of the check."""
     lines: tuple[CheckLine, ...]
     """A line for each table and rule."""
 
@@ -95,7 +95,7 @@ class CheckResult(Drawable):
 
     @property
     def frame(self) -> Frame:
-        """Return CHECKED: a row for each table and rule, those that fail first."""
+        """Return CHECKED: a row for each table and rule, failed rules first."""
         return Frame(self._rows(self._sorted), title=f"Checks of {self.name}", noun="checks")
 
     def to_dict(self) -> dict[str, object]:
@@ -130,7 +130,7 @@ class CheckResult(Drawable):
     def to_junit(self) -> str:
         """Return the result as JUnit XML: a suite for each table, a case for each rule.
 
-        A rule that fails is a failure; one that could not be evaluated is an error.
+        A rule that fails is a failure; a rule that could not be evaluated is an error.
         """
         root = ET.Element("testsuites")
         by_table: dict[str, list[CheckLine]] = {}
@@ -207,5 +207,5 @@ def _markdown(content: str) -> str:
 
 
 def _xml(content: str) -> str:
-    """Return text without what XML cannot contain."""
+    """Return text without the characters that XML cannot contain."""
     return visible(content)

@@ -57,14 +57,14 @@ class CheckCondition:
 
     @property
     def names(self) -> Sequence[str]:
-        """Return what it names, in the order of the documentation; `previous` in full."""
+        """Return the names in the condition, in the order of the documentation; `previous` in full."""
         columns = {
             f"{PREVIOUS}_{self._measures(self.compiled)[0]}" if c == PREVIOUS else c for c in self.compiled.columns
         }
         return [name for name in _NAMES.names if name in columns]
 
     def holds(self, numbers: Mapping[str, float | None]) -> bool:
-        """Return whether it holds; numbers that it names must be known."""
+        """Return whether the condition holds. The numbers that it names must be known."""
         values = dict(numbers)
         if PREVIOUS in self.compiled.columns:
             values[PREVIOUS] = values[f"{PREVIOUS}_{self._measures(self.compiled)[0]}"]

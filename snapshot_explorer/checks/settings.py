@@ -25,9 +25,9 @@ class CheckSettings:
 
     rules: tuple[Rule, ...]
     since: datetime
-    """Commits from this time on are judged; what was before is what they are compared with."""
+    """Commits from this time on are checked, and compared with earlier ones."""
     at: datetime
-    """The time to judge at; later commits are ignored."""
+    """The time of the check; later commits are ignored."""
     key: tuple[str, ...] | None = None
     """The columns that identify a row, for `duplicates`; None for the primary key, or all columns without one."""
     anomaly: AnomalyRules = field(default_factory=AnomalyRules)
@@ -54,7 +54,7 @@ def check_settings(
     key: str | Sequence[str] | None,
     config: str | PathLike[str] | Mapping[str, Any] | None,
 ) -> CheckSettings:
-    """Return the settings that arguments and a TOML file state; arguments win over what the file has for all tables.
+    """Return the settings that arguments and a TOML file state; arguments win over the file's settings for all tables.
 
     Raises:
         InvalidArgumentError: The file cannot be read or has an unknown key, or a value is not valid.

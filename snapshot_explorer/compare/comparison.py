@@ -85,8 +85,8 @@ def _without_zeros(summary: pa.Table) -> pa.Table:
 class Comparison(Drawable):
     """The differences from version A to version B of a table. Displays itself. Each part is read once, at first use.
 
-    Either may be the newer one. All parts go from A to B: what only B has is added, what only A has is removed.
-    Comparing a version with itself returns no differences.
+    Either may be the newer one. All parts go from A to B: items that only B has are added, items that only A has are
+    removed. Comparing a version with itself returns no differences.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Comparison(Drawable):
         """
         self._read_commits = commits or partial(readable_commits, table_format)
         self._unread_commits: Reasons = {}
-        """Which commits cannot be read, once they were tried."""
+        """The commits that could not be read, after the first attempt."""
         self._name = name
         self._format = table_format
         self._a, self._b = a, b
@@ -134,8 +134,8 @@ class Comparison(Drawable):
         """Return the COMMITS after the older version, up to the newer one, newest first; expired ones are missing.
 
         They are commits as recorded, whichever version is newer; if A is, the title states that B does not include
-        them. If the versions are on branches that have parted, they are the commits of B that are missing from A. Costs
-        the same as `Table.history`.
+        them. If the versions are on branches that have diverged, they are the commits of B that are missing from A.
+        Costs the same as `Table.history`.
         """
         nothing: tuple[pa.Table, Reasons] = (frames.COMMITS.empty_table(), {})
         rows, unread = self._read_commits(self._between[::-1]) if self._between else nothing
@@ -341,7 +341,7 @@ class Comparison(Drawable):
 
     @cached_property
     def _commit_times(self) -> tuple[datetime | None, datetime | None]:
-        """Return when A and B were committed. Reads the commit of each unless it is one of those between."""
+        """Return when A and B were committed. Reads both commits unless they are among the commits between."""
         between = self.commits.to_arrow()
         times = dict(zip(between["version"].to_pylist(), between["committed_at"].to_pylist(), strict=True))
         formats = (self._parted.format_a if self._parted else self._format), self._format
@@ -376,7 +376,7 @@ class Comparison(Drawable):
 
     @cached_property
     def _read_changes(self) -> tuple[pa.Table | None, Reasons]:
-        """The changes of the commits between, None if some no longer exist or cannot be read; and which cannot."""
+        """The changes of the commits between, None if some are gone or cannot be read; and the unreadable commits."""
         if not self._is_whole:
             return None, {}
         parts = [frames.CHANGES.empty_table()]
@@ -431,11 +431,11 @@ class PartedBranches:
     shared_a: int | None
     """The number in the history of A of the newest version that both have; None if they have none in common."""
     shared_b: int | None
-    """Its number in the history of B."""
+    """The number of the same version in the history of B."""
 
     @property
     def since(self) -> str:
-        """Return where the branches part, for people."""
+        """Return the point at which the branches diverge, as display text."""
         if self.shared_a is None or self.shared_b is None:
             return "which share no version"
         same = f"version {self.shared_a}"

@@ -88,7 +88,7 @@ def with_partition_names(files: pa.Table, names: Mapping[str, str]) -> pa.Table:
 
 
 def _indices_in(codes: Codes, others: Codes) -> npt.NDArray[np.int64]:
-    """Return the index of each code among others; -1 if it is not there."""
+    """Return the index of each code among others; -1 if it is missing there."""
     matches = pc.index_in(pa.array(codes), pa.array(others))
     indices: npt.NDArray[np.int64] = pc.fill_null(matches, -1).to_numpy().astype(np.int64)
     return indices
@@ -259,7 +259,7 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
 
 
 def _rearranged(files: pa.Table, change: str) -> pa.Table | None:
-    """Return the removed or added ones of COMPARED_FILES that commits only rearranged; None if that is unknown."""
+    """Return the removed or added rows of COMPARED_FILES that commits only rearranged; None if that is unknown."""
     changed = files.filter(pc.equal(files["change"], change))
     return None if changed["data_change"].null_count else changed.filter(pc.invert(changed["data_change"]))
 

@@ -21,7 +21,7 @@ MERGED, REWRITTEN, LEFT = "merged away", "rewritten", "left behind"
 def compare_manifests(
     a: pa.Table, b: pa.Table, *, delta_paths: Collection[str] | None, backwards: bool, merges: bool
 ) -> pa.Table:
-    """Return the status of each manifest: COMPARED_MANIFESTS, those of B in list order, then those that only A has.
+    """Return the status of each manifest: COMPARED_MANIFESTS, first B's manifests in list order, then those only in A.
 
     The direction is from A to B. `carried over`: both list it. If B is newer: `added`: a commit between wrote it as its
     delta or changelog. `rewritten`: only B lists it, and it was merged from others. `merged away`: only A lists it, and

@@ -17,7 +17,7 @@ _WIDER = (
     ("binary", "varbinary", "bytes"),
     ("date", "timestamp", "timestamp_ntz"),
 )
-"""Type names. Each contains all values of those before it on its line."""
+"""Type names. Each type contains all values of the types before it on its line."""
 _TYPE = re.compile(r"([a-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.DOTALL)
 
 
@@ -134,7 +134,7 @@ def _sizes(match: re.Match[str]) -> tuple[int, ...]:
 
 
 def _size_fits(name: str, narrow: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Return whether the parameters of a type, such as its length, are at least those of another."""
+    """Return whether the parameters of a type, such as its length, are at least as large as another type's."""
     if name == "decimal":
         digits, scale = (*narrow, 0, 0)[:2]
         more, finer = (*wide, 0, 0)[:2]
