@@ -24,7 +24,7 @@ class Aggregate:
     text: str
     """The condition as SQL."""
     columns: frozenset[str]
-    """The columns that it reads, as the table names them."""
+    """The columns that the condition reads, as the table names them."""
 
     def holds(self, rows: sql.Relation) -> bool:
         """Return whether the condition holds; null counts as false. Reads only the columns that it needs."""
@@ -41,7 +41,7 @@ def _evaluated(text: str, rows: sql.Relation) -> pa.Table:
 
 
 def aggregate(text: str, schema: pa.Schema) -> Aggregate | None:
-    """Return the condition that SQL text states on all rows together; None where it is a condition on each row.
+    """Return the condition that SQL text states on all rows together; None for a condition on each row.
 
     Reads nothing.
     """

@@ -16,7 +16,7 @@ from snapshot_explorer.formats.features import COLLATED_CONDITIONS, COLLATED_QUE
 _STARS = ("STAR", "POSITIONAL_REFERENCE")
 """Expressions that stand for columns which they do not name."""
 _HARMLESS = ("ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER")
-"""Modifiers of a query that compare only what their own expressions read."""
+"""Modifiers of a query that compare only the columns in their own expressions."""
 _CLAUSES = ("group_expressions", "group_sets", "having", "qualify")
 """Clauses of a query that compare columns, or whose results are not rows of its table."""
 

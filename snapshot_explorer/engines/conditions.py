@@ -153,7 +153,7 @@ def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> p
 
 
 def condition(text: str, schema: pa.Schema) -> Condition:
-    """Return the condition for SQL text and the schema of the rows. Reads nothing. Keeps those that it returned last.
+    """Return the condition for SQL text and the schema of the rows. Reads nothing. Caches the conditions used last.
 
     Args:
         text: A WHERE clause without WHERE: `amount > 10 AND "group".name IS NULL`. Column names ignore case; an
@@ -336,10 +336,10 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
 def unknown_column(
     name: str, names: Iterable[str], *, where: str = "", in_condition: str | None = None, may_be_text: bool = False
 ) -> UnknownColumnError:
-    """Return the error for an unknown column, with similar names and those that exist.
+    """Return the error for an unknown column, with similar names and existing ones.
 
     Args:
-        where: What names the column, after a blank.
+        where: The place that names the column, after a blank.
         in_condition: The condition that names it: a similar name is then in double quotes where SQL needs them.
         may_be_text: Whether it may be text without the quotes of SQL, or in double ones.
     """

@@ -1,4 +1,4 @@
-"""Rows that DuckDB's own parquet reader returns, where footers prove that they are exactly those of the version.
+"""Rows from DuckDB's own parquet reader, for files whose footers prove that it returns exactly the version's rows.
 
 DuckDB skips row groups and pages, and decodes the columns to return only where rows match. It reads only local
 parquet files without deleted rows, whose columns have exactly the types of the table, and whose pages match their
@@ -74,7 +74,7 @@ class QueryFile:
     path: str
     """Its absolute path."""
     stored: Identity
-    """What it was when its footer was read."""
+    """The file's identity when its footer was read."""
     names: tuple[tuple[str, str], ...]
     """The stored name of each column that is in the file."""
     guarded: frozenset[str]
@@ -86,9 +86,9 @@ class QueryFile:
 
 
 def select(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Table | None:
-    """Return the rows of splits in their order; None where it is not proven that DuckDB returns exactly these.
+    """Return the rows of splits in their order; None unless it is proven that DuckDB returns exactly these rows.
 
-    Reads the footers of the files first. The rows are those of `engines.local.to_arrow`.
+    Reads the footers of the files first. The rows equal the result of `engines.local.to_arrow`.
     """
     files = proven(reader, splits, scan.needed, scan.condition)
     if files is None:
@@ -109,7 +109,7 @@ def select(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Tabl
 
 
 def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int | None:
-    """Return the number of rows that match; None where it is not proven that DuckDB counts them as the format does."""
+    """Return the number of matching rows; None unless it is proven that DuckDB counts them as the format does."""
     condition = scan.condition
     if condition is None or not condition.columns:
         return None
@@ -300,7 +300,7 @@ def _fetch(run: Sequence[QueryFile], columns: pa.Schema | None, scan: Scan, limi
             log.debug("DuckDB does not read %s and %s more: %s", run[0].path, len(run) - 1, str(error).splitlines()[0])
             return None
     if not are_unchanged(run):
-        return None  # rows of two contents may be mixed: the format's own reader reads one, or says so
+        return None  # rows of two contents may be mixed: the format's own reader reads one, or raises an error
     if columns is None:
         return rows
     return _typed(rows, columns) if outputs else _without_columns(rows.num_rows)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _OFFLINE = {
-    "temp_directory": "",  # otherwise a folder in the current one, which may be that of a table
+    "temp_directory": "",  # otherwise a folder in the current directory, which may be a table's folder
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
@@ -177,6 +177,6 @@ def opened(settings: Mapping[str, str], *more: str, memory_share: float = 1.0) -
 def memory_limit_of(connection: duckdb.DuckDBPyConnection, share: float) -> str:
     """Return a share of an instance's limit of memory. DuckDB before 2.0 does not accept a percentage."""
     size, unit = connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0].split()
-    if unit == "PiB":  # DuckDB 1.3 takes a control group without a limit for this much memory
+    if unit == "PiB":  # DuckDB 1.3 assumes this much memory for a control group without a limit
         size, unit = str(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.8 / 2**20), "MiB"
     return f"{float(size) * share}{unit}"

@@ -71,7 +71,7 @@ def identity(path: str) -> Identity:
 def footer(file: NativeFile) -> Footer | None:
     """Return the columns of a local file; None if it cannot be read, is not as recorded, or its names are ambiguous.
 
-    Keeps those of the files that were read last, as long as they are not written again.
+    Caches the footers of the files read last, until a file is rewritten.
     """
     try:
         stored = identity(file.address or "")

@@ -118,7 +118,7 @@ def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int:
 
     def rows(split: Split) -> list[_Rows]:
         parts = _rows(reader.read(split, needed.names, condition), condition=condition, limit=None, stop=stop)
-        # Of those that match, only the number is kept: a split may have more than fit into memory.
+        # Only the number of matching rows is kept: a split may have more rows than fit into memory.
         return [_Rows(part.table.select([]), is_filtered=True) if part.is_filtered else part for part in parts]
 
     planned, at_once = _spread(reader, unknown, needed.names)
@@ -346,7 +346,7 @@ def _advancing(reading: Step, groups: Sequence[Sequence[Split]], parts: Iterable
 
 
 def _matching(parts: Iterable[_Rows], schema: pa.Schema, condition: Condition | None) -> Iterator[pa.Table]:
-    """Yield the rows that match, in order. The condition is applied to those of many small splits together.
+    """Yield the rows that match, in order. The condition is applied to the rows of many small splits together.
 
     Evaluating it costs about two milliseconds, however few rows there are: as long as decoding a file of 500 KiB.
     """
@@ -458,7 +458,7 @@ def _under(schema: pa.Schema, table: pa.Table) -> pa.Table:
 def read_changes(
     changes: RowChanges, columns: Sequence[str] | None, where: str | None, *, limit: int | None = None
 ) -> pa.Table:
-    """Return changed rows: `rowkind`, then the given columns, by default those of the schema.
+    """Return changed rows: `rowkind`, then the given columns, by default all columns of the schema.
 
     Args:
         columns: The columns after `rowkind`, in order; by default all.

@@ -97,7 +97,7 @@ def limit_of(scans: Sequence[PlannedScan]) -> int | None:
 def condition_of(scans: Sequence[PlannedScan], names: Mapping[str, str], schema: pa.Schema) -> str | None:
     """Return a condition in SQL that matches all rows that the scans of a relation need, or None.
 
-    Uses only comparisons of columns with constants of a compatible type, which mean the same outside the query.
+    Uses only comparisons of columns with constants of a compatible type, which mean the same outside of the query.
     Leaving out other filters is safe, since the query evaluates all of its filters again.
     """
     planned = pa.schema([schema.field(column).with_name(name) for name, column in names.items()])

@@ -24,7 +24,7 @@ class Scan:
     columns: pa.Schema
     """The columns to return, in order."""
     needed: pa.Schema
-    """The columns to read: those to return, in table order, then others that the condition needs."""
+    """The columns to read: the columns to return, in table order, then others that the condition needs."""
     condition: Condition | None = None
     """Which rows to keep; None for all."""
     limit: int | None = None

@@ -102,7 +102,7 @@ def run(
     Args:
         relations: The tables that it may use, by name; the names need no quotes.
         failure: Returns the message for an error of DuckDB.
-        whole: Read all columns and rows, without pushdown.
+        whole: Whether to read all columns and rows, without pushdown.
         before: Called with the requirements of each relation before anything is read. It may raise.
     """
     import duckdb
@@ -117,7 +117,7 @@ def run(
         with planning_cursor() as cursor:
             for view in views:
                 view.show(cursor, as_it_is=False)
-            # The names of the query could be confused with those of the plan.
+            # The query's names could be confused with the plan's names.
             plan = None if whole or pushdown.PREFIX in query.lower() else _planned(cursor, query, failure, views)
         try:
             return _result_of(query, views, plan, before)
@@ -236,7 +236,7 @@ class RelationView:
         self._view(connection, [quoted(name) for name in self._plan_names], f"{self.name}__rows")
 
     def required(self, plan: Sequence[pushdown.PlannedScan] | None) -> RequiredRows | None:
-        """Return what the plan reads; everything without a plan, None if it reads nothing."""
+        """Return the columns and rows that the plan reads: all of them without a plan, None if it reads none."""
         if plan is None:
             return RequiredRows(columns=tuple(self._plan_names.values()))
         mine = [scan for scan in plan if pushdown.number_of(scan.columns[0]) == self._number]

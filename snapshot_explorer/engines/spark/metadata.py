@@ -1,7 +1,7 @@
 """Metadata as Spark DataFrames: files, changes and lifetimes, read and combined on executors.
 
-The driver lists the log and plans; it never receives rows. DataFrames are lazy: each action reads the log again. Rows
-equal those of the local engine's frames, in no order.
+The driver lists the log and plans; it never receives rows. DataFrames are lazy: each action reads the log again. The
+rows equal the rows of the local engine's frames, in no order.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
 
 
 def _end_of() -> Column:
-    """Return what ends the interval that an event begins or continues, before the next event: null if nothing."""
+    """Return the end of the interval that an event begins or continues, up to the next event: null if it stays open."""
     from pyspark.sql import functions as f
 
     next_run = f.struct(f.col("until").alias("version"), f.col("until_at").alias("committed_at"))

@@ -1,4 +1,4 @@
-"""Read rows with Spark's own Parquet and ORC readers where they return exactly the rows of the format.
+"""Read rows with Spark's own Parquet and ORC readers if these return exactly the rows of the format.
 
 Footers prove this file by file: a column of the file has the type of the table, or a narrower number type that widens
 without loss. The format's own reader reads all other files.
@@ -72,7 +72,7 @@ _IGNORED_NAME = re.compile(r"[_.].*|.*\._COPYING_")
 """Names of files that Spark silently skips."""
 _CHECKSUM_MAGIC, _CHECKSUM_BYTES = b"crc\0", 4
 _CHECKSUM_HEADER = struct.Struct(">4si")
-"""The beginning of a file of checksums, and the bytes that each of them is for."""
+"""The first bytes of a file of checksums, and the number of bytes that each checksum covers."""
 _OPTIONS = {
     "mergeSchema": "false",
     "recursiveFileLookup": "true",  # otherwise Spark reads folder names as partition columns
@@ -132,7 +132,7 @@ def frames(
     scans, for the files with the most bytes: a scan reads files of one partition and one schema.
 
     Args:
-        needed: These columns and those of the condition.
+        needed: The columns to return and the columns of the condition.
     """
     passes = None if condition is None else translated(condition, needed)
     if not schema.names or not is_worthwhile(splits) or (condition is not None and passes is None):
@@ -226,7 +226,7 @@ def _verified_files(
 
 
 def _has_other_checksums(file: NativeFile, file_footer: Footer) -> bool:
-    """Return whether the checksums beside a file are not those of a file of its size, so that Hadoop cannot read it.
+    """Return whether the checksums beside a file belong to another file size, so that Hadoop cannot read the file.
 
     Source: hadoop ChecksumFileSystem.
     """

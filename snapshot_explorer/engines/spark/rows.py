@@ -42,13 +42,13 @@ class SparkReading:
     reader: TableVersion
     """Reads the splits."""
     needed: tuple[str, ...]
-    """The columns to read: those to return and those of the condition."""
+    """The columns to read: the columns to return and the columns of the condition."""
     condition: Condition | None
     """The condition on rows; None for all."""
     limit: int | None
     """The maximum number of rows per task; None for all."""
     schema: pa.Schema
-    """The Arrow schema for Spark; without columns, that of the placeholder."""
+    """The Arrow schema for Spark; without columns, the placeholder's schema."""
 
     def __repr__(self) -> str:
         return f"Reading(schema={self.schema.names})"

@@ -90,7 +90,7 @@ def is_text(dtype: pa.DataType) -> bool:
 
 
 def has_text(dtype: pa.DataType) -> bool:
-    """Return whether a type is or contains one whose values become text, or a variant."""
+    """Return whether a type is or contains a type whose values become text, or a variant."""
     if is_text(dtype) or is_variant(dtype):
         return True
     return any(has_text(dtype.field(index).type) for index in range(dtype.num_fields))

@@ -65,7 +65,7 @@ def session(
 
 
 def checked(spark: SparkSession) -> SparkSession:
-    """Return what was passed as a session, if it has what a session has. PySpark need not be installed."""
+    """Return the argument if it looks like a SparkSession. PySpark need not be installed."""
     if not (hasattr(spark, "sql") and hasattr(spark, "createDataFrame")):
         raise InvalidArgumentError(f"spark must be a Spark session, got {type(spark).__name__}.")
     return spark

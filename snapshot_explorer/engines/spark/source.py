@@ -83,7 +83,7 @@ def _hidden(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor: Callable[..., Any]) -> Any:
-    class Reader(datasource.DataSourceReader):  # type: ignore[misc, name-defined] # loaded only where it is used
+    class Reader(datasource.DataSourceReader):  # type: ignore[misc, name-defined] # loaded only when used
         """Reads one version, in tasks according to its size."""
 
         def __init__(self, described: bytes, schema: StructType) -> None:
@@ -123,7 +123,7 @@ def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor:
 def _source_class(
     datasource: ModuleType, call: Callable[..., Any], reader_class: Any, storage_options: Mapping[str, Any]
 ) -> type[DataSource]:
-    class SnapshotDataSource(datasource.DataSource):  # type: ignore[misc, name-defined] # loaded only where it is used
+    class SnapshotDataSource(datasource.DataSource):  # type: ignore[misc, name-defined] # loaded only when used
         """Any version of a Paimon, Delta, Iceberg or Hudi table, as `spark.read.format("snapshot")`.
 
         `spark.dataSource.register(SnapshotDataSource)`, then `.option("version", "17").load(path)`. Options:
@@ -133,9 +133,9 @@ def _source_class(
         when it analyzes the query: when the DataFrame is created, and over Spark Connect again at each action. Pass
         storage options to `with_storage_options`, never as options: Spark may display those in plans and logs.
 
-        Rows, types and nullability are those of `Snapshot.to_spark`. Spark reads all columns of the source, since its
-        Python API has no projection; use `columns` to select some. Filters of the DataFrame skip partitions, buckets
-        and files if spark.sql.python.filterPushdown.enabled is set (PySpark 4.1); `where` always does.
+        Rows, types and nullability are the same as in `Snapshot.to_spark`. Spark reads all columns of the source, since
+        its Python API has no projection; use `columns` to select some. Filters of the DataFrame skip partitions,
+        buckets and files if spark.sql.python.filterPushdown.enabled is set (PySpark 4.1); `where` always does.
         """
 
         described: bytes | None = None

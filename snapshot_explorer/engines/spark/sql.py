@@ -22,7 +22,7 @@ _ESCAPED = "spark.sql.parser.escapedStringLiterals"
 
 
 def stand_ins(spark: SparkSession, count: int) -> Sequence[str]:
-    """Return placeholder names for DataFrames in a query, with the length of those that PySpark generates."""
+    """Return placeholder names for DataFrames in a query, as long as the names that PySpark generates."""
     prefix = "_pyspark_connect_temp_view_" if is_connect(spark) else "_pyspark_"
     return [f"{prefix}{uuid.uuid4().hex}" for _ in range(count)]
 

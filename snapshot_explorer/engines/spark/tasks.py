@@ -94,7 +94,7 @@ def collected(spark: SparkSession, rows: DataFrame) -> list[Row]:
 def task_function(
     function: bytes, parts: Sequence[bytes], missing_message: str
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what executors run: the function over the parts whose numbers the batches contain."""
+    """Return the function that executors run: `function` over the parts whose numbers the batches contain."""
 
     # Spark ships an inner function by value: it must use nothing of this module, which an executor may lack.
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
