@@ -1,7 +1,7 @@
 """Parse the words of a line into the arguments of a command, or raise one line that names what does not fit.
 
 argparse does not fit: it refuses values that begin with a dash (`--where "-x > 3"`), cannot distinguish a quoted word
-from a flag, has no did-you-mean, and its messages do not say what to type instead.
+from a flag, has no did-you-mean, and its messages do not suggest what to type instead.
 """
 
 import re
@@ -33,7 +33,7 @@ def parse(
 
     Args:
         command: The command, whose arguments and options are accepted.
-        expand: Replaces the user's variables in a value. Its result is never parsed as a flag.
+        expand: Replaces the user's variables in a value. The result is never parsed as a flag.
         is_table: Whether an open table has that name: it may then be the first argument.
         variables: The user's variables. The bare name of one may be given where a ref, a number or a time is expected.
     """
@@ -162,7 +162,7 @@ class _Parser:
     def _range_or_limit(self, values: list[str]) -> list[str]:
         """Return the arguments with `3 4` as the range `3..4`; a single `5` or `-5` of a log is its limit.
 
-        It is a version where the command accepts a second one, as `diff` does.
+        The single number is a version if the command accepts a second one, as `diff` does.
         """
         arguments, limit = self._command.arguments, self._command.option("--limit")
         if not arguments or arguments[0].value_type != "range" or any(".." in value for value in values):
@@ -270,7 +270,7 @@ def _looks_like_a_flag(text: str) -> bool:
 
 
 def _variable(option: Option, text: str) -> str:
-    """Return the name of a variable, also where it was written as `{name}` or `$name`; the value is not read."""
+    """Return the name of a variable, even if it was written as `{name}` or `$name`; the value is not read."""
     name = text.strip("{}$ ")
     if not name.isidentifier():
         raise UsageError(

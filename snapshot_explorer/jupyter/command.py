@@ -55,7 +55,7 @@ class Option:
     flags: tuple[str, ...]
     """Its spellings, the short one first; the last, without dashes, is its name."""
     meaning: str
-    """What it does, for the help."""
+    """The effect of the option, for the help."""
     metavar: str | None = None
     """The name of its value in the usage line, such as N; None for a flag that stands alone."""
     value_type: ValueType = "text"
@@ -104,7 +104,7 @@ class Arguments:
     """The values of each repeated option given."""
 
     def get(self, name: str) -> str | None:
-        """Return a value as text, None where it was not given."""
+        """Return a value as text; None if it was not given."""
         return self.values.get(name)
 
     def has(self, name: str) -> bool:
@@ -137,7 +137,7 @@ class Invocation:
     settings: CommandSettings
     """The settings in force."""
     variables: Mapping[str, object] = field(repr=False)
-    """The user's variables, those of the calling function before the global ones."""
+    """The user's variables, the calling function's before the global ones."""
     show_line: Callable[[str], None]
     """Shows a line to the user at once."""
     show_once: Callable[[str], None]
@@ -165,7 +165,7 @@ class Command:
     arguments: tuple[Argument, ...] = ()
     """Its arguments without flags, in order."""
     options: tuple[Option, ...] = ()
-    """Its own options, before those that many commands share."""
+    """The command's own options, before the options that many commands share."""
     notes: str = ""
     """Further details, for the help."""
     notes_in_notebooks: str = ""
@@ -198,7 +198,7 @@ class Command:
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """The options of the command and those that every command has."""
+        """The options of the command and the options that every command has."""
         return (*self.options, *self.common_options)
 
 

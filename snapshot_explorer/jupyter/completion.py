@@ -1,4 +1,4 @@
-"""Tab completion of `%snapshot` lines and of tables and snapshots in Python, from what is cached; reads no storage."""
+"""Tab completion of `%snapshot` lines and of tables and snapshots in Python, from caches; reads no storage."""
 
 import os
 import re
@@ -63,12 +63,12 @@ _UNBROKEN = str.maketrans({" ": "\u00a0", "-": "\u2011"})
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """What may follow at the cursor."""
+    """The suggestions at the cursor."""
 
     fragment: str
-    """What is already typed of it."""
+    """The part of the suggestions that is already typed."""
     items: tuple[tuple[str, str], ...]
-    """Texts with what each is, in the order to show."""
+    """Texts, each with its description, in the order to show."""
 
 
 def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[CompletionContext], SimpleMatcherResult]:
@@ -105,7 +105,7 @@ def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[Co
 
 
 def _in_a_cell(context: CompletionContext, tables: OpenTables) -> Suggestions | None:
-    """Return what may follow in the query of a cell; None outside of one, and in frontends that pass only a line."""
+    """Return suggestions for the query of a cell; None outside of a query, and in frontends that pass only a line."""
     lines = context.full_text.split("\n")
     head = next((number for number, line in enumerate(lines) if line.strip()), 0)
     if context.cursor_line <= head or not _CELL.match(lines[head]):
@@ -115,13 +115,13 @@ def _in_a_cell(context: CompletionContext, tables: OpenTables) -> Suggestions | 
 
 
 def _in_python(typed: str, variables: Mapping[str, object]) -> Suggestions | None:
-    """Return what may follow a variable that holds a table or a snapshot; None after anything else."""
+    """Return suggestions after a variable that holds a table or a snapshot; None after anything else."""
     if typed.lstrip().startswith(("%", "!")):
         return None
     for pattern in (_AT, _COLUMNS, _ATTRIBUTE):
         match = pattern.fullmatch(typed)
         target = variables.get(match["name"]) if match else None
-        # Proxies of other libraries may load what they stand for when their `__class__` is read.
+        # Proxies of other libraries may load the object that they represent when their `__class__` is read.
         if match is None or not issubclass(type(target), Table | Snapshot):
             continue
         if pattern is _ATTRIBUTE:
@@ -156,7 +156,7 @@ def _in_a_query(before: str, whole: str, tables: OpenTables) -> Suggestions:
 
 
 def suggestions(typed: str, tables: OpenTables, variables: Mapping[str, object]) -> Suggestions:
-    """Return what may follow the text before the cursor, a line with or without an assignment. Reads nothing."""
+    """Return suggestions for the text before the cursor, a line with or without an assignment. Reads nothing."""
     line = _LINE.fullmatch(typed)
     if line is None:
         return Suggestions("", ())
@@ -351,7 +351,7 @@ def _commits(known: CachedMetadata) -> Mapping[int, str]:
 
 
 def _times_of(table: Table) -> Iterator[tuple[str, str]]:
-    """Yield the commit times of a table, newest first, with version and kind; those whose commits have been read."""
+    """Yield the commit times of a table, newest first, with version and kind; only of commits that have been read."""
     rows = table.cached.commits.slice(0, _SHOWN_VERSIONS).select(["version", "kind", "committed_at"]).to_pylist()
     for row in rows:
         if row["committed_at"]:
@@ -382,7 +382,7 @@ def _paths(typed: str) -> Suggestions:
 
 
 def _path(path: str) -> tuple[str, str]:
-    """Return the path of a table with its format, that of another folder with a slash."""
+    """Return the path of a table with its format, or the path of another folder with a slash."""
     storage = Storage(Path(path).expanduser())
     try:
         folders = storage.folders("")

@@ -1,4 +1,4 @@
-"""What reading the rows of a version costs, from metadata alone."""
+"""The cost of reading the rows of a version, from metadata alone."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 ENGINES = ("pandas", "arrow", "spark")
-"""What loads rows."""
+"""The engines that load rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLimits:
-    """What is read without confirmation; `%config SnapshotMagics` sets it."""
+    """The limits of a read without confirmation; `%config SnapshotMagics` sets them."""
 
     rows: int
     """Rows in data files."""
@@ -35,10 +35,10 @@ DEFAULT_LIMITS = ReadLimits(rows=1_000_000, size_bytes=1_000_000_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What reading rows would read, from metadata alone."""
+    """The size of a read of rows, from metadata alone."""
 
     rows: int | None
-    """Rows in the data files; None where the metadata does not contain it."""
+    """Rows in the data files; None if the metadata does not contain the number."""
     files: int
     size_bytes: int
 
@@ -50,7 +50,7 @@ class Cost:
         )
 
     def exceeds(self, limits: ReadLimits) -> bool:
-        """Return whether it is more than the limits allow; if the number of rows is unknown, only the bytes count."""
+        """Return whether the size exceeds the limits; if the number of rows is unknown, only the bytes count."""
         return (self.rows or 0) > limits.rows or self.size_bytes > limits.size_bytes
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Cost:
 
 
 def cost_of(snapshot: Snapshot, where: str | None) -> Cost:
-    """Return what reading the rows of a condition would read; reads metadata."""
+    """Return the cost of reading the rows of a condition. Reads metadata."""
     plan = snapshot.plan(where).to_arrow()
     plan = plan.filter(pc.is_null(plan["skipped"]))
     files, size_bytes = (pc.sum(plan[name]).as_py() or 0 for name in ("files", "size_bytes"))

@@ -53,7 +53,7 @@ _PLAIN_VALUE = re.compile(r'(%snapshot (?:tables|open(?: PATH --branch)?) )"([\w
 
 
 class HelpText:
-    """Text that a notebook and a terminal show as it is."""
+    """Text that a notebook and a terminal show unchanged."""
 
     def __init__(self, content: str) -> None:
         self._content = content
@@ -95,10 +95,10 @@ def usage(command: Command, *, in_terminal: str | None = None) -> str:
 
 
 def command_help(command: Command, *, in_terminal: str | None = None) -> str:
-    """Return the help of a command: usage, meaning of each argument, what it returns, examples.
+    """Return the help of a command: usage, meaning of each argument, result, examples.
 
     Args:
-        in_terminal: What the usage line starts with in a terminal.
+        in_terminal: The start of the usage line in a terminal.
     """
     entries = [(item.name, item.meaning) for item in command.arguments]
     entries += [
@@ -144,7 +144,7 @@ def with_commands(message: str) -> str:
 
 
 def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
-    """Return what to do in place of a command that would write, such as `restore 3`; None for another word.
+    """Return advice in place of a command that would write, such as `restore 3`; None for another word.
 
     Args:
         words: The name of the command, and what follows it.

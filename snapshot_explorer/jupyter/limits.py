@@ -32,7 +32,7 @@ def show_read_size(
 
 
 def _of_time(snapshot: Snapshot) -> str:
-    """Return when a version was committed, as a part of a sentence; empty where it is unknown."""
+    """Return when a version was committed, as a part of a sentence; empty if that is unknown."""
     if snapshot.version is None:
         return ""
     try:

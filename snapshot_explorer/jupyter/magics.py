@@ -25,7 +25,7 @@ from snapshot_explorer.table import Table
 from snapshot_explorer.visible import visible
 
 NAMES = ("snapshot", "snap")
-"""What the magic is called: the name, and the short one."""
+"""The name of the magic, and its short name."""
 _TIME_OF_DAY = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _TARGET = re.compile(r"\s*([^\W\d]\w*)\s*<<(.*)", re.DOTALL)
 
@@ -70,7 +70,7 @@ class SnapshotMagics(Magics):
         self._shown_once: set[str] = set()
         self.shown_progress = ShellProgress(shell, lambda: self.progress)
 
-    # IPython's annotation of the decorator loses the type of what it decorates.
+    # IPython's annotation of the decorator loses the type of the decorated method.
     @line_magic(NAMES[1])
     @line_magic(NAMES[0])  # type: ignore[arg-type]
     @no_var_expand
@@ -129,7 +129,7 @@ class SnapshotMagics(Magics):
         return lambda name: name in self.tables.all() or isinstance(variables.get(name), Table)
 
     def _parsed(self, words: Sequence[LineToken], variables: Mapping[str, object]) -> tuple[Command, Arguments]:
-        """Return the command that the words name and its arguments; without a word, the one that fits."""
+        """Return the command that the words name and its arguments; without a word, `status` or `help`."""
         if not words:
             words = (LineToken("status" if self.tables.all() else "help"),)
         word, *others = words
@@ -201,7 +201,7 @@ class SnapshotMagics(Magics):
     def _is_shown(self, line: str) -> bool:
         """Return whether the cell would show the result of the line: whether its value is unused.
 
-        A semicolon silences what would be shown, but `df = %snapshot load;` must still assign.
+        A semicolon suppresses the output, but `df = %snapshot load;` must still assign.
         """
         history = self._shell.history_manager
         cell = (history.input_hist_parsed if history else [""])[-1]

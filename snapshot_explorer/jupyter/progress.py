@@ -59,11 +59,11 @@ class ShellProgress:
         self._is_wanted = is_wanted
 
     def begin(self, *_: object) -> None:
-        """Listen to what this cell does: other threads, and what widgets do between cells, show nothing."""
+        """Listen to the work of this cell; other threads, and the work of widgets between cells, show nothing."""
         listen(listener_of(self._shell) if self._is_wanted() else None)
 
     def end(self, *_: object) -> None:
-        """Listen no more."""
+        """Stop listening."""
         listen(None)
 
     def register(self) -> None:
@@ -80,7 +80,7 @@ class ShellProgress:
 
 
 def listener_of(shell: InteractiveShell) -> Listener | None:
-    """Return what shows progress in a shell: None where it could not be removed again."""
+    """Return the listener that shows progress in a shell; None if it could not be removed again."""
     if getattr(shell, "kernel", None) is not None:
         return CellProgress(shell)
     return TerminalLine(sys.stderr) if is_terminal(sys.stderr) else None

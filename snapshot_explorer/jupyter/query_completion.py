@@ -1,4 +1,4 @@
-"""Completion inside of a query: tables, columns, refs and keywords, from what is cached."""
+"""Completion inside of a query: tables, columns, refs and keywords, from caches."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -31,12 +31,12 @@ Items = Iterator[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What a query may name."""
+    """The names that a query may use."""
 
     tables: Mapping[str, Table]
     refs: Callable[[Table | None], Items]
     times: Callable[[Table], Items]
-    """Returns the commit times of a table with what was committed."""
+    """Returns the commit times of a table, each with a description of the commit."""
 
 
 def query_items(before: str, whole: str, names: Names) -> tuple[str, list[tuple[str, str]]]:

@@ -20,12 +20,12 @@ def is_variable_name(text: str) -> bool:
 class OpenTables:
     """The open tables by name, one of them the current one.
 
-    A table has a name because `%snapshot open` set it, or because a variable of the user's holds its
-    handle. A variable that holds a handle wins over an earlier table of the same name.
+    A table has a name because `%snapshot open` set it, or because a variable of the user holds its handle. A variable
+    that holds a handle wins over an earlier table of the same name.
     """
 
     def __init__(self, user_variables: MutableMapping[str, object]) -> None:
-        """Start with the tables whose handles are in variables, so that a reload loses none of those."""
+        """Start with the tables whose handles are in variables, so that a reload loses none of them."""
         self._variables = user_variables
         self._named: dict[str, Table] = {}
         self._current: str | None = None
@@ -54,7 +54,7 @@ class OpenTables:
 
         Args:
             name: The name of an open table, or of a variable that holds one; None for the current table.
-            local: The variables of the function that the magic runs in, where it does.
+            local: The variables of the function that the magic runs in, if it runs in one.
         """
         tables = dict(self.all())
         if name is not None:

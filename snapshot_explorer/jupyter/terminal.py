@@ -75,7 +75,7 @@ _ERROR = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a command prints."""
+    """The output of a command."""
 
     status: int
     """0, 1 where a check fails, 2 for an error."""
@@ -85,7 +85,7 @@ class Output:
 
 
 def _shell_line(command: Command, example: str) -> str | None:
-    """Return an example as a line for a shell; None for one that only a notebook has."""
+    """Return an example as a line for a shell; None for an example that only a notebook supports."""
     match = _ASSIGNED.fullmatch(example)
     flags = [flag for item in command.options if item.is_variable and not item.is_secret for flag in item.flags]
     if match is None or match[1] != command.name or any(f"{flag} " in match[2] for flag in flags):
@@ -109,10 +109,10 @@ def _shell_line(command: Command, example: str) -> str | None:
 
 
 def _in_terminal(command: Command) -> Command:
-    """Return a command with the options and examples that it has in a terminal, where a query is no cell's body."""
+    """Return a command with its options and examples for a terminal, where a query is never the body of a cell."""
     own = [item for item in command.options if item != TABLE and not item.is_variable]
     own_names = {item.name for item in own}
-    # A command that opens what is at its path has options of its own for that.
+    # A command that opens the table at its path has options of its own for that.
     opening = _OPENING[2:] if command.accepts_path else [item for item in _OPENING if item.name not in own_names]
     lines = [line for example in command.examples if (line := _shell_line(command, example))]
     return replace(
@@ -139,11 +139,11 @@ def names() -> tuple[str, ...]:
 
 
 def run(words: Sequence[str], *, room: int) -> Output:
-    """Run a command on a table, and return what it prints.
+    """Run a command on a table, and return its output.
 
     Args:
         words: The command's name, the table's path, and what `%snapshot` accepts after its name; `--json` returns the
-            result as JSON, and `--branch`, `--format` and `--options FILE` say how the table is opened.
+            result as JSON, and `--branch`, `--format` and `--options FILE` determine how the table is opened.
         room: The width of text.
     """
     name, *others = words
@@ -170,8 +170,8 @@ def _status(result: object) -> int:
 
 
 def _storage_options(file: str) -> HiddenOptions | None:
-    """Return the storage options in a JSON file. Messages do not contain what the file does."""
-    if file.lstrip().startswith("{"):  # what others can see in the list of processes, or in the log of a CI run
+    """Return the storage options in a JSON file. Messages do not contain the content of the file."""
+    if file.lstrip().startswith("{"):  # others can see arguments in the list of processes, or in the log of a CI run
         raise InvalidArgumentError("--storage-options is the name of a JSON file, not the options themselves.")
     try:
         options = orjson.loads(Path(file).read_bytes())
@@ -233,7 +233,7 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
 
 
 def _show(line: str) -> None:
-    print(visible(line), file=sys.stderr)  # noqa: T201 - a terminal is where it belongs
+    print(visible(line), file=sys.stderr)  # noqa: T201 - the output of a program
 
 
 def _help(command: Command) -> str:
@@ -311,7 +311,7 @@ def _json(result: object) -> str:
 
 
 def _row_diff_facts(plan: RowDiffPlan) -> dict[str, object]:
-    """Return what a row diff compares and reads."""
+    """Return the facts of a row diff's plan: the two versions, what is compared, and what is read."""
     measures = ("label", "files", "rows", "size_bytes")
     sides = {key: {name: getattr(side, name) for name in measures} for key, side in (("a", plan.a), ("b", plan.b))}
     compared = ("key", "columns", "columns_only_a", "columns_only_b", "conversions", "where")

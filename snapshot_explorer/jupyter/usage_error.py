@@ -2,4 +2,4 @@
 
 
 class UsageError(Exception):
-    """A line does not fit its command. The message says what to type instead."""
+    """A line does not fit its command. The message suggests what to type instead."""

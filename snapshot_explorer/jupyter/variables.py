@@ -27,7 +27,7 @@ _PATTERN = re.compile(
 
 
 class UserVariables(ChainMap[str, object]):
-    """The user's variables: those of the calling function before the global ones. A traceback shows none of them."""
+    """The user's variables: the calling function's before the global ones. A traceback shows none of them."""
 
     def __repr__(self) -> str:
         return "<the user's variables>"
@@ -95,7 +95,7 @@ def _is_of_variables(expression: str, variables: Mapping[str, object]) -> bool:
 
 
 def _evaluated(expression: str, variables: Mapping[str, object]) -> str:
-    # What the user typed in their own cell, evaluated as IPython evaluates it in every other magic.
+    # The user typed the text in their own cell. IPython evaluates it in the same way in every other magic.
     value = eval(expression.strip(), dict(variables))  # noqa: S307
     return expression.strip() if isinstance(value, Table) else _as_text(value)
 

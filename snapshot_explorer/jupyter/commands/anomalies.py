@@ -1,4 +1,4 @@
-"""`%snapshot anomalies`: versions where a number jumps."""
+"""`%snapshot anomalies`: versions at which a number jumps."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, column_names, columns_and_range, whole_number
@@ -7,7 +7,7 @@ from snapshot_explorer.rows import AnomalyRules
 
 
 def _anomalies(invocation: Invocation) -> Frame:
-    """Return the versions where a number of the table or of a column jumps."""
+    """Return the versions at which a number of the table or of a column jumps."""
     arguments = invocation.arguments
     columns, between = columns_and_range(invocation)
     window = arguments.get("window")

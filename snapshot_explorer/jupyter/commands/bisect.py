@@ -7,7 +7,7 @@ from snapshot_explorer.rows import Bisection
 
 
 def _bisect(invocation: Invocation) -> Bisection | Frame:
-    """Return the first version where a condition holds, with the commit that made it; with `--all` all changes."""
+    """Return the first version at which a condition holds, with its commit; with `--all` all changes."""
     arguments = invocation.arguments
     _, table = invocation.table()
     condition = condition_of(invocation, table)

@@ -15,7 +15,7 @@ from snapshot_explorer.table import Table
 
 
 def _check(invocation: Invocation) -> CheckResult:
-    """Return whether rules hold for a table or a lake, and write the files that were asked for."""
+    """Return whether rules hold for a table or a lake, and write the requested files."""
     arguments = invocation.arguments
     key = arguments.get("key")
     files = {name: output_path(path) for name in ("markdown", "junit") if (path := arguments.get(name)) is not None}
@@ -47,7 +47,7 @@ def _target(invocation: Invocation) -> Table | Lake:
 def _opened(
     path: str, branch: str | None, table_format: str | None, storage_options: Mapping[str, Any] | None
 ) -> Table | Lake:
-    """Return the table at a path, or else the lake of the tables below it. Only a table has a branch or a format."""
+    """Return the table at a path, otherwise the lake of the tables below it. Only a table has a branch or a format."""
     try:
         return open_table(path, branch=branch, format=table_format, storage_options=storage_options)
     except TableNotFoundError as error:

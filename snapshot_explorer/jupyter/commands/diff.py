@@ -70,7 +70,7 @@ def _range(arguments: Arguments) -> str:
 
 
 def _rows(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDiff | RowDiffPlan:
-    """Return the rows that differ, after a line with what is read; with `--preview` only what would be read."""
+    """Return the rows that differ, after a line with the size of the read; with `--preview` only the plan."""
     arguments = invocation.arguments
     key, columns = _names(arguments, "key"), _names(arguments, "columns")
     return _read(invocation, table.diff_plan(a, b, key, columns, arguments.get("where")))
@@ -128,7 +128,7 @@ def _renames(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _tolerance(arguments: Arguments, option: str) -> Decimal | dict[str, Decimal] | None:
-    """Return the number in `--tolerance 0.01`, or those by column in `--tolerance amount=0.01 --tolerance tax=1`."""
+    """Return the number in `--tolerance 0.01`, or numbers by column in `--tolerance amount=0.01 --tolerance tax=1`."""
     numbers: dict[str, Decimal] = {}
     for text in arguments.repeated.get(option, ()):
         column, _, number = text.rpartition("=")

@@ -9,7 +9,7 @@ from snapshot_explorer.results import Frame
 
 
 def _inspect(invocation: Invocation) -> Frame | Picture:
-    """Return a system table or its figure, or without a name their list; one of rows is limited like `load`."""
+    """Return a system table or its figure, or without a name their list; a table of rows is limited like `load`."""
     name, table = invocation.table()
     system_table, ref = invocation.arguments.get("name"), invocation.arguments.get("ref")
     if system_table is None:

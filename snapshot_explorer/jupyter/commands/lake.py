@@ -12,7 +12,7 @@ _RESULTS = ("changes", "pin", "diff")
 
 
 def _lake(invocation: Invocation) -> Lake | LakeSnapshot | Frame:
-    """Return the lake with its overview, or what the options name in its place."""
+    """Return the lake with its overview, or the result that the options name in its place."""
     arguments = invocation.arguments
     chosen = [name for name in _RESULTS if arguments.get(name) is not None or arguments.has(name)]
     if len(chosen) > 1:

@@ -10,7 +10,7 @@ from snapshot_explorer.reports import report
 
 
 def _report(invocation: Invocation) -> HelpText:
-    """Write a report on a table, or on the results in variables, and return where it is."""
+    """Write a report on a table, or on the results in variables, and return its path."""
     arguments = invocation.arguments
     file, overwrite, title = arguments.get("file") or "", arguments.has("overwrite"), arguments.get("title")
     names = arguments.get("of")

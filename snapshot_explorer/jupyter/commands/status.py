@@ -17,7 +17,7 @@ def _status(invocation: Invocation) -> object:
 
 
 def with_schema(table: Table) -> Table:
-    """Return the table after reading what its card shows and completion offers."""
+    """Return the table after reading the facts for its card and for completion."""
     table.read_overview()
     return table
 

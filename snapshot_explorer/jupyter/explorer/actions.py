@@ -1,4 +1,4 @@
-"""What buttons start: blame, trace and repair of rows, a bisection, loading rows. Each has a view of its own."""
+"""The actions of buttons: blame, trace and repair of rows, a bisection, loading rows. Each has a view of its own."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 LOADS = ("b", "columns", "where", "load_limit", "engine", "types", "variable")
 """The traits of the state that loading depends on."""
 _REPLACE, _READ = "replace", "read"
-"""What can be confirmed: to replace a variable, to read much."""
+"""The actions that need confirmation: replacing a variable, and reading much."""
 
 
 class Action:
-    """What a button reads or does; `view` shows the outcome."""
+    """The action of a button; `view` shows the outcome."""
 
     place: ClassVar[str]
-    """Its place on the page, and among the work."""
+    """The place of the action on the page, and in `Work`."""
     cancelled: ClassVar[str]
-    """What `view` shows once it was cancelled."""
+    """The text that `view` shows after the action was cancelled."""
 
     def __init__(self, context: ExplorerContext) -> None:
         self.view = View(self.place, context)
@@ -43,7 +43,7 @@ class Action:
         self._unconfirmed: object = None
 
     def cancel(self) -> None:
-        """Stop what was started."""
+        """Stop the running action."""
         if self._context.work.cancel(self.place):
             self.view.say(self.cancelled)
 
@@ -162,15 +162,15 @@ class Bisector(Action):
     cancelled = "Nothing was bisected: that was cancelled."
     _announcement = ""
     _offered: tuple[str, int | None, int | None] | None = None
-    """The condition and B for which the button evaluates every version, and where that ends."""
+    """The condition and B for which the button evaluates every version, and the last version of that evaluation."""
 
     def __init__(self, context: ExplorerContext, *, on_commit: Callable[[int], None]) -> None:
-        """Read nothing yet; `found` receives the first version where the condition holds."""
+        """Read nothing yet; `on_commit` receives the first version at which the condition holds."""
         super().__init__(context)
         self._on_commit = on_commit
 
     def bisect(self) -> None:
-        """Bisect; one that reads much must be requested twice. After one that left versions out, evaluate all."""
+        """Bisect. An expensive bisection must be requested twice; after one that skipped versions, evaluate all."""
         state, work, cache = self._context.state, self._context.work, self._context.cache
         condition, newest = state.where.strip(), state.versions[-1:]
         if not condition or state.b is None:
@@ -232,7 +232,7 @@ class Bisector(Action):
 
 
 def _sentences(bisection: Bisection) -> list[str]:
-    """Return what a bisection found, the answer first."""
+    """Return the result of a bisection as sentences, the answer first."""
     evaluated = len(bisection.evaluated) - len(bisection.skipped)
     how = f"{evaluated:,} of {len(bisection.versions):,} versions were evaluated."
     is_all = len(bisection.evaluated) == len(bisection.versions)

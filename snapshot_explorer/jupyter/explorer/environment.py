@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def name_of(table: Table, variables: Mapping[str, Any]) -> str:
-    """Return the variable that holds the table; the call that opens the table if there is none."""
+    """Return the variable that holds the table; without one, the call that opens the table."""
     names = [name for name, value in list(variables.items()) if value is table and not name.startswith("_")]
     return names[0] if names else opening(table.path, table.branch)
 
 
 def load_limits() -> ReadLimits:
-    """Return what may be loaded without confirmation: the settings of `%snapshot`, which `%config` shows."""
+    """Return the limits of a load without confirmation: the settings of `%snapshot`, which `%config` shows."""
     shell = get_ipython()
     # By name: the magics import the explorer.
     magics = None if shell is None else shell.magics_manager.registry.get("SnapshotMagics")
@@ -48,7 +48,7 @@ def is_page_acting() -> bool:
 
 
 def cell_count() -> int:
-    """Return how many cells have run; the one that runs is not among them."""
+    """Return how many cells have run, without the running one."""
     return int(getattr(get_ipython(), "execution_count", 0))
 
 

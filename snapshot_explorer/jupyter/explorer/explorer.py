@@ -153,11 +153,11 @@ class _Layout(_LazyWidget, widgets.Layout):
 
 
 class Explorer(_LazyWidget, anywidget.AnyWidget):
-    """A table's history to explore by hand: a timeline, two markers A and B, and views of both.
+    """A table's history to explore interactively: a timeline, two markers A and B, and views of both.
 
-    `state` contains every choice: setting a trait does what a click does. Reading happens on other threads;
-    `wait` returns when nothing is being read. `close` stops everything. `head`, `views` and `code` are what it shows,
-    and `receive` does what a page requests.
+    `state` contains every choice: setting a trait has the effect of a click. Reading happens on other threads; `wait`
+    returns when nothing is being read. `close` stops everything. `head`, `views` and `code` return its content, and
+    `receive` handles the requests of a page.
     """
 
     _esm = Unicode().tag(sync=True)
@@ -243,7 +243,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     @property
     def views(self) -> Mapping[str, View]:
-        """Return what each place shows: the tabs, `entries` of a manifest, and what buttons show under their names.
+        """Return the view of each place: the tabs, `entries` of a manifest, and the outcomes of buttons by their names.
 
         `blame` is of rows of a condition, `bisect` of the condition of the data, and `load` of the variable.
         """
@@ -251,7 +251,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     @property
     def head(self) -> str:
-        """Return what the page's head says of the table, in a line."""
+        """Return the head of the page: a line of facts about the table."""
         newest = None if self._log is None else newest_commit(self._log, self.state.zone)
         parts = [*self._lines(), *([newest] if newest else []), *([self.problem] if self.problem else [])]
         return " \N{MIDDLE DOT} ".join(visible(part) for part in parts)
@@ -321,7 +321,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     @property
     def code(self) -> str:
-        """Return the line of code that returns what the selected tab shows."""
+        """Return the line of code for the content of the selected tab."""
         result = self._views.front.result
         return "" if result is None else result.code
 
@@ -359,9 +359,9 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         """Show the widget, then the table and the picture, which replace it on pages without widgets.
 
         Two outputs: of a single one with both, JupyterLab only shows that the widget is missing once the notebook is
-        opened again. The widget comes first: its bars do not wait for what is read for the picture.
+        opened again. The widget comes first: its bars do not wait for the reads of the picture.
 
-        What was displayed before becomes a picture of what it showed, so that each cell shows the state of its time.
+        An earlier display becomes a picture of its content, so that each cell shows the state of its time.
         """
         if self._is_closed or not has_kernel():
             display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
@@ -379,9 +379,9 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._about = {"text/plain": repr(self)}
 
     def _update_still(self) -> None:
-        """Show what the user did in the picture that was displayed last, once nothing is being read.
+        """Draw the current state in the picture that was displayed last, once nothing is being read.
 
-        Not once another cell has run: its state is not that of the picture.
+        Does nothing once another cell has run: the state is then later than the picture.
         """
         if not self._is_closed and self._still is not None and self._still_cell == cell_count():
             if self._work.wait(0):
@@ -408,10 +408,10 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._work.wait(_STILL_SECONDS)
         return static_text(self.drawing())
 
-    # What a page requests
+    # Requests of a page
 
     def receive(self, message: object) -> None:
-        """Do what a page requests in a message, such as `{"set": {"tab": "data"}}`; ignore what is not valid."""
+        """Handle a message of a page, such as `{"set": {"tab": "data"}}`; ignore invalid requests."""
         if not isinstance(message, dict) or self._is_closed:
             return
         receivers: Mapping[str, Callable[[Any], None]] = {
@@ -516,7 +516,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self.state.sort_descending = how.get("descending") is True
 
     def _show_columns(self, places: object) -> None:
-        """Show the columns at these places of those that the page offers; all for none."""
+        """Show the columns at these places among the columns that the page offers; all columns without places."""
         result = self.views["data"].result
         names = [] if result is None else [name for name, _, _ in result.columns]
         if isinstance(places, list) and all(type(index) is int and 0 <= index < len(names) for index in places):
@@ -531,7 +531,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
                 self.state.turn(place, by)
 
     def _cancel(self, place: object) -> None:
-        """Stop what a place reads; keep what it shows."""
+        """Stop the read of a place; keep its content."""
         if place == "log":
             self._work.cancel("log")
             self._set_busy("log", "")
@@ -541,7 +541,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         elif isinstance(place, str) and place in self._views.by_place:
             self._views.cancel(place)
 
-    # What changes in the state
+    # Changes of the state
 
     def _changed(self, change: Bunch) -> None:
         match change.name:
@@ -633,7 +633,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self._send_view()
 
     def _place_changed(self, place: str) -> None:
-        """Show a view that has changed, and in the timeline which versions it has found to lack files."""
+        """Show a view that has changed, and in the timeline the versions whose files it found to be missing."""
         self._send_view()
         if place == "health" and self._log is not None:
             log = with_known_readability(self.table, self._log)
@@ -641,7 +641,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
                 self._log = log
                 self.state.commits = log.commits
 
-    # What is sent to the page
+    # Messages to the page
 
     def _set_busy(self, place: str, description: str) -> None:
         others = {other: text for other, text in self.busy.items() if other != place}
@@ -694,7 +694,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "load": {**load, **self._loader.view.content} if load else {},
         }
 
-    # What is read of the log
+    # Reads of the log
 
     def poll(self) -> None:
         """Look for new commits."""
@@ -771,7 +771,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self.send({"save": f"{name}.{file_format}"}, [content])
 
     def _row_opened(self, opens: Opens, choice: str) -> None:
-        """Open what a row that was clicked contains: a condition or a version."""
+        """Open the condition or the version of a row that was clicked."""
         if opens == "blame":
             self.state.rows_where = choice
         else:

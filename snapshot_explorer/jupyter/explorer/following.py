@@ -24,7 +24,7 @@ class Ticker:
         """Start nothing.
 
         Args:
-            act: What to call, on the loop that `start` was called on.
+            act: The function to call, on the loop that `start` was called on.
         """
         self._act = act
         self._handle: asyncio.TimerHandle | None = None
@@ -62,7 +62,7 @@ class Delay:
         """Start nothing.
 
         Args:
-            act: What to call, on the loop that `start` was called on.
+            act: The function to call, on the loop that `start` was called on.
             seconds: How long to wait.
         """
         self._act, self._seconds = act, seconds

@@ -35,7 +35,7 @@ class GridView:
     """Rows as a page receives them: `content` has the columns, the arrangement and the first page."""
 
     def __init__(self, opened: Callable[[Opens, str], None] | None = None) -> None:
-        """Show nothing yet; `opened` receives what a row opens: a condition, or a version."""
+        """Show nothing yet; `opened` receives the condition or the version that a row opens."""
         self.content: dict[str, Any] = {}
         self._opened = opened
         self._rows: GridRows | None = None
@@ -86,7 +86,7 @@ class GridView:
         return self._rows.rows if self._order is None else self._rows.rows.take(pa.array(self._order))
 
     def reader(self, message: dict[str, Any]) -> Callable[[], object] | None:
-        """Return what reads the rows that a page needs; None if they are in memory."""
+        """Return the function that reads the rows that a page needs; None if they are in memory."""
         index, rows = message.get("need"), self._rows
         if rows is None or rows.read is None or not _is_place(index) or index >= (rows.total or 0):
             return None
@@ -94,7 +94,7 @@ class GridView:
         return None if start in parts else partial(_keep, parts, start, rows.read)
 
     def receive(self, message: object) -> dict[str, Any] | None:
-        """Handle what a page requests, and return its answer if there is one; what is invalid changes nothing.
+        """Handle a request of a page, and return the answer if there is one; an invalid request changes nothing.
 
         Args:
             message: `need` (where a page of rows starts), `arrange` (sort and filter), `open` (a row) or `inspect` (a
@@ -115,7 +115,7 @@ class GridView:
         return None
 
     def _part_of(self, row: int) -> tuple[GridRows | None, int]:
-        """Return the rows that contain one, None if they have not been read, and its place in them."""
+        """Return the part that contains a row, None if it has not been read, and the row's place in it."""
         rows = self._rows
         if rows is None or rows.read is None:
             return rows, row
@@ -161,7 +161,7 @@ def _keep(parts: dict[int, GridRows], start: int, read: Callable[[int], GridRows
 
 
 def _sample_note(count: int, rows: GridRows) -> str:
-    """Return a sentence that states what the grid sorts, filters and counts; empty if it has all rows."""
+    """Return a sentence on the rows that the grid sorts, filters and counts; empty if it has all rows."""
     if not rows.sample:
         return ""
     if rows.read is not None:

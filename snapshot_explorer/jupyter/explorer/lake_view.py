@@ -34,7 +34,7 @@ _ORDERS = {
 }
 _URGENT = ("act", "watch", "unknown", "ok")
 _FIRST_SECONDS = 2
-"""How long the widget waits for the overview: it is then also in a saved notebook, and in one without a browser."""
+"""How long the widget waits for the overview, so that a saved notebook, or one without a browser, contains it too."""
 
 
 class LakeView(anywidget.AnyWidget):
@@ -84,7 +84,7 @@ class LakeView(anywidget.AnyWidget):
         return text_of("page.css")
 
     def receive(self, message: object) -> None:
-        """Do what a page requests: `{"open": "orders"}` or `{"set": {"filter": "late"}}`; ignore what is not valid."""
+        """Handle a message of a page: `{"open": "orders"}` or `{"set": {"filter": "late"}}`; ignore invalid ones."""
         match message:
             case {"open": str(name)}:
                 self.open_table(name)
@@ -169,7 +169,7 @@ class LakeView(anywidget.AnyWidget):
         return widget_bundle(self) | mimebundle(self.overview.drawing())
 
     def _ipython_display_(self) -> None:
-        """Show the overview, which stays where the widget is not there any more, and the widget, which hides it."""
+        """Show the overview, which remains when the widget is gone, and the widget, which hides it."""
         still = mimebundle(self.overview.drawing())
         display(still | {"text/html": still_html(still["text/html"])}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
         if not self._is_closed and has_kernel():

@@ -32,7 +32,7 @@ class Log:
     listing: Listing
     """All versions that are listed."""
     commits: pa.Table
-    """COMMITS of the newest of them, newest first."""
+    """COMMITS of the newest versions, newest first."""
     notes: tuple[str, ...] = ()
     """Which of these commits cannot be read, and why; a sentence each."""
     branches: Mapping[str, int | None] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Log:
 
     @property
     def readable(self) -> tuple[int, ...]:
-        """Return those of them that can be loaded."""
+        """Return the versions that can be loaded, ascending."""
         return self.listing.reachable
 
     def gaps(self, commits: pa.Table) -> tuple[Gap, ...]:
@@ -97,7 +97,7 @@ def read_log(
 
     Args:
         table: The table.
-        before: What was there; None to read everything again.
+        before: The previous log; None to read everything again.
         listing: All versions; None to list them.
         most: The maximum number of commits to read, the newest ones, where everything is read.
     """
@@ -121,7 +121,7 @@ def read_log(
 
 
 def with_known_readability(table: Table, log: Log) -> Log:
-    """Return a log that does not contradict what `Table.readability` found last. No request."""
+    """Return a log that does not contradict the last result of `Table.readability`. No request."""
     return replace(log, commits=with_readability(log.commits, table.cached.readability))
 
 

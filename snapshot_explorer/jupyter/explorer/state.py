@@ -51,7 +51,7 @@ _DEPENDS = {
 class ExplorerState(HasTraits):
     """The state of one explorer. A click only sets traits, and the views observe them.
 
-    Nothing here reads: `set_versions` receives what was read of the log.
+    Nothing here reads: `set_versions` receives the versions that were read.
     """
 
     a = Int(None, allow_none=True, help="The version that B is compared with; the one before B until it is set.")
@@ -117,7 +117,7 @@ class ExplorerState(HasTraits):
 
         Args:
             versions: All versions, ascending.
-            readable: Those that can be loaded, ascending.
+            readable: The versions that can be loaded, ascending.
             commits: COMMITS of the versions, newest first; of very many only the newest.
         """
         before = self.versions
@@ -136,7 +136,7 @@ class ExplorerState(HasTraits):
             self.window = self._window(follows=was_open)
 
     def _window(self, *, follows: bool) -> tuple[int, int]:
-        """Return the window within the versions; one that ended with the newest version still does."""
+        """Return the window within the versions. A window that ended with the newest version still does."""
         known = self.versions
         if self.window is None:
             return known[-WINDOW:][0], known[-1]
@@ -157,7 +157,7 @@ class ExplorerState(HasTraits):
         return self.with_recorded_times(passing) if self.recorded_times and self.with_recorded_times else passing
 
     def passing(self, commits: pa.Table) -> pa.Table:
-        """Return those of the COMMITS that pass the filters."""
+        """Return the COMMITS that pass the filters."""
         chosen = CommitFilter(
             kind=self.kind,
             operation=self.operation or None,
@@ -203,13 +203,13 @@ class ExplorerState(HasTraits):
             self.a, self.b = self.b, self.a
 
     def mark(self, marker: str, version: int | None) -> None:
-        """Set a marker; a marker A that is set stays where it is."""
+        """Set a marker. Once A is set, it no longer moves with B."""
         self.set_trait(marker, version)
         if marker == "a":
             self.pinned = version is not None
 
     def read_rows(self) -> None:
-        """Compare the rows that were announced, however much that reads."""
+        """Compare the announced rows, whatever the cost."""
         self.rows_read = self.values("a", "b", "key", "other")
 
     def read_files(self) -> None:
@@ -250,7 +250,7 @@ class ExplorerState(HasTraits):
 
     @staticmethod
     def _beside(version: int | None, by: int, ascending: Sequence[int]) -> int | None:
-        """Return the next smaller or larger one, or None."""
+        """Return the next smaller or larger version, or None."""
         if version is None:
             return None
         at = bisect_left(ascending, version) - 1 if by < 0 else bisect_right(ascending, version)

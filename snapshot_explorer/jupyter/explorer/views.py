@@ -1,4 +1,4 @@
-"""The views of an explorer: what each shows, and the reads that fill them. No widgets."""
+"""The views of an explorer: their content, and the reads that fill them. No widgets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BLANK = "Nothing has been committed to the table yet."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplorerContext:
-    """What the parts of an explorer share: its state, table and threads, and its ways to the page."""
+    """The context that the parts of an explorer share: its state, table and threads, and its callbacks to the page."""
 
     state: ExplorerState
     cache: SnapshotCache
@@ -57,18 +57,18 @@ class ExplorerContext:
     name: str
     """The variable that holds the table, for lines of code."""
     busy: Callable[[str, str], None]
-    """Receives a place and what it reads; empty text once it reads nothing."""
+    """Receives a place and a description of its read; empty text once nothing is being read."""
     changed: Callable[[str], None]
     """Receives each place whose content has changed."""
 
 
 class View:
-    """What one place shows: the result of a read, an error, or a sentence."""
+    """The content of one place: the result of a read, an error, or a sentence."""
 
     def __init__(
         self, place: str, context: ExplorerContext, opened: Callable[[Opens, str], None] | None = None
     ) -> None:
-        """Show nothing yet; `opened` receives what a row of a grid opens, and without it no row opens anything."""
+        """Show nothing yet; `opened` receives the target that a row of a grid opens. Without it, rows open nothing."""
         self.busy, self._changed = partial(context.busy, place), partial(context.changed, place)
         self.grid = GridView(opened)
         self.result: ViewResult | None = None
@@ -100,18 +100,18 @@ class View:
         self.grid.show(None)
 
     def say(self, sentence: str) -> None:
-        """Show only a sentence at once, such as what a button has done."""
+        """Show only a sentence at once, such as the outcome of a button."""
         self.clear(sentence)
         self._changed()
 
     @property
     def text(self) -> str:
-        """Return what is shown, as text."""
+        """Return the content as text."""
         return self.error or self.sentence or ("" if self.result is None else text(self.result.drawing))
 
     @property
     def content(self) -> dict[str, Any]:
-        """Return what is shown, as the page receives it; empty before anything was read."""
+        """Return the content as the page receives it; empty before anything was read."""
         if self._last is None:
             return {"error": visible(self.error), "sentence": self.sentence} if self.error or self.sentence else {}
         result = self._last
@@ -141,7 +141,7 @@ class Views:
     """All views, and the requests that fill them."""
 
     def __init__(self, context: ExplorerContext, opened: Callable[[Opens, str], None]) -> None:
-        """Load nothing yet; `opened` receives what a row of a grid opens."""
+        """Load nothing yet; `opened` receives the target that a row of a grid opens."""
         self._context, self._state = context, context.state
         self._shown: dict[str, object] = {}
         self.by_place = {place: View(place, context, opened) for place in _VIEWS}
@@ -186,7 +186,7 @@ class Views:
                 self.by_place["entries"].clear()
 
     def cancel(self, place: str) -> None:
-        """Stop the read of a place; it keeps what it shows."""
+        """Stop the read of a place, which keeps its content."""
         self._context.work.cancel(place)
         self._shown.pop(place, None)
         self.by_place[place].busy("")

@@ -33,7 +33,7 @@ class Job:
     """A job and its result."""
 
     run: Callable[[], Any]
-    """Does it, on a thread of its own."""
+    """Does the work, on a thread of its own."""
     done: Callable[[Any], None]
     """Receives the result, on the loop that started the job."""
     failed: Callable[[str], None]
@@ -49,7 +49,7 @@ class Job:
 class Work:
     """Runs the newest job of each place, a thread to a place; an older one is stopped and dropped.
 
-    A stopped job ends where it reports progress (see `progress`); otherwise its result is dropped. Without a
+    A stopped job ends when it reports progress (see `progress`); otherwise its result is dropped. Without a
     loop, as in scripts, `wait` delivers.
     """
 
@@ -180,7 +180,7 @@ class _Watch:
         self._work, self._job = work, job
 
     def show(self, progress: Progress) -> None:
-        """Show it, or end the job."""
+        """Show the progress, or end the job."""
         if self._job.stop.is_set():
             raise _CancelledError
         text = str(progress)

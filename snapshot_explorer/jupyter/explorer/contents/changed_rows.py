@@ -1,4 +1,4 @@
-"""The rows that differ between A and B: first what that reads, then the rows; no widget."""
+"""The rows that differ between A and B: first the cost, then the rows; no widget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows import RowDiff, RowDiffPlan
 
 _SMALL = ReadLimits(rows=100_000, size_bytes=10_000_000)
-"""What is read without a click on a button."""
+"""The limits of a read without a click on a button."""
 _KINDS = {"updated": AFTER, "inserted": INSERTED, "deleted": DELETED}
 """The kinds in the order in which their rows are shown."""
 _MOST_COLUMNS = 50
@@ -36,7 +36,7 @@ _MOST_ROWS = 200_000
 
 
 def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") -> ViewResult:
-    """Return the rows that differ, or what reading them costs if it is much and not confirmed.
+    """Return the rows that differ, or the cost of reading them if it is high and not confirmed.
 
     Args:
         other: The table that B is compared with; empty for A.
@@ -90,7 +90,7 @@ def _direction_of(plan: RowDiffPlan) -> str:
 
 
 def _tiles(diff: RowDiff) -> list[dict[str, Any]]:
-    """Return how the values of the columns moved from the changed rows as they were to those rows as they are."""
+    """Return how the values of the columns moved from the changed rows in A to the changed rows in B."""
     if not 0 < sum(diff.counts.values()) <= _MOST_ROWS:
         return []
     names = [name for name in diff.plan.key_first if name not in diff.plan.key]
@@ -105,7 +105,7 @@ def _grid(
     parts = [heads[kind].select(names) for kind in kinds if kind in heads]
     words = pa.array([CHANGE_WORDS[kind] for kind, _ in places], pa.string())
     rows = pa.concat_tables(parts, promote_options="permissive").add_column(0, "change", words)
-    # A row of two tables is not one whose history this table has.
+    # This table does not have the history of a row of two tables.
     choices = [
         text
         for kind in kinds
@@ -150,7 +150,7 @@ def _title(diff: RowDiff) -> str:
 
 
 def _answer(diff: RowDiff) -> str:
-    """Return what differs, in a sentence, the most frequent change first."""
+    """Return a sentence on the differences, the most frequent change first."""
     counts = sorted(diff.counts.items(), key=lambda item: -item[1])
     parts = [f"{count:,} {name}" for name, count in counts if count]
     if not parts:
@@ -191,7 +191,7 @@ def _cut_off(diff: RowDiff, kinds: list[str]) -> list[str]:
 
 
 def _columns(diff: RowDiff, kinds: list[str], *, hide_unchanged: bool) -> tuple[list[str], list[str]]:
-    """Return the columns to show, those of the key first, and notes on others."""
+    """Return the columns to show, key columns first, and notes on others."""
     names, notes = list(diff.plan.key_first), []
     updated = diff.changed.heads.get(AFTER)
     if hide_unchanged and AFTER in kinds and updated is not None:

@@ -21,19 +21,19 @@ _LONGEST = 160
 
 
 def commit_rows(commits: pa.Table, start: int, measure: str) -> dict[str, Any]:
-    """Return a page of the list: where it starts, and what is shown of each commit, newest first."""
+    """Return a page of the list: its start, and the record of each commit, newest first."""
     start = max(0, min(start, len(commits)))
     return {"start": start, "rows": [commit_row(row, measure) for row in commits.slice(start, PAGE).to_pylist()]}
 
 
 def most_changed(commits: pa.Table, measure: str) -> int:
-    """Return the most that a commit of the list added and removed."""
+    """Return the maximum of the numbers that commits of the list added and removed."""
     changed = sum(numbers(commits[f"{side}_{measure}"]) for side in ("added", "removed"))
     return int(np.max(changed, initial=0))
 
 
 def commit_row(row: dict[str, Any], measure: str) -> dict[str, Any]:
-    """Return what the list shows of a commit; a count is null where it is unknown, a time is in milliseconds."""
+    """Return the record of a commit in the list. Unknown counts are null, times are in milliseconds."""
     time = row["committed_at"]
     return {
         "version": str(row["version"]),

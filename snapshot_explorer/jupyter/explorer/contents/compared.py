@@ -26,7 +26,7 @@ def _no_table(cache: SnapshotCache, b: int) -> ViewResult:
 
 
 def _twins(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return which versions of both tables name the same files; without another table, those of one folder."""
+    """Return which versions of both tables name the same files; without another table, of both tables in one folder."""
     other = request["other"]
     source = cache.cited(cache.table.current.version)
     if not other and not cache.table.bound.other_formats:

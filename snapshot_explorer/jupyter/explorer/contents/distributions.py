@@ -1,4 +1,4 @@
-"""How the values of columns are distributed in two sets of rows, the column that moved most first. Plain data."""
+"""The distributions of the values of columns in two sets of rows, the largest difference first. Plain data."""
 
 from __future__ import annotations
 

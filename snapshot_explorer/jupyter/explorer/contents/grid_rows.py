@@ -63,24 +63,24 @@ class GridRows:
     noun: str
     """The plural noun for rows."""
     sample: str = ""
-    """All rows that these are a part of, such as `999,990 rows in 10 files`; empty if these are all."""
+    """The set of rows that `rows` is a part of, such as `999,990 rows in 10 files`; empty if `rows` is all of it."""
     draw: Draw | None = None
     """Returns the rows at these places as they are drawn, and the cells that are marked; None to draw them as they
     are."""
     columns: tuple[Mapping[str, object], ...]
     """The columns: name, type, whether they are numbers, nulls, minimum and maximum, a histogram."""
     opens: Opens | None = None
-    """What a row opens: its condition under Blame, or its version as B."""
+    """The target that a row opens: its condition under Blame, or its version as B."""
     choose: Callable[[int], str] = lambda _: ""
-    """Returns the condition or the version of a row; empty text where there is none."""
+    """Returns the condition or the version of a row; empty text if there is none."""
     total: int | None = None
-    """The number of all rows if `rows` is only the first part of them; the order is theirs already."""
+    """The number of all rows if `rows` is only their first part, which is in order already."""
     part: int = 0
     """The number of rows of a part."""
     read: Callable[[int], GridRows] | None = None
     """Reads the part that begins at a place."""
     order: tuple[int | None, bool] = (None, False)
-    """The column that such rows are sorted by, and whether the largest values come first."""
+    """The column by which these rows are sorted, and whether the largest values come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +107,9 @@ def grid_rows(
     opens: Opens | None = None,
     choices: Sequence[str] = (),
 ) -> GridRows:
-    """Return the rows of a grid, with what their columns hold; see the fields of `GridRows`.
+    """Return the rows of a grid, with facts on their columns; see the fields of `GridRows`.
 
-    `types` are the types of columns in the words of the table's format; by default they are those of Arrow.
+    `types` are the types of columns in the notation of the table's format; by default in Arrow's.
     """
     return GridRows(
         rows=rows,
@@ -135,7 +135,7 @@ def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, objec
             {
                 "name": legible(item.name, _WIDEST),
                 "heading": legible(heading_of(item), _WIDEST),
-                # The meaning of a column of metadata says more than its type in Arrow.
+                # The meaning of a column of metadata is more useful than its type in Arrow.
                 "type": "" if b"meaning" in metadata else legible(types.get(item.name, str(item.type)), _WIDEST),
                 "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
                 "number": is_number(item.type),
@@ -174,7 +174,7 @@ def arranged(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | None:
 
 
 def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> dict[str, object]:
-    """Return a page of rows as text: where it starts, columns of cells, and values in full where a cell is cut."""
+    """Return a page of rows as text: its start, columns of cells, and the full values of truncated cells."""
     total = len(grid.rows) if order is None else len(order)
     start = max(0, min(start, total))
     places = np.arange(start, min(start + PAGE, total)) if order is None else order[start : start + PAGE]
@@ -240,7 +240,7 @@ def _histogram(column: pa.ChunkedArray) -> list[int]:
 
 
 def bin_places(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
-    """Return in which of `BINS` parts of their range values are, -1 for those that are not finite or null.
+    """Return the bin of each value, one of `BINS` parts of their range; -1 for nulls and values that are not finite.
 
     None if the values are neither numbers nor times, or are all equal.
     """

@@ -81,7 +81,7 @@ def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 _WORDS = {"carried over": "=", "added": "+", "merged away": "-", "rewritten": "~", "not known": "?"}
 _WORDS_BACK = {"carried over": "=", "added": "+", "removed": "-"}
-"""Words where B is the older version."""
+"""The words for an older B."""
 
 
 def direction(a: int, b: int) -> str:
@@ -94,7 +94,7 @@ def direction(a: int, b: int) -> str:
 
 
 def _carried(pairs: Sequence[tuple[_Row | None, _Row | None]]) -> int:
-    """Return how many lines at the end of a lane are carried over, and so many that they are only counted."""
+    """Return the number of lines at the end of a lane that are carried over and only counted, since they are many."""
     count = sum(1 for pair in pairs if _is_carried(pair))
     return count if count > _FEW else 0
 
@@ -113,7 +113,7 @@ def _summary(pairs: Sequence[tuple[_Row | None, _Row | None]]) -> tuple[tuple[It
 
 
 def _lane(rows: Sequence[_Row], name: str) -> Sequence[tuple[_Row | None, _Row | None]]:
-    """Return what A and B name in a list, what both name in one line; what is carried over comes last."""
+    """Return the manifests that A and B list, common ones in one line; manifests that are carried over come last."""
     both = [(row, row) for row in rows if row["list_a"] == name == row["list_b"]]
     only_a = [row for row in rows if row["list_a"] == name != row["list_b"]]
     only_b = [row for row in rows if row["list_b"] == name != row["list_a"]]
@@ -137,7 +137,7 @@ def _name(path: str) -> str:
 
 
 def entries(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the entries of the manifest that is chosen."""
+    """Return the entries of the chosen manifest."""
     a, b, manifest = request["a"], request["b"], request["manifest"]
     frame = cache.compare(a, b).entries(manifest)
     rows = frame.to_arrow()

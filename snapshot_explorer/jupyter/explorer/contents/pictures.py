@@ -1,4 +1,4 @@
-"""Views of all versions: the lives of files, what changed in partitions, branches and tags; no widget."""
+"""Views of all versions: lifetimes of files, changes of partitions, branches and tags; no widget."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from snapshot_explorer.render import Part
 
 _NAMES = {"actions": "Actions", "slices": "File groups"}
-"""What the pictures of metadata tables show."""
+"""The titles of the pictures of metadata tables."""
 _SIGNS = ("ran", "versions")
-"""Columns of them that draw in signs what the picture draws."""
+"""Their columns that draw the picture's content as signs."""
 
 
 def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the live files of B, the lives of all files, what changed in partitions, or a picture of the format."""
+    """Return the live files of B, the lifetimes of all files, the changes of partitions, or a picture of the format."""
     match request["file_view"]:
         case "list":
             return version_views.files(cache, request)
@@ -52,7 +52,7 @@ def _inspected(cache: SnapshotCache, request: ViewRequest, view: str) -> ViewRes
 
 
 def _without_signs(part: Part) -> Part:
-    """Return a table without the column that draws what the picture draws; another part as it is."""
+    """Return a table without the column that repeats the picture in signs; another part unchanged."""
     if not isinstance(part, Grid):
         return part
     return replace(part, rows=part.rows.select([name for name in part.rows.column_names if name not in _SIGNS]))

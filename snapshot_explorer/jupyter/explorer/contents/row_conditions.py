@@ -37,7 +37,7 @@ def row_conditions(rows: pa.Table, key: Sequence[str], *, keep_places: bool = Fa
 
 
 def comparison(name: str, sign: str, scalar: pa.Scalar) -> str | None:
-    """Return the condition that a column is `sign` a value; for null that it is null, None where that is not exact."""
+    """Return the condition that a column is `sign` a value, or null for null; None if no condition is exact."""
     if not scalar.is_valid:
         return f"{quoted(name)} is null"
     literal = _literal(scalar)
@@ -49,7 +49,7 @@ def _equals(name: str, scalar: pa.Scalar) -> str | None:
 
 
 def _literal(scalar: pa.Scalar) -> str | None:
-    """Return a value as SQL for DuckDB; None for null, and where that is not exact."""
+    """Return a value as SQL for DuckDB; None for null, and if no literal is exact."""
     dtype = scalar.type
     if not scalar.is_valid or (pa.types.is_timestamp(dtype) and dtype.unit == "ns"):
         return None

@@ -25,11 +25,11 @@ _MOST_NAMES = 2_000
 _DRAWN = 20
 """Rows that are drawn without a grid."""
 _LIVE = ReadLimits(rows=1_000_000, size_bytes=100_000_000)
-"""What is filtered while a condition is typed."""
+"""The limits up to which rows are filtered while a condition is typed."""
 
 
 def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the rows of B that match the condition, in their order; a page reads those that it scrolls to."""
+    """Return the rows of B that match the condition, in their order; a page reads the rows that it scrolls to."""
     version, columns, where, sort, descending = (
         request[name] for name in ("b", "columns", "where", "sort", "sort_descending")
     )
@@ -89,7 +89,7 @@ def _answer(rows: VersionRows, count: int | None, where: str, version: int) -> s
 
 
 def _facts(rows: VersionRows, all_cost: Cost, request: ViewRequest) -> str:
-    """Return in what order the rows are, and what of the version was looked at."""
+    """Return the order of the rows, and the part of the version that was read."""
     sort, way = request["sort"], "descending" if request["sort_descending"] else "ascending"
     order = f"Sorted by {sort}, {way}, over all of them. " if sort else ""
     uncounted = "" if rows.total is not None else "How many match was not counted: that reads much. "

@@ -41,7 +41,7 @@ class VersionRows:
         sort: str | None = None,
         descending: bool = False,
     ) -> None:
-        """Read what is needed to count and to sort.
+        """Read the data that counting and sorting need.
 
         Args:
             snapshot: The version.
@@ -51,16 +51,16 @@ class VersionRows:
             descending: Whether the greatest values come first.
 
         Raises:
-            InvalidArgumentError: Sorting would read more than fits, or the condition does not fit the schema.
+            InvalidArgumentError: Sorting would exceed the limits, or the condition does not fit the schema.
         """
         self._snapshot, self._columns, self._where = snapshot, [*columns], where
         self._sort, self._descending = sort, descending
         self.cost = cost_of(snapshot, where)
-        """What reading all of them would read."""
+        """The cost of reading all rows."""
         self._held: pa.Table | None = None
         self._keys: pa.ChunkedArray | None = None
         self.total: int | None = None
-        """The number of rows; None where it was not counted."""
+        """The number of rows; None if they were not counted."""
         self.part = lru_cache(_PARTS)(self._part)
         is_small = self.cost.rows is not None and self.cost.rows * len(columns) <= HELD_VALUES
         if is_small and self.cost.size_bytes <= _HELD_BYTES:
@@ -118,9 +118,9 @@ class VersionRows:
         return rows
 
     def _sorted(self, keys: pa.ChunkedArray, start: int, end: int) -> Iterator[pa.Table]:
-        """Yield the rows from `start` to `end`: those of the first value, those of values between, of the last one.
+        """Yield the rows from `start` to `end`: of the first value, of the values between, and of the last value.
 
-        A value may have more rows than a part: of these only the first in the order of the scan are read.
+        A value may have more rows than a part. Then only its first rows in the order of the scan are read.
         """
         sort = str(self._sort)
         first, last = keys[start], keys[end - 1]
@@ -148,7 +148,7 @@ class VersionRows:
 
 
 def _run(keys: pa.ChunkedArray, index: int) -> tuple[int, int]:
-    """Return where the rows with the value at a place begin and end; values are sorted, nulls last."""
+    """Return the start and the end of the rows with the value at a place; values are sorted, nulls last."""
     if not keys[index].is_valid:
         return len(keys) - keys.null_count, len(keys)
     equal = pc.indices_nonzero(pc.fill_null(pc.equal(keys, keys[index]), False))  # noqa: FBT003 - what null becomes

@@ -28,7 +28,7 @@ _MOST_VALUES = 24
 
 
 def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the commit of B, and the details that its writer stored. Reads only what is not cached."""
+    """Return the commit of B, and the details that its writer stored. Reads only metadata that is not cached."""
     version = request["b"]
     rows = request.commit
     if rows is None or not len(rows):
@@ -49,7 +49,7 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def _facts(values: dict[str, Any]) -> list[list[str]]:
-    """Return what is known of a commit beside its headline, as names and texts; additions and removals share a line."""
+    """Return the facts of a commit beside its headline, as names and texts; additions and removals share a line."""
     facts = []
     for unit in ("rows", "files", "bytes"):
         sides = [values.get(f"{side}_{unit}") for side in ("added", "removed")]
@@ -94,7 +94,7 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def _arranged(text: str, column: str, *, falling: bool) -> str:
-    """Return the code that selects and sorts files as here, to append to the code of all; empty if sorted by path."""
+    """Return the code that arranges files like the view, to append to the code for all; empty if sorted by path."""
     if text or column == "partition":
         spelled = '"/".join(f"{key}={value}" for key, value in one.items())'
         code = f".df.assign(partition=lambda files: [{spelled} for one in files.partition])"
@@ -174,7 +174,7 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def _files_read(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return what verifying files, or looking for orphans or doubled rows, found; before its button, what it does."""
+    """Return the result of verifying files, or of looking for orphans or duplicates; before a click, a description."""
     part = request["health"]
     call_key = tuple(request[name] for name in READS[part])
     requested = request["files_read"].get(part, (None,))
@@ -218,7 +218,7 @@ _FILE_READS = {
         "Reads the columns of the key of all rows of B; without a key, those of the primary key, or all columns.",
     ),
 }
-"""What each reading of files answers, and what it reads."""
+"""For each reading of files its question, and the files and columns that it reads."""
 
 
 def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

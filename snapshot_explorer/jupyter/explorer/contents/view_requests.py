@@ -57,7 +57,7 @@ class ViewRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewResult:
-    """What a view shows."""
+    """The content of a view."""
 
     drawing: Drawing
     """Its content as a drawing."""
@@ -66,17 +66,17 @@ class ViewResult:
     source: str
     """Its origin: path, version, time."""
     answer: str = ""
-    """What the page shows in place of the title of the drawing: the answer first."""
+    """The text that the page shows in place of the title of the drawing: the answer first."""
     suggested_key: str | None = None
     """A column that may identify the rows that were compared without a key."""
     shares: tuple[tuple[str, int], ...] = ()
     """The parts of a bar above the rest, with how many files each counts."""
     headline: Mapping[str, Any] | None = None
-    """What the page shows in place of the title: of a commit, what `page.commit_list.commit_row` returns."""
+    """The record that the page shows in place of the title, for a commit by `page.commit_list.commit_row`."""
     choices: tuple[tuple[str, str], ...] = ()
-    """What can be selected for details, a manifest or a row: its label and its value."""
+    """The items that can be selected for details, such as manifests or rows: label and value."""
     grid: GridRows | None = None
-    """The rows of its grid, where a page can scroll, sort and filter them."""
+    """The rows of its grid, which a page can scroll, sort and filter."""
     columns: tuple[tuple[str, str, bool], ...] = ()
     """The columns to choose from: name, type, whether it is shown."""
     tiles: Sequence[Mapping[str, Any]] = ()
@@ -112,7 +112,7 @@ class SnapshotCache:
         return current if version == current.version else self._keep(("at", version), lambda: self.table.at(version))
 
     def compare(self, a: int, b: int) -> Comparison:
-        """Return the comparison of two versions, which keeps what it has read."""
+        """Return the comparison of two versions, which caches its reads."""
         made: Comparison = self._keep(("compare", a, b), lambda: self.table.compare(a, b))
         return made
 
@@ -128,7 +128,7 @@ class SnapshotCache:
         return count
 
     def files_read(self, part: str, arguments: tuple[Any, ...], times: int) -> Verification | Orphans | Frame:
-        """Return what `verify`, `orphans` or `duplicates` of a version finds, read again when `times` rises."""
+        """Return the result of `verify`, `orphans` or `duplicates` of a version, read again when `times` increases."""
 
         def read() -> Verification | Orphans | Frame:
             if part == "duplicates":
@@ -157,7 +157,7 @@ class SnapshotCache:
         return table if isinstance(table, type(self.table)) else open_table(name), ref
 
     def twins(self, text: str) -> Twins:
-        """Return which versions of another table name the same files; without one, of the other tree in the folder."""
+        """Return which versions of another table name the same files; by default of the other tree in the folder."""
         made: Twins = self._keep(
             ("twins", text, self.table.current.version),
             lambda: twins(self.table, self._other_table(text)[0] if text else None),
@@ -165,7 +165,7 @@ class SnapshotCache:
         return made
 
     def diff_plan(self, a: int, b: int, key: tuple[str, ...], other: str = "") -> RowDiffPlan:
-        """Return what a row diff of two versions reads, or of B and another table; without a key by the primary key."""
+        """Return the plan of a row diff of two versions, or of B and another table; by default by the primary key."""
 
         def planned() -> RowDiffPlan:
             if other:
@@ -176,7 +176,7 @@ class SnapshotCache:
         return made
 
     def known_row_diff(self, a: int, b: int, key: tuple[str, ...], other: str = "") -> RowDiff | None:
-        """Return the row diff if it is kept: only the last one is, since its rows may be many."""
+        """Return the row diff if it is cached. Only the last one is, since its rows may be many."""
         kept = self._row_diff
         return kept[1] if kept is not None and kept[0] == (a, b, key, other) else None
 
@@ -205,7 +205,7 @@ class SnapshotCache:
         return ", ".join([self.table.path, " and ".join(versions_text)] if versions_text else [self.table.path])
 
     def _time(self, version: int) -> str:
-        """Return when a version was committed; empty where it is unknown."""
+        """Return when a version was committed; empty if that is unknown."""
         try:
             time = self.table.committed_at([version])[0]
         except SnapshotExplorerError:
@@ -229,6 +229,6 @@ class SnapshotCache:
 
 
 def paged(rows: pa.Table, page: int) -> tuple[pa.Table, int]:
-    """Return the rows of a page, from 0, and the number of pages; the last page where there are fewer."""
+    """Return the rows of a page, from 0, and the number of pages; the last page if there are fewer."""
     pages = max(1, -(-rows.num_rows // PAGE))
     return rows.slice(min(page, pages - 1) * PAGE, PAGE), pages

@@ -1,1 +1,1 @@
-"""What is on the page: the timeline, the grid, panes and buttons, and the script that they run."""
+"""The content of the page: the timeline, the grid, panes and buttons, and the script that they run."""

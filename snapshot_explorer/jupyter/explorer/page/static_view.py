@@ -28,10 +28,10 @@ LIVE = "sx-explorer"
 _STYLE = (
     f"<style>.jp-OutputArea:has(.{LIVE}) .sx-still,.vscode-light:has(.{LIVE}) .sx-still,"
     f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}"
-    # Where no kernel runs, the output behind the picture only says that there is no such widget.
+    # Without a kernel, the output behind the picture only states that there is no such widget.
     f".jp-OutputArea-child:has(.sx-still)+.jp-OutputArea-child:not(:has(.{LIVE})){{display:none}}</style>"
 )
-"""Hides the picture where the explorer itself is shown, and the empty output of the explorer where it is not."""
+"""Hides the picture if the explorer itself is shown, and the empty output of the explorer otherwise."""
 _MOST_BYTES = 60_000
 """The size in bytes up to which a picture has all its rows."""
 _COMMITS = 15

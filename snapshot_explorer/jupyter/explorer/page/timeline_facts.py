@@ -1,4 +1,4 @@
-"""What a timeline draws in addition to commits, read after them: the table's size over time, and anomalies."""
+"""Facts that a timeline draws in addition to commits, read after them: the table's size over time, and anomalies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FactsReader:
-    """Reads and caches what a timeline draws in addition to commits."""
+    """Reads and caches the facts that a timeline draws in addition to commits."""
 
     def __init__(self, table: Table, state: ExplorerState, work: Work, changed: Callable[[], None]) -> None:
         """Read nothing yet; `changed` is called once something was read."""
@@ -34,11 +34,11 @@ class FactsReader:
         return id(self._totals), id(self._anomalies)
 
     def facts(self, log: Log) -> TableFacts:
-        """Return what is known so far."""
+        """Return the facts read so far."""
         return TableFacts(branches=log.branches_by_version(), totals=self._totals, anomalies=self._anomalies)
 
     def read(self, log: Log) -> None:
-        """Read what belongs to a new log."""
+        """Read the facts of a new log."""
         self.read_totals(log)
         if self._state.anomalies:
             self.read_anomalies()
