@@ -74,7 +74,7 @@ class LakeChanges(Frame):
         return changes
 
     def by(self, grouping: Grouping = "table") -> Frame:
-        """Return LAKE_SUMMARY behind a column for the table, the user, or the hour in which commits were made, in UTC.
+        """Return LAKE_SUMMARY after a column for the table, the user, or the hour in UTC in which commits were made.
 
         Raises:
             InvalidArgumentError: There is no such grouping.
@@ -103,5 +103,5 @@ class LakeChanges(Frame):
             table.add_column(0, field, sums["key"]),
             title=f"{self.title}, by {grouping}",
             noun=f"{grouping}s",
-            notes=self.notes,  # what is missing from the sums
+            notes=self.notes,  # the commits that are missing from the sums
         )

@@ -63,7 +63,7 @@ def diff_row(
 def diff_frame(
     results: Iterable[tuple[str, dict[str, object] | SnapshotExplorerError]], a: LakeSnapshot, b: LakeSnapshot
 ) -> Frame:
-    """Return LAKE_DIFF, what differs first."""
+    """Return LAKE_DIFF, tables that differ first."""
     rows = [
         {"name": name, "problem": str(result)} if isinstance(result, SnapshotExplorerError) else result
         for name, result in results

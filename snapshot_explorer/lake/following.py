@@ -23,8 +23,8 @@ class LakeFollower:
     """Follows a lake: looks for new versions table by table, in turns, and reads the rows of tables that have any.
 
     Looking costs one to a few requests, and reading a row some for each of the newest 12 commits. They are counted, and
-    the next look waits until their number in a minute is at most the stated one. `start` follows in a thread; `step`
-    looks at the next table.
+    the next look waits until their number per minute is within the limit. `start` follows in a thread; `step` looks at
+    the next table.
     """
 
     def __init__(self, overview: LakeOverview, tables: tuple[LakeTable, ...], *, requests_per_minute: int) -> None:
@@ -33,7 +33,7 @@ class LakeFollower:
                 f"requests_per_minute must be a whole number, 1 or more, got {requests_per_minute!r}."
             )
         self.requests_per_minute = requests_per_minute
-        """The most requests a minute."""
+        """The maximum number of requests per minute."""
         self.on_change: Callable[[LakeFollower], object] | None = None
         """Called in the following thread after a row changed."""
         self._name, self._search, self._request = overview.name, overview.search, overview.request

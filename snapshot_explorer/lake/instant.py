@@ -57,14 +57,14 @@ class PinnedTable:
 
     name: str
     path: str | None
-    """The path for `open_table`, without secrets; None where it could not be opened."""
+    """The path for `open_table`, without secrets; None if the table could not be opened."""
     format: str | None
     version: int | None
-    """None if there was none, or the table could not be read."""
+    """None if there was no version yet, or the table could not be read."""
     committed_at: datetime | None
     """When the version was committed, aware, UTC."""
     branch: str | None = None
-    """The branch that the version is in, where main no longer has it; None for main."""
+    """The branch of the version if main no longer has it; None for main."""
     note: str | None = None
     """Ties, commits within a minute after the instant, a rollback since, or why there is no version."""
     problem: str | None = None
@@ -98,7 +98,7 @@ def unpinned(entry: LakeTable, error: SnapshotExplorerError) -> PinnedTable:
 
 
 def _tie_note(table: Table, version: int, committed_at: datetime) -> str | None:
-    """Return a sentence on the version before, where it has the same or a later time."""
+    """Return a sentence on the previous version if it has the same or a later time."""
     before = table.listing().predecessor(version)
     if before is None:
         return None
@@ -125,7 +125,7 @@ class LakeSnapshot:
     tables: tuple[PinnedTable, ...]
     """A record for each table, sorted by name."""
     entries: Mapping[str, LakeTable] = field(repr=False, compare=False)
-    """The tables by name, opened where they are used. Not part of the JSON."""
+    """The tables by name, opened at first use. Not part of the JSON."""
 
     @cached_property
     def versions(self) -> Frame:
@@ -145,10 +145,10 @@ class LakeSnapshot:
     ) -> pd.DataFrame | DataFrame:
         """Return the result of a query over the tables at this instant, by their names.
 
-        A table that is alone with the last part of its name may be called by it: `orders` for `shop.db/orders`; others
-        by the whole name in double quotes. A table with a version of its own, such as `orders version as of 17`, is
-        read at that one. `sources` returns which versions a query reads; a pandas result has them in
-        `attrs["versions"]`. Syntax, engines, results and errors as `snapshot_explorer.sql`.
+        A table whose last part of the name is unique may be named by that part: `orders` for `shop.db/orders`; others
+        by the whole name in double quotes. A table with its own version, such as `orders version as of 17`, is read at
+        that version. `sources` returns which versions a query reads; a pandas result has them in `attrs["versions"]`.
+        Syntax, engines, results and errors as `snapshot_explorer.sql`.
         """
         used: list[tuple[str, Snapshot]] = []
         result = queries.sql(query, self._tables(used), engine=engine, spark=spark, before=before)
@@ -246,7 +246,7 @@ class LakeSnapshot:
         """Return the pinned version of a table.
 
         Raises:
-            SnapshotNotFoundError: There was none, it has expired, or another commit has its number now.
+            SnapshotNotFoundError: There was no version, it has expired, or another commit has its number now.
         """
         if table.version is None:
             reason = table.problem or table.note or ""
@@ -267,7 +267,7 @@ class LakeSnapshot:
 
 
 class _Tables(Mapping[str, "_VersionedTable"]):
-    """The tables by their names in queries. One is opened where a query reads it."""
+    """The tables by their names in queries. A table is opened when a query reads it."""
 
     def __init__(self, lake: LakeSnapshot, used: list[tuple[str, Snapshot]]) -> None:
         self._lake = lake

@@ -108,7 +108,7 @@ class Lake:
 
         Args:
             work: Called in a thread. Its errors of this package are yielded; others are raised.
-            what: The work in a few words, for the progress.
+            what: A short description of the work, for the progress.
         """
         return concurrently(self.tables, work, what=what)
 
@@ -129,7 +129,8 @@ class Lake:
         100 tables or more below a folder are read by up to 4 processes of this machine, one per processor.
 
         Args:
-            since: The time from which commits, rows and bytes are counted, such as `1d`, `yesterday` or a datetime.
+            since: The start of the period in which commits, rows and bytes are counted: `1d`, `yesterday` or a
+                datetime.
             health: Whether to read the health of each newest version too: its list of files and manifests.
             engine: `local`, or `spark`: executors read the tables below a folder, 20 to a task.
             spark: The session. By default the active one; if there is none, a local session is started.
@@ -167,7 +168,7 @@ class Lake:
         return LakeFollower(self.newest_overview, self.tables, requests_per_minute=requests_per_minute)
 
     def request(self, since: str | datetime = "1d", *, health: bool = False) -> OverviewRequest:
-        """Return what an overview covers. Arguments and errors as `overview`."""
+        """Return the request for an overview. Arguments and errors as `overview`."""
         now = self.time or datetime.now(UTC)
         start = _time("since", since, now, start=True)
         return OverviewRequest(now=now, is_past=self.time is not None, since=start, health=health)

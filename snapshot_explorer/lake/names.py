@@ -1,4 +1,4 @@
-"""The names of the tables of a lake: by their last part where it is unique, by patterns, and the nearest ones."""
+"""Find the tables of a lake by name: by the last part if it is unique, by pattern, or by similarity."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def short_names(tables: Mapping[str, A]) -> dict[str, A]:
 
 
 def find_by_name(name: str, tables: Mapping[str, A], lake: str) -> A:
-    """Return the table with a name, or with a last part that is unique.
+    """Return the table with a name, or with a unique last part of its name.
 
     Raises:
-        TableNotFoundError: There is none, or there are several; the message names them or the nearest ones.
+        TableNotFoundError: No table or several tables match; the message names these, or similar names.
     """
     if name in (known := short_names(tables)):
         return known[name]
@@ -45,7 +45,7 @@ def find_by_name(name: str, tables: Mapping[str, A], lake: str) -> A:
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """Return the name that may be meant, and which names exist."""
+    """Return the most similar name, and the existing names."""
     whole = {short_name(full): full for full in names}
     near = get_close_matches(str(name), [*whole, *names], 1, 0.5)
     meant = f"Did you mean {whole.get(near[0], near[0])}? " if near else ""

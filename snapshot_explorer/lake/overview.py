@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 RECENT = 12
 """Commits of a table that are read first."""
 MOST_COMMITS = 192
-"""Commits of a table that are read where its recent ones do not reach back far enough."""
+"""Commits of a table that are read if the recent ones do not reach back far enough."""
 _FEWEST_READ = 4
 """Fewer commits than that are not left for another round."""
 _EVIDENCE = 4
@@ -50,19 +50,19 @@ _UNCHECKED = {
     "unreadable": "versions that cannot be loaded",
     "health": "health, which overview(health=True) reads",
 }
-"""Columns that are not drawn where they were checked of no table, in words."""
+"""Columns that are not drawn if they were checked for no table, by their names in words."""
 _WHOLE = ("table", "age", "every")
 """Drawn columns that are never cut."""
 _SUMS = ("added_rows", "removed_rows", "added_bytes", "removed_bytes")
 _READ = ["version", "kind", "added_files", *_SUMS, "total_rows", "readable", "schema_id"]
-"""The columns of COMMITS that the row of a table is computed from, in addition to the time."""
+"""The columns of COMMITS from which the row of a table is computed, in addition to the time."""
 _Commit = dict[str, Any]
 """A commit with these columns and its time, aware."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewRequest:
-    """What an overview covers. Picklable."""
+    """The request for an overview. Picklable."""
 
     now: datetime
     """The time at which tables are viewed."""
@@ -137,7 +137,7 @@ def left_note(branch: str) -> str:
 
 
 def _version_at(table: Table, time: datetime) -> tuple[int | None, str | None]:
-    """Return the version that was current at a time, and its branch where main no longer has it."""
+    """Return the version that was current at a time, and its branch if main no longer has it."""
     try:
         snapshot = table.at(AsOf(time=time))
     except NothingBeforeError:
@@ -148,9 +148,9 @@ def _version_at(table: Table, time: datetime) -> tuple[int | None, str | None]:
 def _read_commits(
     table: Table, versions: Sequence[int], request: OverviewRequest
 ) -> tuple[list[_Commit], bool, Reasons]:
-    """Return the newest commits, oldest first, and whether they contain all since the time that is counted from.
+    """Return the newest commits, oldest first, and whether they contain all commits of the counted period.
 
-    Also which of them cannot be read, and why.
+    Also returns which of them cannot be read, and why.
     """
     commits: list[_Commit] = []
     unread: dict[int, SnapshotExplorerError] = {}
@@ -224,7 +224,7 @@ def _times(commits: Sequence[_Commit]) -> list[datetime]:
 def _changes_since(
     table: Table, commits: Sequence[_Commit], since: datetime, first: int | None, *, is_whole: bool
 ) -> dict[str, object]:
-    """Return what recent commits changed; null where it is not known.
+    """Return the changes of recent commits; null if unknown.
 
     Args:
         first: The first version of the table; None if not all recent commits were read.
@@ -266,7 +266,7 @@ def _schema_changes(table: Table, commits: Sequence[_Commit], versions: Sequence
 
 
 def _anomalies(table: Table, commits: Sequence[_Commit], versions: Sequence[int]) -> Iterator[str]:
-    """Yield what jumps at these versions, compared with those before, and appends that repeat another one."""
+    """Yield sentences on jumps at these versions, compared with earlier ones, and on appends that repeat another."""
     if not versions:
         return
     totals = pa.table(
@@ -289,7 +289,7 @@ def _anomalies(table: Table, commits: Sequence[_Commit], versions: Sequence[int]
 
 
 def _equal_appends(commits: Sequence[_Commit], versions: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield pairs of appends of equally many files, rows and bytes, the only ones, where those of others differ."""
+    """Yield the two appends with equal numbers of files, rows and bytes, if all other appends differ."""
     appends = [commit for commit in commits if commit["kind"] == "append" and (commit["added_rows"] or 0) > 0]
     sizes = [tuple(commit[name] for name in ("added_files", "added_rows", "added_bytes")) for commit in appends]
     counts = Counter(sizes)
@@ -435,7 +435,7 @@ def _change_text(added: int | None, removed: int | None, shown: Callable[[int], 
 
 
 def what_text(row: Mapping[str, Any]) -> str | None:
-    """Return what is wrong or changed about a table, in words; None for nothing."""
+    """Return the problems and changes of a table as text; None if there are none."""
     parts = [row["problem"]] if row["problem"] else []
     if row["rhythm"] == "late":
         parts.append(f"late since {_span(row['age_seconds'] - row['late_after_seconds'])}")

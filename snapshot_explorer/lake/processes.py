@@ -37,7 +37,7 @@ _MOST_UNTURNED = 64
 _CODE = (
     "import gc, pickle, sys; gc.disable(); sys.path[:] = pickle.load(sys.stdin.buffer); from {0} import serve; serve()"
 )
-"""What a process runs. It imports neither the caller's `__main__` nor anything from the current folder."""
+"""The code that a process runs. It imports neither the caller's `__main__` nor anything from the current folder."""
 _PACKAGE = __name__.partition(".")[0]
 _IDLE_SECONDS = 60
 """How long a process waits for its task."""
@@ -106,12 +106,12 @@ def each_table(
 ) -> Iterator[tuple[LakeTable, A | SnapshotExplorerError]]:
     """Yield each table with the result of some work on it, or its error, as soon as it is there.
 
-    Many tables that no process has opened yet are read by as many processes as there are processors, at most 4. Tables
-    in catalogs, and all that these processes do not return, are read by threads of this one.
+    Many tables that no process has opened yet are read by as many processes as there are processors, at most 4. Threads
+    of this process read tables in catalogs, and all tables that the other processes do not return.
 
     Args:
-        work: Picklable, as its results are. It is called with a table, and with what a thread acquires to compute
-            something where there are many: threads that compete for the interpreter would cost more than they compute.
+        work: Picklable, like its results. It is called with a table, and with a lock that a thread acquires to compute
+            if there are many threads: threads that compete for the interpreter would cost more than they compute.
         what: The work in a few words, for the progress.
         processes: Started or not. They do no other work afterwards.
     """
@@ -130,13 +130,13 @@ def each_table(
 def _from_processes(
     tables: Sequence[LakeTable], work: Callable[..., A], processes: ReaderProcesses
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the name of each table with the result of the work on it, of those that other processes return."""
+    """Yield the name of each table that other processes return, with the result of the work on it."""
     count = processes.count
     if len(tables) < MIN_TABLES or not count:
         return
     level = logging.getLogger(_PACKAGE).getEffectiveLevel()
     formats = formats_by_name()
-    # Last come those that take few requests: at the end, only the requests of a table one after another take time.
+    # Tables with few requests come last: at the end, only the consecutive requests of a single table take time.
     in_order = sorted(tables, key=lambda table: formats[str(table.format)].commits_are_in_one_file)
     locations = [(table.name, table.folder) for table in in_order]
     try:
@@ -167,7 +167,7 @@ def _from_processes(
 
 
 def _receive(process: subprocess.Popen[bytes], task: bytes, results: SimpleQueue[Any]) -> None:
-    """Send a process its task, which contains secrets, over a pipe; pass on what it returns, and None at the end."""
+    """Send a process its task, which contains secrets, over a pipe; pass on its results, and None at the end."""
     try:
         with cast("IO[bytes]", process.stdout) as answers:
             with cast("IO[bytes]", process.stdin) as pipe:
@@ -175,7 +175,7 @@ def _receive(process: subprocess.Popen[bytes], task: bytes, results: SimpleQueue
             while True:
                 results.put(pickle.load(answers))  # noqa: S301 - from the process that this one started
     except (EOFError, OSError, pickle.UnpicklingError):
-        pass  # what it did not return is read by threads
+        pass  # threads read the tables that it did not return
     finally:
         results.put(None)
 
@@ -186,7 +186,7 @@ class _Results(SimpleQueue[Any]):
     def __init__(self) -> None:
         self._lock = Lock()
         self._file = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # what a library prints is no result
+        os.dup2(2, 1)  # the output of a library is not a result
 
     def put_nowait(self, item: object) -> None:
         """Send an object."""
@@ -196,7 +196,7 @@ class _Results(SimpleQueue[Any]):
 
 
 def serve() -> None:
-    """Do the task that comes over the standard input. Runs in a process of its own."""
+    """Run the task from standard input. Runs in a process of its own."""
     results = _Results()
     waiting = Timer(_IDLE_SECONDS, os._exit, (0,))  # nobody may ever send one
     waiting.start()

@@ -1,4 +1,4 @@
-"""`LakeTable`: a table of a lake, opened at its first use; and where the tables of a lake are."""
+"""`LakeTable`: a table of a lake, opened at its first use; and functions that locate the tables of a lake."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class LakeTable:
         folder: tuple[Storage, str] | None = None,
     ) -> None:
         self.name = name
-        """Its path below the lake's folder, or its name in the catalog."""
+        """The path below the lake's folder, or the name in the catalog."""
         self.folder = folder
-        """The storage of its folder, and the format that was found there; None for a table in a catalog."""
+        """The storage of the folder, and the format that was found there; None for a table in a catalog."""
         self._path = path
         self._format = table_format
         self._opened = opened
@@ -50,7 +50,7 @@ class LakeTable:
 
     @classmethod
     def in_folder(cls, name: str, storage: Storage, table_format: str) -> LakeTable:
-        """Return the table in a folder where one of a format was found."""
+        """Return the table in a folder in which a table of a format was found."""
         opened = partial(open_found, storage, table_format)
         return cls(name, path=storage.root, table_format=table_format, opened=opened, folder=(storage, table_format))
 

@@ -85,7 +85,7 @@ class FileLifetimes(Exportable, Drawable):
         self.fingerprint = ""
         """The fingerprint of the newest known commit, which differs from other commits with its number."""
         self.facts: FileFacts | None = None
-        """What pictures of files mark, for lifetimes of an open table."""
+        """The facts that pictures of files mark, for lifetimes of an open table."""
 
     def with_state(self, version: int, committed_at: datetime | None, files: pa.Table) -> FileLifetimes:
         """Return lifetimes with one more version, whose files are known.
@@ -124,10 +124,10 @@ class FileLifetimes(Exportable, Drawable):
     def with_missing(
         self, listing: Listing, unread: Reasons | None = None, commitless: Reasons | None = None
     ) -> FileLifetimes:
-        """Return the same lifetimes with what a listing lacks, and what cannot be read; this object if it has them.
+        """Return the same lifetimes with the gaps of a listing and unreadable versions; this object if nothing changes.
 
         Args:
-            unread: By default those of this object; so is `commitless`.
+            unread: By default the unread versions of this object; likewise `commitless`.
         """
         unread = self.unread if unread is None else unread
         commitless = self.commitless if commitless is None else commitless
@@ -145,12 +145,12 @@ class FileLifetimes(Exportable, Drawable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is missing between the versions, what cannot be read, and why; sentences."""
+        """Sentences on missing versions, and on unreadable versions with the reasons."""
         return (*gaps_note(self.gaps, CHANGED_BY_NEXT), *self.unread_notes)
 
     @property
     def unread_notes(self) -> tuple[str, ...]:
-        """What cannot be read, and why; sentences."""
+        """Sentences on unreadable versions, with the reasons."""
         before = () if self.before_note is None else (self.before_note,)
         return (*before, *unread_notes(self.unread), *unread_notes(self.commitless, "the changes of"))
 
@@ -175,8 +175,8 @@ class FileLifetimes(Exportable, Drawable):
         """Return the live files of a version: FILES without deletion_vector and deleted_rows.
 
         In Paimon, deletion vectors change during the lifetime of a file, so lifetimes do not contain them;
-        `Snapshot.files` reads them. `added_version` is known for more files than there. Partition columns have their
-        names at the time when the file was added.
+        `Snapshot.files` reads them. `added_version` is known for more files than in `Snapshot.files`. Partition columns
+        have their names at the time when the file was added.
 
         Raises:
             SnapshotNotFoundError: The files of the version are not known.
@@ -225,7 +225,7 @@ class FileLifetimes(Exportable, Drawable):
         """Return the size of each partition at each version that changed it.
 
         Columns: partition, version, files, rows, size_bytes; ordered by partition, in the order of its first file, then
-        by version. A partition keeps its size until its next row; one without files has a row of zeros.
+        by version. A partition keeps its size until its next row; a partition without files has a row of zeros.
         """
         first, last = self._ranges()
         rows = self.intervals.rows
@@ -291,7 +291,7 @@ class FileLifetimes(Exportable, Drawable):
         return int(self.intervals.rows.num_rows)
 
     def tracks(self) -> Tracks:
-        """Return the life of each file as a track; the newest files if there are many.
+        """Return the lifetime of each file as a track; of the newest files if there are many.
 
         Reads the commits of their versions, up to 1,000.
         """
@@ -306,10 +306,9 @@ class FileLifetimes(Exportable, Drawable):
 
         Args:
             of: `totals` for files, rows and bytes; `files` for a line per file from the version that added it to the
-                one that removed it, with compactions, versions that cannot be loaded, and the files that are missing
-                if `Table.readability` has looked for them; `partitions` for what each version changed in each
-                partition.
-            y: What `partitions` counts: rows, files or bytes.
+                version that removed it, with compactions, versions that cannot be loaded, and missing files if
+                `Table.readability` has looked for them; `partitions` for the changes of each version in each partition.
+            y: The measure of `partitions`: rows, files or bytes.
 
         Raises:
             InvalidArgumentError: `of` or `y` is not one of these.

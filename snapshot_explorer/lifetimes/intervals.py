@@ -213,7 +213,7 @@ def _differ(before: pa.Table, after: pa.Table) -> npt.NDArray[np.bool_]:
 def _ends(
     codes: Codes, when: npt.NDArray[np.int64], opens: npt.NDArray[np.int64], closes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int32]:
-    """Return the end of each interval: the next event that ends one with the same key."""
+    """Return the end of each interval: the next end event with the same key."""
     ends = np.full(len(opens), OPEN, np.int32)
     following = np.searchsorted(closes, opens, side="right")
     matched = np.flatnonzero(following < len(closes))

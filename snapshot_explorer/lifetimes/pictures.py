@@ -1,4 +1,4 @@
-"""The lives of files as tracks, and what each version changed in each partition."""
+"""The lifetimes of files as tracks, and the changes of each version in each partition."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ _READABLE = {word: name for word, name, _ in UNREADABLE}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFacts:
-    """What pictures of files mark in addition to their lifetimes."""
+    """The facts that pictures of files mark in addition to lifetimes."""
 
     commits: Callable[[Sequence[int]], pa.Table]
     """Returns COMMITS of versions."""
@@ -35,15 +35,15 @@ class FileFacts:
 
 
 def file_tracks(lifetimes: pa.Table, versions: Sequence[int], facts: FileFacts | None, *, title: str) -> Tracks:
-    """Return a track for each file, from the version that added it to the one before it was removed, newest last.
+    """Return a track for each file, from the version that added it to the last one that has it, newest last.
 
     Compactions and versions that cannot be loaded are stripes; whether a file is missing is only drawn if files were
     looked for.
 
     Args:
-        lifetimes: LIFETIMES. If there are many, those added last are drawn, from the first version that has one.
+        lifetimes: LIFETIMES. If there are many, the files added last are drawn, from the first version that has one.
         versions: The versions whose files are known, ascending.
-        facts: What is marked in addition; None for nothing.
+        facts: The facts to mark in addition; None for none.
     """
     newest = lifetimes.slice(max(0, len(lifetimes) - MOST_TRACKS))
     begin = bisect_left(versions, pc.min(newest["first_version"]).as_py() or 0)
@@ -100,7 +100,7 @@ def _file_track(row: Mapping[str, Any], versions: Sequence[int], missing: Collec
 
 
 def _stripes(commits: pa.Table, versions: Sequence[int]) -> list[Stripe]:
-    """Return the versions of COMMITS that compact, and those that cannot be loaded; neighbours are one stripe."""
+    """Return the versions of COMMITS that compact, and versions that cannot be loaded; neighbors are one stripe."""
     stripes: list[Stripe] = []
     for row in commits.select(["version", "kind", "readable"]).sort_by("version").to_pylist():
         index = bisect_left(versions, row["version"])
@@ -119,7 +119,7 @@ def _stripes(commits: pa.Table, versions: Sequence[int]) -> list[Stripe]:
 def partition_heat(intervals: Intervals, versions: Sequence[int], *, title: str, y: Measure = "rows") -> HeatMap:
     """Return how many rows, files or bytes each version added to and removed from each partition.
 
-    If there are many partitions, those that changed most are drawn; many versions are summed with their neighbours.
+    If there are many partitions, the most changed ones are drawn; many versions are summed with their neighbors.
     """
     rows = intervals.rows
     names = [cell(value).text or "all rows" for value in intervals.partitions]

@@ -62,7 +62,7 @@ def read_lifetimes(
 ) -> FileLifetimes:
     """Return the lifetimes of the data files of a table, over all versions with known files.
 
-    Reads the log once: the files of the earliest version, of versions after a gap and of those without a commit, and
+    Reads the log once: the files of the earliest version, of versions after a gap and of versions without a commit, and
     the changes of all others. Versions whose metadata cannot be read are named, and left out.
 
     With `known`, reads only newer versions, a listing and the newest known commit, to check that the history is the
@@ -91,7 +91,7 @@ def read_lifetimes(
 
 
 def despite_expiry(table_format: TableFormat, read: Callable[[Listing], T]) -> T:
-    """Return what is read of the versions of a new listing. Reads again if versions expired meanwhile."""
+    """Return the result of a read of the versions in a new listing. Reads again if versions expired meanwhile."""
     listing = table_format.listing(0)
     left = _TRIES
     while True:
@@ -110,7 +110,7 @@ def _has_expired(table_format: TableFormat, listing: Listing) -> bool:
 
 
 def _listing(table_format: TableFormat) -> Listing:
-    """Return a listing of all versions. Where requests take long, the newest commits are read at the same time."""
+    """Return a listing of all versions. On slow storage, the newest commits are read at the same time."""
     if table_format.storage.is_local:
         return table_format.listing(0)
     early = partial(table_format.read_newest, FIRST_COMMITS)
@@ -164,7 +164,7 @@ def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing
         return False  # an outdated listing did not contain them when the others were read
     if newest in states:
         return repr(listing.identity) == known.identity or fingerprint_of(table_format, newest) == known.fingerprint
-    # The newest known version has expired. One that still exists, such as a tag's, must be the same.
+    # The newest known version has expired. A known version that still exists, such as a tag's, must be the same.
     both = max(set(states).intersection(known.versions), default=None)
     return both is not None and time_of(table_format, both) == known.time_of(both)
 

@@ -31,7 +31,7 @@ class FileStatistics:
     bounds: Bounds
     """The statistics of the columns, a row per row of `lifetimes.intervals.rows`; null is unknown."""
     schemas: tuple[tuple[int, TableSchema], ...]
-    """The schema in force from some versions on, ascending; it may be the same from one to the next."""
+    """The schema in force from each of these versions on, ascending; consecutive schemas may be equal."""
 
 
 def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int) -> FileStatistics:
@@ -121,7 +121,7 @@ class _Reader(FileSource):
         return self._state(self.format.version(versions[0]))
 
     def _keep(self, files: pa.Table, names: Sequence[str | None]) -> None:
-        """Keep the statistics of files, of the columns that have these names in them; None where there is none."""
+        """Keep the statistics of files for the columns with these names in them; None for a column that they lack."""
         schema = self.parts[0].schema
         indices = _indices(files.schema.field("lower").type, schema.field("lower").type, names)
         level = single_chunk(files.column("level"))
@@ -135,7 +135,7 @@ class _Reader(FileSource):
 
 
 def _indices(bounds: pa.StructType, target: pa.StructType, names: Sequence[str | None]) -> list[int]:
-    """Return the index of each column in the bounds; -1 where it is missing or had another type.
+    """Return the index of each column in the bounds; -1 if it is missing or had another type.
 
     If a column had another type, not even its null count is known: a cast may produce more nulls.
     """
@@ -199,7 +199,7 @@ def _without_deletions(files: pa.Table) -> pa.Table:
 
 
 def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str]) -> list[str | None]:
-    """Return the names of columns of a reference version at another one; None where it lacks them or may lack them."""
+    """Return the names of a reference version's columns at another version; None for columns that may be missing."""
     if version.schema.has_ids and not reference.schema.has_ids:
         # Column mapping was removed since: the name of a column has no meaning.
         return [None] * len(columns)
