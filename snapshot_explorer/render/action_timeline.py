@@ -18,11 +18,11 @@ _MOST = 5_000
 _BAR = 24
 """Signs of the longest bar in the table."""
 _MOST_LEVELS = 3
-"""The most tracks of a service, for actions that ran at the same time."""
+"""The maximum number of tracks of a service, for actions that ran at the same time."""
 
 
 def action_timeline(rows: pa.Table, *, y: str = "", title: str, total: int | None = None) -> TracksPicture:
-    """Return actions as a picture: what was requested, is running or completed, and what ran at the same time.
+    """Return actions as a picture: requested, running and completed ones, and actions that ran at the same time.
 
     Args:
         rows: With the columns `requested`, `action`, `service`, `state`, `requested_at`, `completed_at`, `seconds`,
@@ -59,7 +59,7 @@ def action_timeline(rows: pa.Table, *, y: str = "", title: str, total: int | Non
 
 
 def _answers(actions: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return what a reader asks first: what is open, what was undone, and who ran at the same time."""
+    """Return the main facts: open actions, undone actions, and actions that ran at the same time."""
     lines = []
     for state, verb in (("inflight", "began and did not complete"), ("requested", "requested and not begun")):
         rows = [row for row in actions if row["state"] == state]
@@ -92,7 +92,7 @@ def _bar(row: Mapping[str, object], longest: float) -> str | None:
 
 
 def _tracks(actions: Sequence[Mapping[str, Any]]) -> tuple[Track, ...]:
-    """Return a track for each service or action, and more below it for what ran at the same time."""
+    """Return a track for each service or action, and more below it for actions that ran at the same time."""
     lanes: dict[str, list[list[Mapping[str, Any]]]] = {}
     for row in actions:
         levels = lanes.setdefault(str(row["service"] or row["action"]), [])

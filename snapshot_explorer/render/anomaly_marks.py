@@ -1,4 +1,4 @@
-"""Marks of the versions where a number jumps, for a figure or a table of commits."""
+"""Marks of the versions at which a number jumps, for a figure or a table of commits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_LISTED = 20
 def version_marks(anomalies: pa.Table) -> pa.Table:
     """Return ANOMALIES as one mark per version, ascending: the columns of `MARKS`.
 
-    `jumps` names what jumps, such as `rows, null_rate of amount`; `rules` has the rule of each, with its numbers.
+    `jumps` names the measures that jump, such as `rows, null_rate of amount`; `rules` has their rules with the numbers.
     """
     columns = pc.if_else(
         anomalies["column"].is_valid(), pc.binary_join_element_wise(" of ", anomalies["column"], ""), ""
@@ -47,7 +47,7 @@ def version_marks(anomalies: pa.Table) -> pa.Table:
 
 
 def with_marks(commits: pa.Table, anomalies: pa.Table | None) -> pa.Table:
-    """Return commits with the columns `jumps` and `rules`, null where nothing jumps."""
+    """Return commits with the columns `jumps` and `rules`, null if nothing jumps."""
     marks = MARKS.empty_table() if anomalies is None else version_marks(anomalies)
     at = pc.index_in(commits["version"], marks["version"].combine_chunks())
     for name in ("jumps", "rules"):

@@ -16,14 +16,14 @@ from snapshot_explorer.render.drawing import Code, Line
 from snapshot_explorer.visible import visible
 
 Unit = Literal["bytes", "count", "drawn"]
-"""`drawn` is text that `cell` formatted before: it is not quoted again."""
+"""`drawn` is text that `cell` has formatted already: it is not quoted again."""
 DRAWN = {"unit": "drawn"}
 """The metadata of a field with such text."""
 
 NULL = "-"
 """The text of null. The text "-" is drawn in quotes, so that the two differ."""
 NOT_CHECKED = "not checked"
-"""The text of null where it means that nothing was looked for."""
+"""The text of a null that means that nothing was checked."""
 WORDS: Mapping[str, Mapping[object, str]] = {
     "checked": {None: NOT_CHECKED},
     "readable": {None: NOT_CHECKED, "metadata": "no: only metadata is left"},
@@ -33,7 +33,7 @@ ELLIPSIS = "…"
 MINUS = "\N{MINUS SIGN}"
 """Differs from the hyphen for null."""
 _MAX_LENGTH = 2_000
-"""The most characters of a value that are formatted; a cell never shows more."""
+"""The maximum number of characters of a value that are formatted; a cell never shows more."""
 _MAX_BYTES = 16
 _MAX_ITEMS = 50
 _COUNT_NOUNS = frozenset({"rows", "files", "versions", "commits", "manifests", "columns", "splits", "entries"})
@@ -50,7 +50,7 @@ class Cell:
     whole: bool = False
     """Whether it must not be truncated, like numbers and times."""
     exact: str | None = None
-    """The value in full where `text` is rounded or cut."""
+    """The full value if `text` is rounded or truncated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def size(count: int) -> str:
 
 
 def total_size(sizes: pa.ChunkedArray) -> str:
-    """Return the sum of bytes in decimal units: a lower bound where some are unknown."""
+    """Return the sum of bytes in decimal units: a lower bound if some are unknown."""
     total = pc.sum(sizes).as_py() or 0
     return f"at least {size(total)}" if sizes.null_count else size(total)
 
@@ -127,13 +127,13 @@ def cell(value: object, unit: Unit | None = None) -> Cell:
 
 
 def to_the_second(time: Cell) -> Cell:
-    """Return a time in UTC without its fraction and its zone, which stand in `exact`."""
+    """Return a time in UTC without its fraction and its zone, which `exact` contains."""
     shown = time.text.removesuffix("Z").partition(".")[0]
     return time if shown == time.text else Cell(shown, whole=True, exact=time.text)
 
 
 def fact_line(facts: Iterable[tuple[str, object]]) -> Line:
-    """Return names with their values as one grey line, to stand behind an answer."""
+    """Return names with their values as one gray line, to follow an answer."""
     return Line(" · ".join(f"{name} {cell(value, unit_of(name)).text}" for name, value in facts), is_faint=True)
 
 
@@ -175,7 +175,7 @@ def _python(scalar: pa.Scalar) -> object:
 
 
 def _variant(scalar: pa.StructScalar) -> object:
-    """Return a variant as JSON text; one whose bytes are damaged as its bytes."""
+    """Return a variant as JSON text; a damaged one as its bytes."""
     parts: dict[str, bytes] = scalar.as_py()
     try:
         return _FormattedText(json_text(parts["metadata"], parts["value"])[:_MAX_LENGTH])

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BARS = 120
-"""The most commits in a picture."""
+"""The maximum number of commits in a picture."""
 _WIDTH, _HEIGHT, _EDGE = 960, 160, 16
 _EDGE_NAMES = 60
-"""The distance to an edge at which a name centred on its marker would be cut off."""
+"""The distance to an edge at which a name centered on its marker would be cut off."""
 
 
 def commit_bars(commits: pa.Table, measure: str, a: int | None, b: int | None) -> str:
-    """Return bars up for what commits added, and down for what they removed, the newest on the right, as SVG.
+    """Return SVG with bars up for additions and down for removals of commits, the newest on the right.
 
     Texts end with a blank: pages that drop SVG, such as untrusted notebooks, keep them in a row.
 
@@ -76,7 +76,7 @@ def _bars(
 
 
 def _mark(x: float, letters: str, version: int) -> str:
-    """Return a marker: its line, and its name at the end of the line that the other marker's name leaves free."""
+    """Return a marker: its line, and its name at the end of the line that the other marker's name does not use."""
     end = _HEIGHT - 2 * _EDGE
     y = end + _EDGE - 4 if letters == "B" else _EDGE - 4
     anchor = "start" if x < _EDGE_NAMES else "end" if x > _WIDTH - _EDGE_NAMES else "middle"

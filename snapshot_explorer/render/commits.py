@@ -35,7 +35,7 @@ STYLES = {
 }
 OTHER = Style(colour=GREY, pattern="", symbol="x", sign="")
 MAX_NAMES = 8
-"""The most tags, or branches, of a version that are named."""
+"""The maximum number of tags, or branches, of a version that are named."""
 _LONGEST_MESSAGE = 300
 _LONGEST_DETAILS = 100_000
 _EXPRESSION_ID = re.compile(r"(?<=\w)#\d+L?\b")
@@ -120,12 +120,12 @@ def _unwrapped(text: str) -> str:
 
 
 def short_user(user: str) -> str:
-    """Return a user; of a writer that only has a random id, the first part of it."""
+    """Return a user; for a writer with only a random id, the first part of the id."""
     return user.partition("-")[0] if _UUID.fullmatch(user) else user
 
 
 def with_totals(commits: pa.Table, totals: pa.Table | None) -> pa.Table:
-    """Return commits whose unknown `total_rows` are those of the table's size.
+    """Return commits with unknown `total_rows` filled from the table's size.
 
     Args:
         commits: COMMITS, in any order.
@@ -202,7 +202,7 @@ def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
 
 
 def _signs(commits: pa.Table, y: Measure) -> list[str]:
-    """Return a bar of signs for each commit; the longest is that of the largest change."""
+    """Return a bar of signs for each commit; the largest change has the longest bar."""
     added, removed = (numbers(commits[f"{side}_{y}"]).astype(np.float64) for side in ("added", "removed"))
     unknown = commits[f"added_{y}"].is_null().to_numpy() | commits[f"removed_{y}"].is_null().to_numpy()
     scale = _BAR / max(1.0, float((added + removed).max(initial=0.0)))

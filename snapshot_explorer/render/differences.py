@@ -1,4 +1,4 @@
-"""How two versions differ, as a figure: files and bytes by part, and the partitions that differ most."""
+"""The difference of two versions as a figure: files and bytes by part, and the partitions that differ most."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _MAX_PARTITIONS = 20
-"""Partitions and buckets that are drawn: those with the most files that differ."""
+"""The number of partitions and buckets that are drawn: the ones with the most files that differ."""
 _PARTS = ("shared", "removed", "added", "rewritten: removed", "rewritten: added")
 _LOOKS = dict(zip(_PARTS, (SHARED, REMOVED, ADDED, REWRITTEN, REWRITTEN), strict=True))
 _LONGEST_NAME = 40
@@ -75,7 +75,7 @@ def _integer_ticks(most: int) -> dict[str, object]:
 
 
 def _caption(shown: int, total: int) -> str:
-    """Return the caption of the lower bars, with the number of those that are not drawn."""
+    """Return the caption of the lower bars, with the number of bars that are not drawn."""
     if not total:
         return "no partition differs"
     note = f"; the {shown} of {total:,} partitions and buckets that differ most" if shown < total else ""
@@ -106,7 +106,7 @@ def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:
 
 
 def _exclusive_parts(values: Mapping[str, int | None]) -> dict[str, int | None]:
-    """Return disjoint parts: removed without rearranged files, and likewise added; with them where they are unknown."""
+    """Return disjoint parts: removed and added files without rearranged ones; with them if these are unknown."""
     parts: dict[str, int | None] = dict.fromkeys(_PARTS, values["shared"])
     for side in ("removed", "added"):
         total, rearranged = values[side], values[f"{side}, rearranged"]
@@ -123,7 +123,7 @@ def _markers(looks: list[Style]) -> dict[str, object]:
 def _largest_differences(partitions: pa.Table) -> pa.Table:
     """Return the partitions with the most files that differ, the first of equals first."""
     weight = pc.add(partitions["removed_files"], partitions["added_files"])
-    # One in which only deletion vectors differ has no file that differs.
+    # A partition in which only deletion vectors differ has no file that differs.
     ranked = pa.table({"weight": weight, "place": pa.array(np.arange(len(partitions)))}).sort_by(
         [("weight", "descending"), ("place", "ascending")]
     )

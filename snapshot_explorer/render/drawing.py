@@ -7,7 +7,7 @@ import pyarrow as pa
 DRAWN_ROWS = 20
 """The default number of rows to draw."""
 DRAWN_COLUMNS = 100
-"""The most columns to draw."""
+"""The maximum number of columns to draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +15,9 @@ class Pairs:
     """A name and a value per line."""
 
     rows: tuple[tuple[str, object], ...]
-    """Names with their values; numbers, times and text are formatted, None is `-`; a value may be `Code`,
-    or a tuple of several. The last word of a name states what a number counts: `bytes`, or `rows`, `files`, `versions`
-    and similar nouns."""
+    """Names with their values; numbers, times and text are formatted, None is `-`; a value may be `Code`, or a tuple of
+    several. The last word of a name is the unit of a number: `bytes`, or `rows`, `files`, `versions` and similar
+    nouns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Line:
     text: str
     """The text; a long one is wrapped."""
     is_faint: bool = False
-    """Whether pages draw it in grey."""
+    """Whether pages draw the line in gray."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Item:
     name: str
     description: str
     opens: str = ""
-    """What a click opens, on a page that supports it."""
+    """The target of a click, on a page that supports it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
-"""The common parts of figures: colours and shapes, a layout for light and dark, safe text, and `Picture`.
+"""The common parts of figures: colors and shapes, a layout for light and dark, safe text, and `Picture`.
 
-Figures are plotly's, with transparent paper and mid-grey text and grid, so that they read on a light page and on a dark
-one. They hold numpy arrays, which plotly sends as packed bytes, and nothing random: equal rows have equal figures.
+Figures are plotly's, with transparent paper and mid-gray text and grid, so that they are legible on a light page and on
+a dark one. They hold numpy arrays, which plotly sends as packed bytes, and nothing random: equal rows have equal
+figures.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ if TYPE_CHECKING:
 PLOTLY = "application/vnd.plotly.v1+json"
 """The MIME type of a figure in a notebook."""
 INK = "#7b7b7b"
-"""The colour of text and lines: 4.2 times as dark as white, 4.5 times as light as JupyterLab's dark page."""
+"""The color of text and lines: 4.2 times as dark as white, 4.5 times as light as JupyterLab's dark page."""
 GRID = "rgba(128,128,128,0.25)"
 _LONGEST = 120
 _MAX_SVG_POINTS = 1_000
 """Up to this many versions all stepped lines are SVG; above only the first panel, which the range slider shows."""
 _SPARSE = 1_000
-"""Numbers for each version, from which on versions are counted."""
+"""The ratio of the range of version numbers to the number of versions above which an axis counts versions."""
 _TICKS = 5
-"""The most ticks of an axis that counts versions."""
+"""The maximum number of ticks of an axis that counts versions."""
 _EXACT = 2**53
 """A browser's numbers are not exact from here on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """Marker shapes that distinguish groups in addition to colour."""
+    """Marker shapes that distinguish groups in addition to color."""
 
     colour: str
     pattern: str
@@ -61,7 +62,7 @@ class Style:
 
     def filling(self) -> Mapping[str, object]:
         """Return the marker of bars."""
-        # Fine lines between many bars would grey them all.
+        # Fine lines between many bars would gray them all.
         pattern = {"shape": self.pattern, "size": 6, "solidity": 0.35, "fillmode": "overlay"}
         return {"color": self.colour, "line": {"width": 0}, "pattern": pattern}
 
@@ -118,7 +119,7 @@ def plain(content: str, longest: int = _LONGEST) -> str:
 
 
 def legible(content: str, longest: int = _LONGEST) -> str:
-    """Return text without control characters, cut where it is long: safe in plain text."""
+    """Return text without control characters, truncated if it is long: safe in plain text."""
     return cut(visible(content), longest)
 
 
@@ -128,9 +129,9 @@ def escaped(content: str) -> str:
 
 
 def layout(title: str, /, **more: object) -> dict[str, object]:
-    """Return a layout that reads in light and dark."""
+    """Return a layout that is legible in light and dark."""
     return {
-        # The user's default template would colour this figure.
+        # The user's default template would color this figure.
         "template": "none",
         "title": {
             "text": title,
@@ -154,7 +155,7 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
 
 
 def axis(title: str = "", /, **more: object) -> dict[str, object]:
-    """Return an axis that reads in light and dark."""
+    """Return an axis that is legible in light and dark."""
     return {
         "title": {"text": title, "standoff": 8},
         "gridcolor": GRID,
@@ -241,7 +242,7 @@ def shades(first: np.ndarray, last: np.ndarray, *, name: str, colour: str, patte
 
     Args:
         first: The position of the first version of each area.
-        last: That of the last one.
+        last: The position of the last version of each area.
         name: Their name in the legend.
         panel: The y axis, which goes from 0 to 1.
     """

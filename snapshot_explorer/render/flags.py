@@ -25,9 +25,9 @@ _LONGEST_NAME = 16
 _MAX_FULL_HOVER = 1_000
 """The maximum number of versions with flags for complete tooltips."""
 _TOP = 0.97
-"""Where the first line is, 1 being the top of the bars' part of the figure."""
+"""The height of the first line, 1 being the top of the bars' part of the figure."""
 _LINES, _LINE = 3, 0.08
-"""The number of lines for names, so that neighbours do not overlap, and the height of one."""
+"""The number of lines for names, so that neighbors do not overlap, and the height of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class FlagLayer:
 
     @property
     def has_labels(self) -> bool:
-        """Return whether there are few enough for names in the figure."""
+        """Return whether there are few enough flags for names in the figure."""
         return len(self.names) <= _MAX_NAMED
 
     @property

@@ -1,4 +1,4 @@
-"""The shown rows of a grid, as cells, and the note on what is not shown."""
+"""The shown rows of a grid, as cells, and the note on rows that are not shown."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class ShownColumn:
     """Their values, where the column contains whole numbers."""
 
     is_whole: bool = False
-    """Whether text is never cut as text, so that it can be copied: `whole` in the field metadata."""
+    """Whether text is never truncated, so that it can be copied: `whole` in the field metadata."""
 
     is_prose: bool = False
     """Whether it contains sentences, which are wrapped and never cut: `prose` in the field metadata."""
@@ -41,7 +41,7 @@ class ShownColumn:
 
 
 def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple[ShownColumn, ...]:
-    """Return the first columns of the rows to draw; none without rows, whose noun says more than headings.
+    """Return the first columns of the rows to draw; none without rows, whose noun is more useful than headings.
 
     Only those are converted, however many there are.
 
@@ -77,12 +77,12 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
 
 
 def drawn_field(name: str, dtype: pa.DataType) -> pa.Field:
-    """Return the field of values of a type that `cell` formatted before, which are aligned as the values are."""
+    """Return the field of values of a type that `cell` has formatted already, which are aligned like the values."""
     return pa.field(name, pa.string(), metadata=DRAWN | ({"align": "right"} if is_number(dtype) else {}))
 
 
 def heading_of(field: pa.Field) -> str:
-    """Return the heading of a column: its name; of metadata in words, such as `+ rows` or `list A`."""
+    """Return the heading of a column: its name; for metadata words such as `+ rows` or `list A`."""
     name = str(field.name)
     if not _is_metadata(field):
         return name

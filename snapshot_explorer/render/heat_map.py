@@ -31,9 +31,9 @@ class HeatMap:
     numbers: npt.NDArray[np.int64]
     """A number for each row and column; nothing is drawn for 0."""
     unit: str
-    """What is counted of the files that were added or removed: rows, files or bytes."""
+    """The measure of the files that were added or removed: rows, files or bytes."""
     note: str = ""
-    """What is not drawn; empty if all is."""
+    """A note on labels that are not drawn; empty if all are."""
 
     def column(self, index: int) -> str:
         """Return the versions of a column as text."""
@@ -42,11 +42,11 @@ class HeatMap:
 
     @property
     def what(self) -> str:
-        """Return what is counted, in words."""
+        """Return the measure in words."""
         return "files added or removed" if self.unit == "files" else f"{self.unit} in files added or removed"
 
     def number(self, value: int) -> str:
-        """Return a number with what it counts."""
+        """Return a number with its unit."""
         amount = size(value) if self.unit == "bytes" else counted(value, self.unit.removesuffix("s"))
         return f"{amount} added or removed" if self.unit == "files" else f"{amount} in files added or removed"
 

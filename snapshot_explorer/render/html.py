@@ -1,4 +1,4 @@
-"""Drawings as HTML: one scoped class, every value escaped, the page's own colours in light and dark.
+"""Drawings as HTML: one scoped class, every value escaped, the page's own colors in light and dark.
 
 No external resources or random ids: equal drawings have equal HTML. The only script is constant: it adds buttons that
 copy paths, commands and code. Where no script runs, as in a notebook that is not trusted, there are no such buttons.
@@ -15,11 +15,11 @@ from snapshot_explorer.render.palette import KIND_COLOURS
 from snapshot_explorer.visible import visible
 
 _WIDEST_NAME = 300
-"""The widest text of a column whose text is there to be copied."""
+"""The maximum width of text in a column whose text is meant to be copied."""
 _WIDEST_CELL = 80
 _WIDEST_VALUE = 1_000
 _LONGEST_CELL = 400
-"""The longest text of a cell, which fades behind `_WIDEST_CELL` until it has the focus."""
+"""The maximum length of text in a cell, which fades after `_WIDEST_CELL` until it has the focus."""
 _LONGEST_TOOLTIP = 300
 
 # JupyterLab, Notebook 7 and nbconvert set --jp-*, VS Code --vscode-*; other pages declare dark or light.
@@ -73,7 +73,7 @@ _STYLE_OF_COMMITS = (
     "color-mix(in srgb,currentColor 22%,transparent) var(--sx-part),transparent var(--sx-part))}"
     "</style>"
 )
-"""Kinds of commits have the colours of the timeline; what was added is green, what was removed is red, with bars."""
+"""Kinds of commits have the colors of the timeline. Additions are green, removals are red, with bars."""
 _STYLE_OF_MARKS = (
     "<style>"
     ".sx .sx-table td.sx-changed{font-weight:600;box-shadow:inset 0 0 0 99px rgba(0,98,155,.18);"
@@ -139,7 +139,7 @@ COPY_SCRIPT = (
     )
     + "</script>"
 )
-"""Adds a button after everything that can be copied. On a page without a clipboard the button selects the text."""
+"""Adds a button after each text that can be copied. On a page without a clipboard the button selects the text."""
 
 
 def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False) -> str:
@@ -191,7 +191,7 @@ def _pairs(pairs: Pairs, *, can_copy: bool) -> Iterator[str]:
     yield "<tbody>"
     for name, value in pairs.rows:
         if codes := codes_of(value):
-            # Without the style of what can be copied, two commands in a line would look like one.
+            # Without the style of text that can be copied, two commands in a line would look like one.
             shown_codes = (" " if can_copy else "<br>").join(_code(code, can_copy=can_copy) for code in codes)
             yield f'<tr><th scope="row">{_escaped(name)}</th><td>{shown_codes}</td></tr>'
             continue
@@ -213,7 +213,7 @@ def _grid(grid: Grid, title: str, limit: int, *, can_copy: bool) -> Iterator[str
 
 
 _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
-"""CSS classes for the sign of an item's change: colours of the palette by Okabe and Ito, darkened for white text."""
+"""CSS classes for the sign of an item's change: colors of the palette by Okabe and Ito, darkened for white text."""
 
 
 def _lanes(lanes: LaneDiagram) -> Iterator[str]:
@@ -268,7 +268,7 @@ _SIDES = {
     for side, css in (("added", "sx-plus"), ("removed", "sx-minus"))
     for counted in ("files", "rows", "bytes")
 }
-"""CSS classes of columns that count what was added or removed."""
+"""CSS classes of columns that count additions or removals."""
 
 
 def _parts(column: ShownColumn) -> list[int]:
@@ -305,7 +305,7 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
 
 _RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _RIGHT_TO_LEFT = re.compile(f"[{_RTL}]+(?:[^\\w<>&;]*[{_RTL}]+)*")
-"""Letters that are written from right to left, and what is between them."""
+"""Letters that are written from right to left, and the characters between them."""
 _COPYABLE = '<code class="sx-copy'
 """The start of the elements that `COPY_SCRIPT` adds a button to."""
 

@@ -1,6 +1,6 @@
-"""The palette by Okabe and Ito, which colour-blind people can distinguish, and the colour of each kind of commit.
+"""The palette by Okabe and Ito, which color-blind people can distinguish, and the color of each kind of commit.
 
-Orange, sky, purple and grey are darker than theirs: each has a contrast of at least 3:1 with white and dark pages.
+Orange, sky, purple and gray are darker than theirs: each has a contrast of at least 3:1 with white and dark pages.
 """
 
 GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GREY = (

@@ -32,12 +32,12 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_RANGES = 6
 _MOST_AT_ONCE = 100
-"""The most versions without a range slider."""
-"""The most columns whose range has a separate panel."""
+"""The maximum number of versions without a range slider."""
+"""The maximum number of columns whose range has a separate panel."""
 _SMALLEST_RATE = 0.05
 """The smallest end of the axis of null rates."""
 _MOST_RATES = 12
-"""The most columns whose null rate is drawn: those with the highest."""
+"""The maximum number of columns whose null rate is drawn: the columns with the highest rates."""
 
 
 def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, title: str) -> go.Figure:
@@ -91,7 +91,7 @@ _Line = tuple[str, tuple[str, str | None], np.ndarray]
 
 
 def _panels(columns: Mapping[str, pa.Table]) -> list[tuple[str, list[_Line]]]:
-    """Return the panels, each with its lines: a label, what it measures, and its values."""
+    """Return the panels, each with its lines: a label, a measure, and values."""
     first = next(iter(columns.values()))
     panels: list[tuple[str, list[_Line]]] = [("rows", [("rows", ("rows", None), gaps(first["rows"]))])]
     rates = {name: _floats(rows["null_rate"]) for name, rows in columns.items()}
@@ -151,7 +151,7 @@ def _marks(
     *,
     is_first: bool,
 ) -> list[go.Scatter]:
-    """Return the marks of the versions where a measure jumps; none or one."""
+    """Return the marks of the versions at which a measure jumps; none or one."""
     import plotly.graph_objects as go
 
     measure, column = key

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SIGNS = 60
-"""The most versions that a row of the table shows."""
+"""The maximum number of versions that a row of the table shows."""
 _SHORT_ID = 8
 
 
@@ -106,7 +106,7 @@ def _table(groups: Mapping[tuple[object, ...], Sequence[Mapping[str, Any]]], ver
 
 
 def _live_logs(slices: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the log files of the live slices: two where a compaction is pending; None without a live one."""
+    """Return the log files of the live slices: two slices during a pending compaction; None without a live slice."""
     live = [len(row["log_files"]) for row in slices if row["removed_version"] is None]
     return sum(live) if live else None
 

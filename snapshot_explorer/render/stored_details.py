@@ -1,4 +1,4 @@
-"""What a writer stored about a commit, which is JSON text, as names and values."""
+"""The details that a writer stored about a commit as JSON text, as names and values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stored_details(text: str | None) -> tuple[Part, ...]:
 
 
 def _details(text: str | None) -> list[tuple[str, object]]:
-    """Return JSON as names and values, nested names joined by dots; numbers as they are spelled."""
+    """Return JSON as names and values, nested names joined by dots; numbers keep their spelling."""
     if not text:
         return []
     if len(text) > _LONGEST_DETAILS:

@@ -1,4 +1,4 @@
-"""Drawings as aligned plain text, by default at most 120 columns wide, without colours."""
+"""Drawings as aligned plain text, by default at most 120 columns wide, without colors."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,23 +15,23 @@ WIDTH = 120
 _GAP = 2
 _NARROWEST_CELL = 12
 _MOST_COLUMNS = WIDTH // (1 + _GAP) + 1
-"""The most columns that can fit side by side, plus one."""
+"""The maximum number of columns that can fit side by side, plus one."""
 _NAMED_COLUMNS = 20
-"""The most names of columns that are not drawn."""
+"""The maximum number of names of columns that are not drawn."""
 _LONGEST_TEXT = 1_000
 _WORDS = re.compile(rf"(?:[+{MINUS}] )?[^_ ]+[_ ]*|[_ ]+")
-"""The words of a heading; a sign is not parted from its noun."""
+"""The words of a heading; a sign stays with its noun."""
 
 
 def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str:
-    """Return the drawing as aligned text without colours.
+    """Return the drawing as aligned text without colors.
 
-    Text that does not fit a column is cut with an ellipsis; numbers and times never are. If the columns still do not
-    fit, the last ones are left out, with a note.
+    Text that does not fit a column is truncated with an ellipsis; numbers and times never are. If the columns still do
+    not fit, the last ones are left out, with a note.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
-        room: The widest line, in columns of a terminal. Only a number or a time that is wider exceeds it.
+        room: The maximum width of a line, in columns of a terminal. Only a wider number or time exceeds it.
     """
     lines = list(_wrapped(visible(drawing.title), room))
     for above, part in zip((None, *drawing.parts), drawing.parts, strict=False):
@@ -115,7 +115,7 @@ class _Column:
 
     @property
     def natural_width(self) -> int:
-        """The preferred width: that of its widest cell."""
+        """The preferred width: the width of the widest cell."""
         texts = [*self.name, *(shown.text for shown in self.shown.cells)]
         return max(min(max(map(width, texts)), WIDTH), self._uncut_width)
 
@@ -126,13 +126,13 @@ class _Column:
 
     @property
     def _uncut_width(self) -> int:
-        """The width of its numbers, its times and text to be copied, which are never cut."""
+        """The width of its numbers, times and text to be copied, which are never truncated."""
         uncut = (width(shown.text) for shown in self.shown.cells if shown.whole or self.is_copied)
         return max(uncut, default=0)
 
     @property
     def is_copied(self) -> bool:
-        """Whether its text is there to be copied, as paths are."""
+        """Whether its text is meant to be copied, like paths."""
         return self.shown.is_whole or self.shown.is_path
 
     def padded(self, content: str, room: int) -> str:
@@ -193,7 +193,7 @@ def _minimum_width(columns: Sequence[_Column]) -> int:
 
 
 def _fitting_columns(columns: Sequence[_Column], room: int) -> Sequence[_Column]:
-    """Return the first columns that fit side by side at their least widths; at least one."""
+    """Return the first columns that fit side by side at their minimum widths; at least one."""
     count = len(columns)
     while count > 1 and _minimum_width(columns[:count]) > room:
         count -= 1

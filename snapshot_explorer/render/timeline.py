@@ -56,7 +56,7 @@ _USUAL, _OUTLIER, _ROOM = 0.95, 4, 1.5
 """The axis ends at `_ROOM` times the quantile `_USUAL` of the bars if a bar is higher than `_OUTLIER` times it."""
 _FEWEST_BARS, _NAMED_CUTS = 8, 6
 _DATES = 7
-"""The most dates on the axis."""
+"""The maximum number of dates on the axis."""
 _THOUSAND = 1_000
 _EXACT_FLOATS = 2**24
 """Floats of 32 bits have all whole numbers up to here."""
@@ -97,7 +97,7 @@ class TimelineHistory:
 
     @cached_property
     def unknown(self) -> _Mask:
-        """A mask of commits that do not record what they added or removed."""
+        """A mask of commits that do not record their additions or removals."""
         lacking: _Mask = (
             self.rows[f"added_{self.y}"].is_null().to_numpy() | self.rows[f"removed_{self.y}"].is_null().to_numpy()
         )
@@ -127,7 +127,7 @@ class TimelineHistory:
                 yield str(kind), STYLES.get(kind, OTHER), self.kinds == kind
 
 
-def timeline(  # noqa: PLR0913 - what is drawn in one figure
+def timeline(  # noqa: PLR0913 - the parts of one figure
     commits: pa.Table,
     *,
     y: str,
@@ -138,17 +138,17 @@ def timeline(  # noqa: PLR0913 - what is drawn in one figure
     anomalies: pa.Table | None = None,
     notes: Sequence[str] = (),
 ) -> Picture:
-    """Return commits as a picture: bars up for what each added and down for what it removed, by version.
+    """Return commits as a picture: bars up for additions and down for removals, by version.
 
     Args:
         commits: COMMITS, in any order.
-        y: What to count: rows, files or bytes.
+        y: The measure: rows, files or bytes.
         title: The heading.
         total: The total number of versions, if these are only some of them.
         heading: The heading of the figure; by default the title.
         branches: The names of the branches that begin with a version, by version.
         anomalies: ANOMALIES: the versions to mark, with their rules.
-        notes: What the commits lack, such as a missing version; a sentence each, below the heading.
+        notes: Sentences on what is missing from the commits, such as a version; drawn below the heading.
 
     Raises:
         InvalidArgumentError: `y` is not a measure.
@@ -226,7 +226,7 @@ def _figure(history: TimelineHistory, title: str, total: int | None, notes: Sequ
 
 
 def _cut(values: _Numbers) -> float:
-    """Return how high bars of a side are drawn: a few that are far higher than all others are cut."""
+    """Return the maximum height of bars on a side: a few bars that are far higher than all others are cut."""
     others = values[values > 0]
     most = float(others.max(initial=0))
     usual = float(np.quantile(others, _USUAL, method="lower")) if len(others) >= _FEWEST_BARS else most
@@ -321,7 +321,7 @@ def _bars(history: TimelineHistory) -> Iterator[go.Bar]:
 
 
 def _thin_bars(history: TimelineHistory) -> Iterator[go.Scatter]:
-    """Yield a line per commit from what it added to what it removed: a single path per kind, which is drawn at once."""
+    """Yield a line per commit from its additions to its removals: a single path per kind, which is drawn at once."""
     import plotly.graph_objects as go
 
     times = np.array(time_texts(history.rows["committed_at"]), np.object_)
@@ -410,7 +410,7 @@ def _total(history: TimelineHistory) -> go.Scatter:
 
 
 def _shades(history: TimelineHistory) -> Iterator[go.Scatter]:
-    """Yield a grey area behind versions that can no longer be loaded, as one shape."""
+    """Yield a gray area behind versions that can no longer be loaded, as one shape."""
     readable = history.rows["readable"].to_numpy()
     for word, name, pattern in UNREADABLE:
         gone = history.x[readable == word]
@@ -422,7 +422,7 @@ def _shades(history: TimelineHistory) -> Iterator[go.Scatter]:
 
 
 def _schema_changes(history: TimelineHistory) -> Iterator[go.Scatter]:
-    """Yield a dotted line from bottom to top where the schema changes."""
+    """Yield a dotted line from bottom to top at each schema change."""
     import plotly.graph_objects as go
 
     changed = changed_schema(history.rows)
@@ -442,7 +442,7 @@ def _schema_changes(history: TimelineHistory) -> Iterator[go.Scatter]:
 
 
 def changed_schema(rows: pa.Table) -> _Mask:
-    """Return which commits change the schema, by their kind or because its id is not that of the commit before."""
+    """Return which commits change the schema, by their kind or because the schema id differs from the commit before."""
     ids = rows["schema_id"].combine_chunks()
     changed: _Mask = rows["kind"].to_numpy() == "schema"
     if len(ids) > 1:
@@ -452,7 +452,7 @@ def changed_schema(rows: pa.Table) -> _Mask:
 
 
 def _jumps(history: TimelineHistory) -> Iterator[go.Scatter | go.Scattergl]:
-    """Yield a mark between bars and totals for each version where a number jumps."""
+    """Yield a mark between bars and totals for each version at which a number jumps."""
     import plotly.graph_objects as go
 
     marked = history.rows["rules"].is_valid().to_numpy()

@@ -46,19 +46,19 @@ class TableFacts:
     anomalies: pa.Table | None = None
     """ANOMALIES, to be marked."""
     notes: Sequence[str] = ()
-    """What the commits lack, such as a missing version; a sentence each."""
+    """Sentences on what is missing from the commits, such as a version."""
 
 
 def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[str, object]:
     """Return commits as columns, oldest first: what `timeline` draws, as `packed` numbers.
 
-    `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown`
-    and `schema` are 0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no). `operations` and `users` are
-    each the different words and, of each commit, the index of its word. `names` are the lines of tags and branches.
+    `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown` and `schema` are
+    0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no). `operations` and `users` each contain the
+    distinct words and, for each commit, the index of its word. `names` are the lines of tags and branches.
 
     Args:
         commits: COMMITS, in any order.
-        y: What to count: rows, files or bytes.
+        y: The measure: rows, files or bytes.
         facts: The other facts to draw.
 
     Raises:
@@ -105,7 +105,7 @@ def packed(values: Numbers) -> dict[str, object]:
 
     Without `first`, `data` contains the numbers as `type`, int64 or float64. With it, `data` contains for each number
     but the first its difference from the one before, less `step`; empty data are zeros, so that versions without a gap
-    need no bytes. `gaps` contains, alternately, the places where numbers become unknown and known again.
+    need no bytes. `gaps` contains, alternately, the positions at which numbers become unknown and known again.
     """
     known = ~np.isnan(values.astype(np.float64))
     gaps = np.flatnonzero(np.diff(known, prepend=True))
@@ -148,7 +148,7 @@ def _flags(history: TimelineHistory) -> list[dict[str, object]]:
 
 
 def _words(texts: pa.ChunkedArray) -> dict[str, object]:
-    """Return the different texts, and the index of each; of very many only empty text."""
+    """Return the distinct texts, and the index of each; only empty text if there are too many."""
     encoded = pc.fill_null(texts, "").combine_chunks().dictionary_encode()
     if len(encoded.dictionary) > _MAX_WORDS:
         return {"words": [""], "at": packed(np.zeros(len(texts), np.int64))}

@@ -29,7 +29,7 @@ def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
     """Return files, rows and bytes over versions, a stepped line each, in panels one above the other.
 
     Args:
-        totals: version, files, rows, size_bytes; ascending by version. Where one is null its line has a gap.
+        totals: version, files, rows, size_bytes; ascending by version. A null is a gap in its line.
     """
     import plotly.graph_objects as go
 

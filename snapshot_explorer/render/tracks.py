@@ -1,4 +1,4 @@
-"""Tracks: lines with marks on them, over versions or over time, such as the life of a row; as data and as a figure."""
+"""Tracks: lines with marks on them, over versions or over time, such as a row's history; as data and as a figure."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _CHARACTERS = 100
 """Characters that fit beside each other over all versions."""
 _STRONG = ("live", "live, missing", "removed, missing")
 _WIDTH, _THIN = 9, 3
-"""The width of a line, and that of a branch."""
+"""The widths of a line and of a branch."""
 _HATCH = "3px,4px"
 
 NOT_EVALUATED = "not evaluated"
-"""The group of versions whose rows were not looked at; its lines are hatched."""
+"""The group of versions whose rows were not read; its lines are hatched."""
 GROUPS = {
     "does not hold": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
     "holds": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
@@ -63,7 +63,7 @@ GROUPS = {
     "rolled back": Style(colour=VERMILLION, pattern="\\", symbol="x", sign="x"),
     **STYLES,
 }
-"""How each group of lines and marks looks, by colour and by shape: among others the kinds of commits."""
+"""The style of each group of lines and marks, by color and by shape, including the kinds of commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +71,9 @@ class Span:
     """A line on a track."""
 
     first: int | datetime
-    """Where it begins: the place of a version, or a time."""
+    """The start: the place of a version, or a time."""
     last: int | datetime
-    """Where it ends: the place of a version, or a time."""
+    """The end: the place of a version, or a time."""
     group: str
     """A key of `GROUPS`; others are grey."""
     hover: str = ""
@@ -122,7 +122,7 @@ class Link:
     """A line from one track to another."""
 
     begin: tuple[int, int]
-    """The place where it begins, and the index of the track."""
+    """The start: a place, and the index of the track."""
     end: tuple[int, int]
 
 
@@ -140,13 +140,13 @@ class Tracks:
     noun: str
     """The plural noun for tracks."""
     notes: tuple[str, ...] = ()
-    """What is not drawn, or not known; a sentence each."""
+    """Sentences on what is not drawn, or not known."""
     stripes: tuple[Stripe, ...] = ()
     links: tuple[Link, ...] = ()
     clock: str = ""
-    """Whose time it is, for tracks over time."""
+    """The name of the clock, for tracks over time."""
     period: tuple[datetime, datetime] | None = None
-    """The time that is drawn; None for that of the marks."""
+    """The period that is drawn; None for the period of the marks."""
 
     @property
     def note(self) -> str:
@@ -167,7 +167,7 @@ class Tracks:
         return any(mark.text for track in self.tracks for mark in track.marks)
 
     def ticks(self) -> list[int]:
-        """Return some places for the axis: those of marks, where they are few, or evenly spread ones."""
+        """Return the places of the axis ticks: the places of marks if there are few, otherwise evenly spaced ones."""
         marked = sorted({mark.place for track in self.tracks for mark in track.marks if isinstance(mark.place, int)})
         if 0 < len(marked) <= _TICKS:
             return marked
@@ -197,14 +197,14 @@ class TracksPicture(Picture):
 
 
 def style_of(group: str) -> Style:
-    """Return how a group looks."""
+    """Return the style of a group."""
     return GROUPS.get(group, OTHER)
 
 
 def tracks_content(tracks: Tracks) -> dict[str, Any]:
     """Return tracks as plain data for the page; versions are text: browsers cannot hold each number.
 
-    Tracks over time are drawn over as many places as `count` says.
+    Tracks over time are drawn over `count` places.
     """
     count = _TIMED_PLACES if tracks.clock else len(tracks.versions)
     ticks, position = _time_axis(tracks) if tracks.clock else _version_axis(tracks)
@@ -238,12 +238,12 @@ def tracks_content(tracks: Tracks) -> dict[str, Any]:
 
 
 def _version_axis(tracks: Tracks) -> tuple[list[list[object]], Callable[[Any], Any]]:
-    """Return the ticks of the axis, and what returns the place of a version on it."""
+    """Return the ticks of the axis, and the function that returns the place of a version on it."""
     return [[index, str(tracks.versions[index])] for index in tracks.ticks()], lambda position: position
 
 
 def _time_axis(tracks: Tracks) -> tuple[list[list[object]], Callable[[Any], Any]]:
-    """Return the ticks of the axis, and what returns the place of a time on it."""
+    """Return the ticks of the axis, and the function that returns the place of a time on it."""
     times: list[Any] = [end for track in tracks.tracks for span in track.spans for end in (span.first, span.last)]
     times += [mark.place for track in tracks.tracks for mark in track.marks]
     if not times:
@@ -308,7 +308,7 @@ def _axis(tracks: Tracks) -> dict[str, object]:
 
 
 def _shown(position: int | datetime) -> int | datetime:
-    """Return a place as plotly accepts it: times without their zone, since it shows all in that of the browser."""
+    """Return a place as plotly accepts it: times without zone, since plotly shows zoned times in the browser's zone."""
     return position.replace(tzinfo=None) if isinstance(position, datetime) else position
 
 
@@ -340,7 +340,7 @@ def _links(tracks: Tracks) -> list[go.Scatter]:
 
 
 def _ends(span: Span) -> tuple[object, object, None]:
-    """Return the ends of a line; one of a single version has a length too, except that of a branch."""
+    """Return the ends of a line. A line of a single version has a length too, unless it is a branch."""
     if span.group == "branch" or isinstance(span.first, datetime) or isinstance(span.last, datetime):
         return _shown(span.first), _shown(span.last), None
     return span.first - 0.3, span.last + 0.3, None
@@ -374,7 +374,7 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
 
 
 def _text_position(mark: Mark, count: int, *, is_low: bool) -> str:
-    """Return where the text of a mark stands: inside of the figure, and beside the end of a line."""
+    """Return the position of the text of a mark: inside of the figure, and beside the end of a line."""
     is_begin = isinstance(mark.place, int) and 2 * mark.place < count
     if mark.group == "deleted" and is_begin:
         return "middle right"
