@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_LEFT = 100
 """The maximum number of rows that are left as they are and listed."""
 _SINCE = {INSERTED: "inserted again", AFTER: "changed again", BEFORE: "changed again", DELETED: "removed"}
-"""What later commits did to a row, by the kind of its change since."""
+"""The effect of later commits on a row, by the kind of its change since."""
 _EQUAL_BEFORE = "equal to rows from before"
 """Why a row without a key is left: which of the equal rows the commit inserted is unknown."""
 
@@ -46,17 +46,17 @@ class CommitRows:
     rows: pa.Table | None
     """The same rows as a row diff has them, for a table without a key; None if there are more than `MOST_KEYS`."""
     has_negative_zero: bool
-    """Whether one of them has a negative zero, which Spark does not distinguish from 0.0."""
+    """Whether one of these rows has a negative zero, which Spark does not distinguish from 0.0."""
     left: pa.Table
-    """The first `MOST_LEFT` of the rows that are left: `since`, what later commits did, then the key or all columns."""
+    """The first `MOST_LEFT` rows that are left: `since`, the effect of later commits, then the key or all columns."""
     left_counts: Mapping[str, int]
-    """How many rows are left, by what later commits did to them."""
+    """The number of rows that are left, by the effect of later commits."""
     already: int
-    """How many rows are as before the commit already."""
+    """The number of rows that already equal the rows before the commit."""
 
     @property
     def left_rows(self) -> int:
-        """How many rows are left, because later commits changed them too."""
+        """The number of rows that are left because later commits changed them too."""
         return sum(self.left_counts.values())
 
 
@@ -76,7 +76,7 @@ def commit_rows(
         since: The row diff of the commit and of the newest version.
         overall: Returns the row diff of the version before the commit and of the newest one.
         now: The newest version.
-        where: The condition. Without a key, the row diffs have only the rows that it selects.
+        where: The condition. Without a key, the row diffs contain only matching rows.
         key: The columns that identify a row; empty to compare whole rows, as multisets.
     """
     columns = list(key) or list(changed.plan.columns)
@@ -120,7 +120,7 @@ def _selected(diff: RowDiff, condition: Condition | None) -> Iterator[pa.Table]:
 
 
 def _once(part: pa.Table) -> pa.Table:
-    """Return changed rows with each updated one once, as it is after its update."""
+    """Return changed rows with each updated row once, as it is after its update."""
     return part.filter(pc.not_equal(part.column(0), BEFORE))
 
 
@@ -138,7 +138,7 @@ class _Identities:
         self._hashes = np.unique(np.concatenate(hashes))
 
     def among(self, diff: RowDiff) -> dict[str, str]:
-        """Return those that changed in a diff, with the kind of change."""
+        """Return the identities of rows that changed in a diff, with the kind of change."""
         result: dict[str, str] = {}
         for part in diff.changed.parts() if self._known else ():
             kinds = part.column(0)
@@ -147,7 +147,7 @@ class _Identities:
         return result
 
     def found(self, rows: pa.Table) -> Iterator[tuple[str, int]]:
-        """Yield those that rows have, with the index of the row."""
+        """Yield the identities that occur in rows, with the index of the row."""
         arrays = [single_chunk(rows[name]) for name in self._columns]
         suspects: npt.NDArray[np.int64] = np.flatnonzero(among(row_hashes(arrays, len(rows)), self._hashes))
         chosen = pa.array(suspects)
@@ -243,7 +243,7 @@ def _keys(rows: pa.Table | None, key: Sequence[str]) -> tuple[Mapping[str, objec
 
 
 def _has_negative_zero(rows: pa.Table) -> bool:
-    """Return whether a row has a negative zero. Those in nested values are not looked for: such rows are refused."""
+    """Return whether a row has a negative zero. Nested values are not searched: rows with them are refused."""
     for column in rows.columns[2:]:
         if pa.types.is_floating(column.type):
             values = column.combine_chunks().fill_null(1).to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Plan a repair: which rows differ, which statement puts them back, and what must be known before it is run."""
+"""Plan a repair: the rows that differ, the statement that puts them back, and notes to read before it is run."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def plan_repair(request: RepairRequest) -> Repair:
 
 
 def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, later: Frame) -> LaterRows | None:
-    """Return what the repair undoes of the commits after the first one; None if there is only one."""
+    """Return the changes of commits after the first one that the repair undoes; None if there is only one commit."""
     versions = sorted(later.to_arrow()["version"].to_pylist())
-    if len(versions) < 2:  # noqa: PLR2004 - the one that is undone
+    if len(versions) < 2:  # noqa: PLR2004 - the commit that is undone
         return None
     first, syntax = versions[0], request.format.repairs
     alone = None if syntax is None or syntax.time_travel is None else call_of(request, undo=first)
@@ -104,7 +104,7 @@ def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, 
     try:
         after = request.format.version(first)
         since = row_diff(plan_diff(request.path, request.format, after, request.now.resolved, asked))
-    except SnapshotExplorerError:  # the first one may have other columns, or be gone
+    except SnapshotExplorerError:  # the first commit may have other columns, or be gone
         return result
     if not diff.plan.schema.equals(since.plan.schema):
         return result  # a restore brings other columns back
@@ -131,7 +131,7 @@ def _command(request: RepairRequest, first: int) -> str | None:
 def _key_of(request: RepairRequest) -> Sequence[str] | str | None:
     if request.where is not None or request.key is not None:
         return request.key
-    # A restore concerns all rows. Updates are counted by the primary key where it is unique; otherwise whole rows are.
+    # A restore concerns all rows. Updates are counted by a unique primary key; otherwise whole rows are counted.
     return None if request.now.schema.is_merged else []
 
 

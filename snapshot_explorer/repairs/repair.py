@@ -1,4 +1,4 @@
-"""`Repair`: the statement that puts rows back, and what it would do. Draws itself; nothing is run."""
+"""`Repair`: the statement that puts rows back, and its effect. Draws itself; nothing is run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _WITH_BLANK = re.compile(r"'[^']* [^']*'|`[^`]* [^`]*`")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaterRows:
-    """What a repair undoes in addition to the first of several commits."""
+    """The changes that a repair undoes in addition to the first of several commits."""
 
     first: int
     """The version of the first commit."""
     rows: RowCounts | None
-    """The rows among those of the repair that later commits changed; None if that is not known."""
+    """The rows of the repair that later commits changed; None if unknown."""
     alone: str | None
     """The Python call that undoes the first commit alone; None if no such statement is written."""
     command: str | None
-    """The same as a command."""
+    """The call as a command."""
 
     @property
     def is_harmless(self) -> bool:
@@ -50,11 +50,11 @@ class Repair(Drawable):
     """The table's name."""
     format: str
     to: int
-    """The version whose rows are put back; that before `undone`."""
+    """The version whose rows are put back; with `undone`, the version before it."""
     undone: int | None = None
-    """The version whose commit alone is undone; None if all that changed since `to` is undone."""
+    """The version whose commit alone is undone; None if all changes since `to` are undone."""
     version: int
-    """The version that the plan was made at, the newest then. The numbers hold only for this one."""
+    """The newest version when the plan was made. The numbers hold only for this version."""
     where: str | None
     """Which rows are put back; None for the table as a whole."""
     key: tuple[str, ...]
@@ -62,23 +62,23 @@ class Repair(Drawable):
     statements: tuple[str, ...]
     """The statements in Spark SQL, to be run in this order; empty if nothing differs."""
     flink: str | None
-    """The same in Flink SQL; None where it is not written."""
+    """The statements in Flink SQL; None if they are not written."""
     rows: RowCounts
     """The rows that the table then gets, loses and has with other values."""
     later: Frame
-    """COMMITS after `to` that changed data, newest first: what they did to these rows is undone. With `undone`, those
-    after it: they are not undone."""
+    """COMMITS after `to` that changed data, newest first: their changes of these rows are undone. With `undone`, the
+    commits after it, which are not undone."""
     later_rows: LaterRows | None = None
-    """What is undone in addition to the first of `later`; None if there is only one, or nothing differs."""
+    """The changes that are undone in addition to the first of `later`; None if there is one, or nothing differs."""
     left: Frame | None = None
-    """With `undone`: the rows that later commits changed too, and that are left as they are, with what they did; if
-    there are many, the first ones."""
+    """With `undone`: the rows that later commits changed too and that stay unchanged, with the later changes; if there
+    are many, the first ones."""
     left_counts: Mapping[str, int] = field(default_factory=dict)
-    """How many rows are left, by what later commits did to them."""
+    """The number of rows that are left, by the effect of later commits."""
     notes: tuple[str, ...]
-    """What to know before the statement is run, a sentence or two each."""
+    """Notes to read before the statement is run, a sentence or two each."""
     check: str
-    """The Python call that shows afterwards whether the rows are those of `to`: no row differs."""
+    """The Python call that verifies the repair: afterwards no row differs from the rows of `to`."""
     call: str
     """The Python call that returns this plan."""
 
@@ -89,7 +89,7 @@ class Repair(Drawable):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to put back: the rows are those of `to`, or later commits changed them too."""
+        """Whether there is nothing to put back: the rows equal the rows of `to`, or later commits changed them too."""
         return not self.statements
 
     @property
@@ -98,7 +98,7 @@ class Repair(Drawable):
         return {"inserted": self.rows.inserted, "deleted": self.rows.deleted, "updated": self.rows.updated}
 
     def drawing(self) -> Drawing:
-        """Return the plan as a drawing: the statement, the rows to expect, and what to do afterwards."""
+        """Return the plan as a drawing: the statement, the rows to expect, and the next steps."""
         commits = counted(len(self.later), "commit")
         facts: list[tuple[str, object]] = [
             ("format", self.format),
@@ -124,7 +124,7 @@ class Repair(Drawable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the repair undoes in addition to one commit, with the numbers of rows; empty if that is nothing."""
+        """The changes that the repair undoes in addition to one commit, with numbers of rows; empty without any."""
         later = self.later_rows
         if later is None or later.is_harmless:
             return ()
@@ -173,7 +173,7 @@ class Repair(Drawable):
         return "undone", None if self.is_empty else f"what {commits} since version {self.to} did to these rows"
 
     def _drawn_statement(self) -> tuple[Part, ...]:
-        """Return the whole statement, to be copied, or where to get it."""
+        """Return the whole statement, to be copied, or a line that names the attribute with it."""
         lines = self.statement.split("\n")
         # A break in a text or a name, where a terminal wraps the line, would be another text.
         is_broken = any(len(line) > WIDTH and _WITH_BLANK.search(line) for line in lines)

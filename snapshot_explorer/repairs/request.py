@@ -1,4 +1,4 @@
-"""What a repair is asked for, and what must hold before a statement is written."""
+"""The request for a repair, and the checks before a statement is written."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ ELSEWHERE = "Restore it in the engine that writes the table, or load the rows an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairRequest:
-    """What is put back, and the table it is put back into."""
+    """The rows to put back, and the table that gets them."""
 
     source: RowSource
     now: Snapshot
     """The newest version."""
     then: Snapshot
-    """The version whose rows are put back; that before the commit that is undone."""
+    """The version whose rows are put back; for a commit that is undone, the version before it."""
     undone: Snapshot | None
-    """The commit that is undone, and no later one; None if all that changed since `then` is undone."""
+    """The commit that is undone, and no later one; None if all changes since `then` are undone."""
     where: str | None
     key: Sequence[str] | str | None
     engine_name: str | None
     """The table's name in the engine; None for the default."""
     retention: Callable[[], Retention]
-    """Returns what the table's own settings would remove."""
+    """Returns the effect of the table's own retention settings."""
 
     @property
     def of_rows(self) -> bool:
@@ -78,13 +78,13 @@ class RepairRequest:
 
 
 def restored_version(at: Callable[[RefLike], Snapshot], to: RefLike | None, undone: Snapshot | None) -> Snapshot:
-    """Return the version whose rows are put back: `to`, or that before a commit to undo.
+    """Return the version whose rows are put back: `to`, or the version before a commit to undo.
 
     Args:
         at: Returns the snapshot of a ref.
 
     Raises:
-        InvalidArgumentError: Neither is given, or both.
+        InvalidArgumentError: Neither or both are passed.
         SnapshotNotFoundError: There is no such version.
     """
     if (to is None) == (undone is None):
@@ -141,7 +141,7 @@ def check_request(request: RepairRequest, syntax: RepairSyntax) -> None:
 
 
 def _changed_columns(request: RepairRequest) -> list[str]:
-    """Return the columns that not all versions have, or with another id or type."""
+    """Return the columns that a version lacks, or has with another id or type."""
     sides = []
     for snapshot in request.versions:
         ids = snapshot.resolved.field_ids
@@ -174,7 +174,7 @@ def check_key(request: RepairRequest, key: Sequence[str]) -> None:
 
 
 def name_in_engine(request: RepairRequest, syntax: RepairSyntax) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the parts of the table's name in the engine, and a note where it is only assumed."""
+    """Return the parts of the table's name in the engine, and a note if the name is only assumed."""
     if request.engine_name is not None:
         return qualified(request.engine_name), ()
     if request.name != last_part(request.path):
@@ -198,7 +198,7 @@ def with_settings(request: RepairRequest, written: tuple[str, ...]) -> tuple[tup
 
 
 def texts_with_padding(request: RepairRequest) -> list[str]:
-    """Return the columns of type CHAR, or with one inside, which Spark pads with spaces."""
+    """Return the columns that are or contain a CHAR, which Spark pads with spaces."""
     return [column.name for column in request.now.schema.columns if _CHAR.search(column.type)]
 
 
@@ -225,7 +225,7 @@ def same_version(now: int | None) -> str:
 
 
 def retention_notes(request: RepairRequest, then: int) -> tuple[str, ...]:
-    """Return what is known about the retention of a version."""
+    """Return notes on the retention of a version."""
     try:
         lost = request.retention().lost.to_arrow()["version"].to_pylist()
     except SnapshotExplorerError as error:

@@ -28,7 +28,7 @@ _LINE = 70
 """The length after which a list continues on the next line."""
 _LONGEST_TEXT = 60
 _SUFFIXES = {pa.int8(): "Y", pa.int16(): "S", pa.int32(): "", pa.int64(): "L"}
-"""What makes a number one of the column's own type: in a MERGE, Paimon does not compare different types."""
+"""The suffixes that give a number the column's own type: in a MERGE, Paimon does not compare different types."""
 _EXACT_DIGITS = 18
 """Digits of a number that compare exactly with every integer and decimal column that is accepted."""
 _MAX_PRECISION = 38
@@ -42,7 +42,8 @@ def identifier(name: str) -> str:
     """Return a name as an identifier.
 
     Raises:
-        UnsupportedFeatureError: It contains `${`, which Spark replaces by a variable, also in quotes; or it is empty.
+        UnsupportedFeatureError: The name is empty, or contains `${`, which Spark replaces by a variable, even in
+            quotes.
     """
     if not name or "${" in name:
         raise UnsupportedFeatureError(
@@ -248,7 +249,7 @@ def _converted(constant: forms.Constant, dtype: pa.DataType) -> str | None:
     """Return text that DuckDB casts to the column's type, as a literal of that type."""
     if pa.types.is_date32(dtype):
         day = _value(f"CAST({constant.text} AS DATE)")
-        return None if day in (date.min, date.max) else literal(day, dtype)  # which stand for infinity too
+        return None if day in (date.min, date.max) else literal(day, dtype)  # these represent infinity too
     if pa.types.is_timestamp(dtype) and dtype.unit == "us":
         type_name = "TIMESTAMP" if dtype.tz is None else "TIMESTAMPTZ"
         micros = _value(f"epoch_us(CAST({constant.text} AS {type_name}))")

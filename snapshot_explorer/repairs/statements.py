@@ -30,7 +30,7 @@ class Target:
     columns: tuple[str, ...]
     """The columns, in the order of the table."""
     deletes_unknown: bool = False
-    """Whether the engine also deletes rows for which a condition is null, unless it is written so that it is not."""
+    """Whether the engine also deletes rows for which a condition is null, unless the condition excludes them."""
 
     @property
     def table(self) -> str:
@@ -133,5 +133,5 @@ def restoring(template: str, name: Sequence[str], *, version: int, identifier_te
 
 
 def _is_of_catalog(template: str) -> bool:
-    """Return whether a procedure is one of a catalog: it has a schema."""
+    """Return whether a procedure belongs to a catalog: it has a schema."""
     return "." in template.partition("(")[0]

@@ -102,7 +102,7 @@ def merge_changed(
 
 
 def insert_difference(target: Target, later: str, condition: str | None) -> str:
-    """Return the INSERT of the rows that a commit removed, each as often as it did: whole rows are compared."""
+    """Return the INSERT of the rows that a commit removed, each as often as it was removed: whole rows are compared."""
     where = "" if condition is None else f"\nWHERE {condition}"
     names = _names(target.columns)
     return (
@@ -122,7 +122,7 @@ def insert_rows(target: Target, rows: pa.Table) -> str:
 
 
 def delete_rows(target: Target, rows: pa.Table) -> str:
-    """Return the DELETE of the rows that a commit inserted, which are listed; of equal rows, all."""
+    """Return the DELETE of the rows that a commit inserted, which are listed. It deletes all equal rows."""
     inserted = _of_kind(rows, INSERTED)
     conditions = dict.fromkeys(
         " AND ".join(

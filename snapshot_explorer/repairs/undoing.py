@@ -106,10 +106,10 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
 
 
 def _check_pairs(request: RepairRequest, changed: RowDiff, since: RowDiff, version: int) -> None:
-    """Raise UnsupportedFeatureError if a commit without a key may have updated rows that are not undone all together.
+    """Raise UnsupportedFeatureError if a commit without a key may have updated rows that would be undone only in part.
 
-    Which of the inserted rows stands for which of the removed ones is unknown. If a condition selected one of both, or
-    a later commit changed the inserted one again, the other one would be a second row for the same thing.
+    It is unknown which inserted row replaced which removed row. If a condition selected only one of the two, or a later
+    commit changed the inserted row again, the table would get two rows for the same thing.
     """
     kinds = changed.changed.counts
     if request.where is not None:
@@ -130,7 +130,7 @@ def _check_pairs(request: RepairRequest, changed: RowDiff, since: RowDiff, versi
 
 
 def _diff(request: RepairRequest, a: TableVersion, b: TableVersion) -> RowDiff:
-    """Return the rows that differ; without a key, those of the condition."""
+    """Return the rows that differ; without a key, only rows that match the condition."""
     wanted = DiffRequest(key=request.key, branch=request.source.branch, name=request.name)
     plan = plan_diff(request.path, request.format, a, b, wanted)
     if not plan.key and request.where is not None:
@@ -226,7 +226,7 @@ class _Undo:
 
     def _inserted(self) -> str:
         """Return the INSERT of the removed rows: as the difference of two versions, or listed."""
-        # Those that later commits changed too, or that are there already, are in the difference.
+        # The difference contains rows that later commits changed too, and rows that are there already.
         if not self._rows.left_rows and not self._rows.already and not self._incomparable():
             selected = self._condition("")
             return undo_statements.insert_difference(self._target, self._later, selected)

@@ -1,4 +1,4 @@
-"""What calls return: `Frame`, a metadata table that draws itself, and how rows are exported to files and pandas."""
+"""The results of calls: `Frame`, a metadata table that draws itself, and the export of rows to files and pandas."""
 
 from snapshot_explorer.results.exports import Exportable
 from snapshot_explorer.results.frame import Frame, drawn_of_commits, non_empty_columns

@@ -66,7 +66,7 @@ class Exportable:
         Structs become a column per field, such as `before.amount`, lists and maps JSON text, binary hexadecimal text.
         Empty text is quoted, null is not.
         """
-        from pyarrow import csv  # noqa: PLC0415 - loaded where it is used: it takes time
+        from pyarrow import csv  # noqa: PLC0415 - loaded at first use: it takes time
 
         text = io.BytesIO()
         with nullcontext(text) if path is None else output_file(path) as sink:

@@ -27,7 +27,7 @@ class PictureMaker(Protocol):
     """Creates a picture of a frame's rows."""
 
     def __call__(self, rows: pa.Table, /, *, y: str, title: str, total: int | None) -> Picture:
-        """Return the picture; its bars count `y`, and `total` is the number of rows in all."""
+        """Return the picture. Its bars count `y`; `total` is the number of all rows."""
         ...
 
 
@@ -65,12 +65,12 @@ class Frame(Exportable, Drawable):
         """Wrap the rows. The secrets of URLs in texts of metadata are hidden.
 
         Args:
-            total: The number of rows in all, where `rows` contains only the first of them.
+            total: The number of all rows, if `rows` contains only the first of them.
             drawn: The columns to draw, in order; all if empty. The data keeps all columns.
             draw: Returns rows as they are drawn, of the first of the rows; by default as they are.
             limit: The number of rows to draw; None for the caller's limit. The data keeps all rows.
             depict: Creates a picture of the rows, for frames with a figure.
-            notes: What the rows do not contain, such as a version that is missing; a sentence each, drawn above them.
+            notes: Sentences on what the rows do not contain, such as a missing version; drawn above them.
             of_rows: Whether texts are values of a table's rows, which stay as they are.
         """
         self._recorded = rows
@@ -184,7 +184,7 @@ class Frame(Exportable, Drawable):
 
 
 def _value_columns(schema: pa.Schema) -> frozenset[str]:
-    """Return the columns that contain values of a table's rows, not what its log says about files."""
+    """Return the columns that contain values of a table's rows, not the log's statements about files."""
     return frozenset(field.name for field in schema if field.name == "partition" or b"value" in (field.metadata or {}))
 
 

@@ -67,8 +67,8 @@ def output_folder(path: str | PathLike[str], *, name: str = "path") -> Path:
 def output_file(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """Yield a new file that takes the place of the file at a path when all of it is written.
 
-    It is written beside that file, so that an error or Ctrl-C leaves the path as it was. A pipe or a device is written
-    to directly.
+    The new file is written beside that file, so that an error or Ctrl-C leaves the path unchanged. A pipe or a device
+    is written to directly.
 
     Raises:
         InvalidArgumentError: As in `output_path`.
@@ -98,7 +98,7 @@ def output_file(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder, and those above it, unless it exists.
+    """Create a folder and its parents, unless it exists.
 
     Raises:
         InvalidArgumentError: As in `output_folder`.
@@ -141,7 +141,7 @@ def _local(path: str | PathLike[str], rule: str) -> Path:
 
 
 def _check_folders(path: str | PathLike[str], target: Path) -> None:
-    """Raise InvalidArgumentError if a path leads into or through a table, whichever way it is spelled."""
+    """Raise InvalidArgumentError if a path leads into or through a table, however it is spelled."""
     for folder in dict.fromkeys(chain(target.resolve().parents, _folders_on_the_way(target))):
         if _is_table(path, folder):
             raise InvalidArgumentError(
@@ -156,7 +156,7 @@ def _check_folders(path: str | PathLike[str], target: Path) -> None:
 
 
 def _folders_on_the_way(target: Path) -> Iterator[Path]:
-    """Yield the folders above a path as it is spelled, and as it is after each symbolic link that it leads through."""
+    """Yield the folders above a path as it is spelled, and after each symbolic link that it leads through."""
     spelled = Path(os.path.abspath(target))  # noqa: PTH100 - Path has no way to drop `..` without following links
     for _ in range(_MAX_LINKS):
         yield from spelled.parents

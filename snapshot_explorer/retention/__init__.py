@@ -1,4 +1,4 @@
-"""What a retention rule would delete from a table, what prevents other deletions, and which files are there."""
+"""The effect of a retention rule on a table, the reasons that prevent deletions, and checks of existing files."""
 
 from snapshot_explorer.retention.orphans import Orphans, find_orphans
 from snapshot_explorer.retention.readability import KnownReadability, read_readability, with_readability

@@ -20,7 +20,7 @@ from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.same_files import match_files
 
 _FOLDERS_AT_ONCE = 256
-"""The most folders whose entries are in memory as objects."""
+"""The maximum number of folders whose entries are in memory as objects."""
 _MOST_NOTES = 5
 _LISTED = pa.schema([frames.ORPHANS.field(name) for name in ("path", "size_bytes", "modified")])
 
@@ -28,7 +28,7 @@ _LISTED = pa.schema([frames.ORPHANS.field(name) for name in ("path", "size_bytes
 class Orphans(Drawable):
     """The files below a table's folder that no version, tag or branch names. Displays itself. Deletes nothing."""
 
-    def __init__(  # noqa: PLR0913 - what was searched, each part stated
+    def __init__(  # noqa: PLR0913 - the parts of the search
         self,
         rows: pa.Table,
         *,
@@ -229,7 +229,7 @@ def _orphans_frame(
 
 
 def _named(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tuple[NamedFiles, Sequence[str]]:
-    """Return the files that the metadata in the folder names, that of other formats included, and notes."""
+    """Return the files that the metadata in the folder names, including other formats' metadata, and notes."""
     named = table_format.named_files(listed)
     notes, unread, parts, under_way = [*named.notes], [*named.unread], [named.paths], [named.under_way]
     folders = {path.partition("/")[0] for path in listed.to_pylist() if "/" in path}
@@ -250,7 +250,7 @@ def _named(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tup
 def _is_named(storage: Storage, paths: pa.Array, named: pa.Array) -> tuple[pa.Array, str | None]:
     """Return which files are named, and a sentence about recorded paths that could not be compared, if any.
 
-    The checksum `.NAME.crc` that Hadoop writes beside a file counts as it.
+    The checksum `.NAME.crc` that Hadoop writes beside a file counts like the file.
     """
     matched = match_files(storage, paths, named)
     known = pa.concat_arrays([named.drop_null(), paths.filter(matched.is_named)])
@@ -260,7 +260,7 @@ def _is_named(storage: Storage, paths: pa.Array, named: pa.Array) -> tuple[pa.Ar
 
 @dataclass(slots=True)
 class _Search:
-    """What listings found below a table's folder."""
+    """The files that listings found below a table's folder."""
 
     files: pa.Table = field(default_factory=_LISTED.empty_table)
     """path, size_bytes and modified of every file."""

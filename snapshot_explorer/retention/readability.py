@@ -31,12 +31,12 @@ class KnownReadability:
     """The READABILITY that was computed last, shared by a table and its snapshots."""
 
     rows: pa.Table = field(default_factory=partial(frames.no_rows, frames.READABILITY))
-    """READABILITY; empty if it was not computed."""
+    """READABILITY; empty if not computed."""
     missing: frozenset[str] | None = None
-    """The paths of the data files that do not exist, or whose deletion vector does not; None if it was not computed."""
+    """The paths of data files that are missing, or whose deletion vector is missing; None if not computed."""
 
     def in_words(self, commits: pa.Table) -> list[str]:
-        """Return whether each of COMMITS can be loaded, in words, with the reason where it is recorded here."""
+        """Return whether each of COMMITS can be loaded, in words, with the reason if it is recorded here."""
         if not len(self.rows):
             return [*map(readable_words, commits["readable"].to_pylist())]
         at = pc.index_in(commits["version"], self.rows["version"].combine_chunks())
@@ -47,14 +47,14 @@ class KnownReadability:
         ]
 
     def applied_to(self, commits: pa.Table) -> pa.Table:
-        """Return COMMITS that do not contradict it; see `with_readability`."""
+        """Return COMMITS that do not contradict this READABILITY; see `with_readability`."""
         return with_readability(commits, self.rows)
 
 
 def with_readability(commits: pa.Table, readability: pa.Table) -> pa.Table:
-    """Return COMMITS whose `readable` is no more optimistic than that of the same commits in READABILITY.
+    """Return COMMITS whose `readable` is no more optimistic than in READABILITY for the same commits.
 
-    Where it is null, it is that of READABILITY.
+    A null `readable` becomes the value in READABILITY.
     """
     if not len(commits) or not len(readability):
         return commits
@@ -75,7 +75,7 @@ def _ranks(readable: pa.ChunkedArray) -> pa.ChunkedArray:
 def read_readability(
     known: KnownReadability, table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, name: str
 ) -> Frame:
-    """Return the READABILITY frame of every version of a listing, newest first, and keep what it found.
+    """Return the READABILITY frame of every version of a listing, newest first, and keep the result.
 
     Lists each folder with data files; see `TableFormat.presence`. Opens no file.
     """

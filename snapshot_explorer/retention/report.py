@@ -1,4 +1,4 @@
-"""`Retention`: what a rule would delete from a table, and what prevents other deletions."""
+"""`Retention`: the effect of a retention rule on a table, and what prevents other deletions."""
 
 import operator
 import re
@@ -42,7 +42,7 @@ class Retention(Drawable):
         self.commands: tuple[tuple[str, str], ...] = expiry.commands
         """Pairs of engine and command, which this package never runs; none for a table without versions."""
         self.notes: tuple[str, ...] = (*expiry.notes, *([expiry.unknown] if expiry.unknown else []), *notes)
-        """What the report could not take into account, such as missing versions, as sentences."""
+        """Sentences on what the report could not take into account, such as missing versions."""
 
     @cached_property
     def versions(self) -> Frame:
@@ -69,7 +69,7 @@ class Retention(Drawable):
 
     @cached_property
     def metadata_files(self) -> Frame:
-        """Return FREED: the metadata files that would be deleted; the notes say by what."""
+        """Return FREED: the metadata files that would be deleted; the notes state by which command."""
         rows = self._expiry.metadata
         return Frame(
             rows,
@@ -92,7 +92,7 @@ class Retention(Drawable):
 
     @property
     def freed_files(self) -> int:
-        """Return the number of files that are known to be deleted; `notes` says whether others may be."""
+        """Return the number of files that are known to be deleted; `notes` state whether others may be."""
         return len(self.freed)
 
     @property
@@ -173,7 +173,7 @@ def retention_of(
     name: str,
     now: datetime | None = None,
 ) -> Retention:
-    """Return what a rule would delete from a table; see `Table.retention`."""
+    """Return the effect of a retention rule on a table; see `Table.retention`."""
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
     newest = max((*lifetimes.versions, *lifetimes.unread), default=None)
     expiry = table_format.expiry(rule, lifetimes.recorded(), newest, lifetimes.unread)

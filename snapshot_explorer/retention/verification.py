@@ -38,7 +38,7 @@ from snapshot_explorer.storage import Storage
 
 Level = Literal["existence", "footers", "bytes"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-"""What is checked, each level including those before it."""
+"""The levels of checks; each includes the levels before it."""
 VerifiedFiles = dict[tuple[str, int | None], int]
 """By path and recorded size, the index of the level at which a file was in order."""
 THREADS = 8
@@ -58,11 +58,11 @@ class Verification(Drawable):
         self._name = name
         self._notes = tuple(notes)
         self.level: Level = level
-        """What was checked."""
+        """The level of the check."""
         self.verified_at = verified_at
-        """When, aware, UTC."""
+        """The time of the check, aware, UTC."""
         self.files = Frame(rows, title=f"Data files of {name}", noun="files")
-        """VERIFIED: every data file of every version, those with problems first."""
+        """VERIFIED: every data file of every version, files with problems first."""
         states = Counter(rows["state"].to_pylist())
         self._problems = sum(count for state, count in states.items() if state not in ("ok", None))
         self._unchecked = states[None]
@@ -125,7 +125,7 @@ def verify(
         own_format: The table, bound to a branch.
         own_branch: That branch; None for the main one.
         history: Returns a branch and its lifetimes; the table's own for None.
-        opened: The files that earlier verifications of the table found intact, to which those of this one are added.
+        opened: The files that earlier verifications of the table found intact. Files that this one finds are added.
     """
     if level not in LEVELS:
         raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")
@@ -230,7 +230,7 @@ class _SplitWithDeletes:
 
     @property
     def deletes(self) -> frozenset[Hashable]:
-        """What deletes rows of the split."""
+        """The deletes of the split."""
         return self.version.deletes_of(self.split)
 
 
@@ -271,7 +271,7 @@ def _deletes(
 def _read_deletes(storage: Storage, deletes: Sequence[_SplitWithDeletes]) -> Iterator[tuple[_State, Sequence[str]]]:
     """Yield the state of the files whose deletes cannot be read. Verifies checksums.
 
-    Reads each delete with one split; those that are not in order also with the other splits that need them.
+    Reads each delete with one split; damaged deletes also with the other splits that need them.
     """
     chosen: list[_SplitWithDeletes] = []
     others: list[_SplitWithDeletes] = []
@@ -301,7 +301,7 @@ def _error_of(deletes: _SplitWithDeletes) -> str | None:
             for _ in version.read(split, version.arrow_schema.names[:1]):
                 pass
     except ResourceError:
-        raise  # it says nothing about the file
+        raise  # the error is not about the file
     except (SnapshotExplorerError, pa.ArrowException) as error:
         resources.check(error, "The deletes of a file could not be read")
         return str(error).splitlines()[0]
