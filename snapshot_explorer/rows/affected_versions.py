@@ -28,17 +28,17 @@ class AffectedVersions:
     schemas: tuple[tuple[int, TableSchema], ...]
     """The versions at which schemas come into force, ascending, each with its schema."""
     indices: tuple[int, ...]
-    """The positions of these versions among those of `lifetimes`, ascending; the first version is always one."""
+    """The positions of the affected versions among the versions of `lifetimes`, ascending; 0 is always included."""
     common: tuple[int, ...]
-    """Those of them at which rows of any file can have changed, whether the file did or not; the first is one."""
+    """The indices at which rows of any file can have changed, even if the file did not; the first is included."""
     admits: Mask
-    """Which of `lifetimes.intervals.rows` can have such rows, or affect them."""
+    """Which of `lifetimes.intervals.rows` can have matching rows, or affect them."""
     files: int
-    """All data files of all versions."""
+    """The number of all data files of all versions."""
     admitted: int
-    """The data files that can have such rows, or affect them."""
+    """The number of data files that can have matching rows, or affect them."""
     begins_with_first: bool
-    """Whether the commit of the first version added all of its files that can have such rows."""
+    """Whether the commit of the first version added all of its files that can have matching rows."""
 
 
 def affected_versions(
@@ -46,9 +46,9 @@ def affected_versions(
 ) -> AffectedVersions:
     """Return the versions that can have changed rows of a condition. One pass over the log; opens no data file.
 
-    Where rows are merged by a primary key, a file decides about a row if it can have its key, whatever else it has:
-    only conditions on the key rule out files. Every version counts if deletion vectors change during the lifetime of
-    files (Paimon), or if the table also has rows of another branch; in Iceberg each version whose delete files differ.
+    If rows are merged by a primary key, a file affects a row if it can contain its key, whatever its other values: only
+    conditions on the key rule out files. Every version counts if deletion vectors change during the lifetime of files
+    (Paimon), or if the table also has rows of another branch; in Iceberg each version whose delete files differ.
 
     Args:
         reference: The version whose columns the condition names.

@@ -92,19 +92,19 @@ class _Evaluations:
     """The results at the evaluated versions."""
 
     answers: dict[int, bool | None] = field(default_factory=dict)
-    """Whether the condition holds at each; None if the version cannot be read."""
+    """Whether the condition holds at each version; None if the version cannot be read."""
     notes: dict[int, str] = field(default_factory=dict)
-    """Notes on some of them."""
+    """Notes on some versions."""
     on_numbers: tuple[str, ...] = ()
     """Notes on the numbers in the condition."""
 
     @property
     def first(self) -> int | None:
-        """Return the first version where it holds."""
+        """Return the first version at which the condition holds."""
         return min((version for version, holds in self.answers.items() if holds), default=None)
 
     def last_good(self) -> int | None:
-        """Return the last version before the first one where it does not hold."""
+        """Return the last version before `first` at which the condition does not hold."""
         return max(
             (
                 item
@@ -250,11 +250,11 @@ _COMMIT_BYTES = 64 * 2**10
 _SMALL_BYTES = 16 * 2**20
 """Bytes of data files and commits up to which every version is evaluated, although loads would read less."""
 _FEW_VERSIONS = 32
-"""Versions up to which each is loaded where that is not more than `_SMALL_BYTES`."""
+"""The number of versions up to which each is loaded if that reads at most `_SMALL_BYTES`."""
 
 
 def _are_few(versions: Sequence[int], test: _Test, newest: TableVersion) -> bool:
-    """Return whether every version is loaded. A function is not called more often than it has to be."""
+    """Return whether every version is loaded. A function is not called more often than necessary."""
     if len(versions) > _FEW_VERSIONS or not isinstance(test, _Rows):
         return False
     size_bytes = _reading(versions, test, newest, every=True).size_bytes
@@ -312,7 +312,7 @@ _AT_ONCE = 8
 def _by_all(source: RowSource, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating every version."""
     result = _Evaluations()
-    at_once = _AT_ONCE if isinstance(test, _Rows) else 1  # a user's function may not be made for threads
+    at_once = _AT_ONCE if isinstance(test, _Rows) else 1  # a user's function may not be thread-safe
     with step("Evaluating versions", total=len(versions)) as evaluating:
         for start in range(0, len(versions), at_once):
             chosen = versions[start : start + at_once]
@@ -405,7 +405,7 @@ def _result(
 def _commands_of_change(source: RowSource, last_good: int | None, first: int) -> tuple[str, ...]:
     """Return commands that show the rows that a version changed.
 
-    Checks that the data files that the commands read exist. Where some do not, the commands read metadata alone.
+    Checks that the data files that the commands read exist. If some do not, the commands read metadata alone.
     """
     if last_good is None:
         return ()
@@ -449,7 +449,7 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluatio
 
 
 def _runs(values: Mapping[int, bool | None]) -> Iterator[list[int]]:
-    """Yield the runs of versions at which a condition holds, without a version between at which it is not known to."""
+    """Yield the runs of versions at which a condition holds; a version with an unknown result ends a run."""
     for holds, run in itertools.groupby(values, key=lambda version: values[version]):
         if holds:
             yield list(run)

@@ -19,7 +19,7 @@ from snapshot_explorer.rows.frame_result import FrameResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectionReading:
-    """What a bisection will read."""
+    """The size of a bisection's reads."""
 
     versions: int
     """The versions among which the first is searched."""
@@ -28,8 +28,8 @@ class BisectionReading:
     columns: tuple[str, ...] | None
     """The columns to read of each version; None if a function decides."""
     files: int
-    """The data files of a load: those that might match at the last version, or all of it if every version is
-    evaluated. For a single pass, all that it reads."""
+    """The data files of a load: the files that might match at the last version, or all of its files if every version is
+    evaluated. For a single pass, all files that it reads."""
     size_bytes: int
     single_pass: bool = False
     """Whether each file is read once for all versions, instead of loading some versions."""
@@ -43,7 +43,7 @@ class BisectionReading:
 
     @property
     def cost(self) -> str:
-        """Return what loads read, such as `at most 5 loads of amount, each of about 12 files (4 MB in all columns)`."""
+        """Return the loads in words: `at most 5 loads of amount, each of about 12 files (4 MB in all columns)`."""
         each = ", each" if self.loads > 1 else ","
         return f"at most {counted(self.loads, 'load')} of {self._values}{each} of about {self._files}"
 
@@ -81,7 +81,7 @@ class Bisection(FrameResult):
     call: str
     """The Python call that returns this result."""
     opened: str
-    """The part of it that opens the table."""
+    """The part of `call` that opens the table."""
     is_on_each_row: bool
     """Whether the condition is one on each row, not on all rows together or on metadata."""
     next_commands: tuple[str, ...]
@@ -175,7 +175,7 @@ class Bisection(FrameResult):
         return Drawing(title=self.answer, parts=(*pairs, *notes, grid, background, Code(self.call)))
 
     def tracks(self) -> Tracks:
-        """Return the versions as a strip: where the condition was evaluated, and the first version where it holds."""
+        """Return the versions as a strip: the evaluated ones, and the first version at which the condition holds."""
         known = np.asarray(self.versions, np.int64)
         holds = dict(zip(self.evaluated["version"].to_pylist(), self.evaluated["holds"].to_pylist(), strict=True))
         groups = [_GROUPS[holds[version]] if version in holds else NOT_EVALUATED for version in self.versions]
@@ -186,7 +186,7 @@ class Bisection(FrameResult):
             hover = f"{_run_text(versions[0], versions[-1])}: {group}"
             spans.append(Span(first=places[0], last=places[-1], group=group, hover=hover))
             if group != NOT_EVALUATED:
-                # Each evaluated version where some are not, since there they are the evidence; otherwise the changes.
+                # Each evaluated version if some are not, since they are the evidence; otherwise the changes.
                 marked = places[:1] if len(holds) == len(groups) else places
                 marks += [
                     Mark(place=place, group=group, hover=f"version {self.versions[place]}: {group}") for place in marked
@@ -201,7 +201,7 @@ class Bisection(FrameResult):
         return Tracks(title=self.answer, versions=self.versions, tracks=(track,), total=1, noun="conditions")
 
     def picture(self) -> Picture:
-        """Return the versions as a strip, those that were evaluated marked and the first where it holds ringed."""
+        """Return the versions as a strip: evaluated ones marked, the first at which the condition holds ringed."""
         return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
 
     @property

@@ -1,4 +1,4 @@
-"""What happened to rows: every version that inserted, updated or deleted rows of a condition, before and after."""
+"""The changes of rows: every version that inserted, updated or deleted rows of a condition, before and after."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -34,7 +34,7 @@ _AT_ONCE = 8
 
 
 def blame(source: RowSource, request: BlameRequest, between: Sequence[int] | None = None) -> Blame:
-    """Return what happened to rows; see `Table.blame`.
+    """Return the changes of rows; see `Table.blame`.
 
     Args:
         between: Consecutive versions; None for all.
@@ -59,12 +59,12 @@ def blame(source: RowSource, request: BlameRequest, between: Sequence[int] | Non
 class _State:
     version: TableVersion
     aligned: AlignedColumns
-    """The mapping of its columns to those of the reference version."""
+    """The mapping of its columns to the reference version's columns."""
     splits: Sequence[Split]
 
 
 class _Reader:
-    """Compares versions in the rows of a condition, each with the last one before it that can have other rows."""
+    """Compares versions in the rows of a condition, each with the last earlier version that can have other rows."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class _Reader:
         return pa.schema([self._schema.field(name) for name in self._columns])
 
     def _reason(self, number: int, error: Exception) -> str:
-        """Return the end of a sentence that a version cannot be read: the same for all whose data files are gone."""
+        """Return the end of a sentence that a version cannot be read: the same for all versions without data files."""
         with suppress(*UNREADABLE):
             version = self._source.format.version(number)
             if version.missing_files(version.plan(None).splits):
@@ -181,10 +181,10 @@ class _Reader:
         )
 
     def _comparisons(self, numbers: Sequence[int]) -> Iterator[pa.Table | Exception]:
-        """Yield the changed rows of each version since the last one that could be read, or why it cannot be read.
+        """Yield the changed rows of each version since the last readable one, or why the version cannot be read.
 
-        On remote storage several are compared at a time, each with the one before it: those after a version that
-        cannot be read are compared again.
+        On remote storage several versions are compared at a time, each with the version before it. Versions after an
+        unreadable one are compared again.
         """
         storage = self._source.format.storage
         at_once = 1 if storage.is_local else _AT_ONCE

@@ -1,4 +1,4 @@
-"""`Blame`: what happened to rows, a line for each change of one. Draws itself and exports."""
+"""`Blame`: the changes of rows, a line for each. Draws itself and exports."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class BlameRequest:
 
 @dataclass(slots=True)
 class BlameReading:
-    """What was read, and notes on it."""
+    """The versions and files that were read, and notes."""
 
     files: set[str] = field(default_factory=set)
     """The data files that were opened."""
@@ -100,14 +100,14 @@ class ChangesAt:
     rows: pa.Table
     """The rows; see `changed_rows.changes_schema`."""
     gaps: tuple[Gap, ...]
-    """The gaps right before it, or before the unreadable versions."""
+    """The gaps right before the version, or before the unreadable versions."""
     unreadable: tuple[int, ...]
-    """The versions right before it that might have changed matching rows and could not be read."""
+    """The versions right before this one that might have changed matching rows and could not be read."""
     is_first: bool
-    """Whether no earlier version could be read, so that the rows are all that the version has."""
+    """Whether no earlier version could be read, so that the rows are all rows of the version."""
 
     def where(self, *, is_maintenance: bool) -> str:
-        """Return the versions that may have made the changes, such as `8 or 9`; empty where it is this one."""
+        """Return the versions that may have made the changes, such as `8 or 9`; empty if it is certainly this one."""
         if not self.gaps and not self.unreadable:
             return ""
         is_named = bool(self.unreadable) or any(gap.missing or gap.unreadable for gap in self.gaps)
@@ -126,17 +126,17 @@ class Blame(FrameResult):
     """The Python call that opens the table."""
     request: BlameRequest
     key: tuple[str, ...]
-    """The columns that identified a row; empty where whole rows were compared."""
+    """The columns that identified a row; empty if whole rows were compared."""
     lines: pa.Table = field(repr=False)
     """BLAME: a row for each change of a row, oldest first, then `before` and `after`, structs with its columns."""
     compared: int
-    """How many of them were compared because they might have changed matching rows."""
+    """The number of versions that were compared because they might have changed matching rows."""
     unreadable: tuple[int, ...]
-    """Those that might have changed matching rows and could not be read, ascending."""
+    """The versions that might have changed matching rows and could not be read, ascending."""
     files: int
-    """The data files of all versions."""
+    """The number of data files of all versions."""
     admitted_files: int
-    """The files that might contain matching rows, by their statistics and partitions."""
+    """The number of files that might contain matching rows, by their statistics and partitions."""
     opened_files: int
     notes: tuple[str, ...]
     """Further notes; a sentence each."""
@@ -172,11 +172,11 @@ class Blame(FrameResult):
         return Drawing(title=title, parts=(*notes, grid, fact_line(facts), Code(self.call)))
 
     def tracks(self) -> Tracks:
-        """Return the life of each row as a track: where it was inserted, updated and deleted."""
+        """Return the history of each row as a track: its insert, updates and delete."""
         return row_tracks(self.lines, self.key, self.versions, title=f"{counted(len(self), 'change')} of rows")
 
     def picture(self) -> Picture:
-        """Return the life of each row as a line over the versions, with its values where it changed."""
+        """Return the history of each row as a line over the versions, with its values at each change."""
         return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
 
     def _counts(self) -> str:
@@ -287,7 +287,7 @@ def _structs(changes: pa.Table) -> pa.StructArray:
 
 
 def _commits(source: RowSource, versions: Sequence[int]) -> pa.Table:
-    """Return the COMMITS of versions, without those that cannot be read, or of which only the state is left."""
+    """Return the COMMITS of versions, without unreadable ones and versions of which only the state is left."""
     read = read_apart(source.format.commits, versions, source.format.storage)
     return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)])
 
@@ -348,7 +348,7 @@ _GROUPS = {"i": "inserted", "p": "inserted", "u": "updated", "d": "deleted"}
 
 
 def row_tracks(lines: pa.Table, key: Sequence[str], versions: Sequence[int], *, title: str) -> Tracks:
-    """Return a track for each row, in the order of its first change, with values where it changed.
+    """Return a track for each row, in the order of its first change, with values at each change.
 
     Args:
         lines: The lines of a blame, oldest first.

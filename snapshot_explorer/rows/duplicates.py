@@ -51,7 +51,7 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
 
 
 def doubled_keys(source: RowSource, key: Sequence[str], between: Sequence[int] | None) -> Frame:
-    """Return the versions where several rows begin to have the same key: ANOMALIES, ascending.
+    """Return the versions at which several rows begin to have the same key: ANOMALIES, ascending.
 
     Reads the columns of the key at every version from the first of `between` on.
     """
@@ -77,8 +77,8 @@ def doubled_keys(source: RowSource, key: Sequence[str], between: Sequence[int] |
 
 
 def row_counts(rows: pa.Table) -> pa.Table:
-    """Return how many there are of each distinct row, in `count_all`, and the rows, renamed. Nulls are equal."""
-    # Names that the aggregation cannot take for others, such as a path that begins with a dot.
+    """Return the number of each distinct row, in `count_all`, and the rows, renamed. Nulls are equal."""
+    # Names that the aggregation cannot interpret, such as a path that begins with a dot.
     columns = [f"c{index}" for index in range(rows.num_columns)]
     counts = rows.rename_columns(columns).group_by(columns, use_threads=False).aggregate([([], "count_all")])
     return counts.select(["count_all", *columns])

@@ -29,7 +29,7 @@ class FrameResult(Exportable, Drawable):
     versions: tuple[int, ...]
     """The versions that were searched, ascending."""
     span: str
-    """The first and the last of them with their times."""
+    """The first and the last version with their times."""
 
     @property
     def frame(self) -> Frame:

@@ -15,12 +15,12 @@ from snapshot_explorer.rows.affected_versions import AffectedVersions, Mask
 Ints = npt.NDArray[np.int64]
 
 WHOLE_TABLE = -1
-"""The group of all files, if they are not distinguished; it has a state at every version."""
+"""The group of all files if they are not distinguished. It has a state at every version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStates:
-    """Ranges of positions over which the rows of a group stay the same, if the group can have matching rows there."""
+    """A range of positions over which the rows of a group stay the same and may contain matching rows."""
 
     group: Ints
     first: Ints
@@ -50,7 +50,7 @@ def file_groups(affected: AffectedVersions, reference: TableVersion, modifiers: 
 def may_store(affected: AffectedVersions) -> Mask:
     """Return which rows of lifetimes are of files that can store matching rows, including deleted ones."""
     vectors = affected.lifetimes.intervals.rows.column("deletion_vector")
-    # The statistics of a file with deletes may be those of its live rows alone.
+    # The statistics of a file with deletes may cover its live rows alone.
     result: Mask = affected.admits | single_chunk(pc.is_valid(vectors)).to_numpy(zero_copy_only=False)
     return result
 

@@ -1,4 +1,4 @@
-"""How many rows of splits match a condition, also where some cannot be read."""
+"""The number of rows of splits that match a condition, even if some splits cannot be read."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from snapshot_explorer.model import Split
 from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns
 
 FAILURES = (*UNREADABLE, StorageError)
-"""Errors of what is read, rather than of the condition."""
+"""Errors of the data, rather than of the condition."""
 
 
 def matching_rows(
@@ -25,7 +25,7 @@ def matching_rows(
     except FAILURES as error:
         if len(splits) == 1:
             return [error]
-    # One by one, to find those that cannot be read.
+    # One by one, to find the splits that cannot be read.
     return [count for split in splits for count in matching_rows(version, columns, where, [split])]
 
 

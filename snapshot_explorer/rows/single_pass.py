@@ -98,8 +98,8 @@ def single_pass(
 ) -> SinglePass | str:
     """Return the splits of one pass over the rows of versions, or why it may not be exact. Opens no data file.
 
-    Reads the log once, and plans the fewest versions that have every file. A pass is exact if the rows of a version are
-    those of its files: no merge, no deletion vector, no delete file, and the same columns at all versions.
+    Reads the log once, and plans the fewest versions that have every file. A pass is exact if files can be read
+    independently: no merge, no deletion vector, no delete file, and the same columns at all versions.
 
     Args:
         where: Rules out files without a matching row.

@@ -1,4 +1,4 @@
-"""Where rows of a condition still are: versions that return them, and data files that store them, deleted or not."""
+"""Find rows of a condition that still exist: versions that return them, data files that store them, deleted or not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SKIPPED = "readers skip a file until a compaction, and its rows were not counte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedFile:
-    """What is known about the matching rows in a data file."""
+    """The matching rows in a data file, as far as known."""
 
     evidence: str
     """READ, METADATA (no row can match; not opened), MISSING or UNREADABLE_FILE."""
@@ -58,7 +58,7 @@ class TracedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedVersion:
-    """What is known about the matching rows of a version."""
+    """The matching rows of a version, as far as known."""
 
     number: int
     committed_at: datetime | None
@@ -72,14 +72,14 @@ class TracedVersion:
 
 @dataclass(slots=True, kw_only=True)
 class TracedHistory:
-    """What is known about the matching rows of one history: a table, or a branch of it."""
+    """The matching rows of one history, as far as known: of a table, or a branch of it."""
 
     versions: list[TracedVersion] = field(default_factory=list)
     """Ascending."""
     files: dict[str, TracedFile] = field(default_factory=dict)
     """By path."""
     bounds_name_value: dict[str, bool | None] = field(default_factory=dict)
-    """By path, whether the statistics of a file name a value of the condition; None or no path where unknown."""
+    """By path, whether the statistics of a file name a value of the condition; None or no path if unknown."""
     begins_with_first: bool = True
     """Whether the first version's commit added all of its files that can have matching rows."""
     namesakes: dict[str, list[int]] = field(default_factory=dict)
@@ -89,11 +89,11 @@ class TracedHistory:
     metadata: list[TracedMetadata] = field(default_factory=list)
     """Every metadata file with statistics."""
     unread: list[str] = field(default_factory=list)
-    """What names changelogs or metadata files and could not be read, a sentence each."""
+    """Unreadable metadata that names changelogs or metadata files, a sentence each."""
 
 
 def trace_history(source: RowSource, where: str) -> TracedHistory:
-    """Return where rows of a condition are in a history; see `Table.trace`."""
+    """Return the rows of a condition in a history; see `Table.trace`."""
     return despite_expiry(source.format, lambda _: _traced(replace(source), where))
 
 
@@ -132,7 +132,7 @@ def _traced(source: RowSource, where: str) -> TracedHistory:
 def _traced_versions(
     source: RowSource, affected: AffectedVersions, reference: TableVersion, where: Condition, result: TracedHistory
 ) -> dict[int, TracedVersion]:
-    """Return what is known about the versions whose files are known, by number. Add what is known about files."""
+    """Return the matching rows of the known versions, by number, and add the matching rows of files to the result."""
     lifetimes = affected.lifetimes
     paths = lifetimes.intervals.paths(lifetimes.intervals.rows).to_pylist()
     ruled_out = frozenset(paths).difference(paths[index] for index in np.flatnonzero(may_store(affected)).tolist())
@@ -143,7 +143,7 @@ def _traced_versions(
     except _SeveralGroupsError:
         totals = _totals(source, affected, paths, np.full_like(groups, WHOLE_TABLE), reader)
     for path in paths:
-        # All others are live at a version that was planned, or only where no matching row can be.
+        # All others are live at a planned version, or only at versions that cannot have a matching row.
         result.files.setdefault(
             path,
             TracedFile(evidence=METADATA, stored_rows=0)
@@ -191,7 +191,7 @@ def _totals(
 
 @dataclass(slots=True)
 class _GroupRows:
-    """What is known about the matching rows in a group of files at a version."""
+    """The matching rows in a group of files at a version, as far as known."""
 
     rows: int | None = 0
     stored: dict[str, int | None] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class _Totals:
         self._reasons: list[tuple[int, int, str]] = []
 
     def add(self, first: int, last: int, known: _GroupRows) -> None:
-        """Add what is known about a group over a half-open range of positions."""
+        """Add the rows of a group over a half-open range of positions."""
         stored = list(known.stored.values())
         self._add(self._rows, first, last, known.rows)
         self._add(self._stored, first, last, None if None in stored else sum(count or 0 for count in stored))
@@ -225,7 +225,7 @@ class _Totals:
         sums[kind, last] -= value
 
     def versions(self, lifetimes: FileLifetimes) -> Iterator[TracedVersion]:
-        """Yield what is known about each version."""
+        """Yield the matching rows of each version."""
         rows, stored = (np.cumsum(sums, axis=1).tolist() for sums in (self._rows, self._stored))
         reasons = sorted(self._reasons, key=itemgetter(0))[::-1]
         active: list[tuple[int, int, str]] = []
@@ -267,7 +267,7 @@ class _Part:
     is_ruled_out: bool
     """Whether metadata proves that it returns no matching row."""
     stored: Split | None
-    """The split of all rows in its file; None where that is unknown."""
+    """The split of all rows in the file; None if unknown."""
 
 
 class _Reader:
@@ -285,7 +285,7 @@ class _Reader:
     def traced(
         self, table_format: TableFormat, number: int, groups: Mapping[str, int]
     ) -> dict[int, _GroupRows] | Exception:
-        """Return what is known about a version, by groups of files, and add what is known about its files."""
+        """Return the matching rows of a version, by groups of files, and add the matching rows of its files."""
         try:
             version = table_format.version(number)
             columns = aligned(version, self._reference, sorted(self._where.columns))
@@ -293,7 +293,7 @@ class _Reader:
             parts = self._parts(version, predicate_of(where, columns, version, of_a=True))
             live = version.files()["path"].to_pylist()
         except ResourceError:
-            raise  # it says nothing about the version
+            raise  # the error is not about the version
         except (SnapshotExplorerError, pa.ArrowException) as error:
             resources.check(error, f"Version {number} could not be read")
             return error
@@ -381,7 +381,7 @@ class _Reader:
         return TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=str(error))
 
     def _keep(self, path: str, file: TracedFile) -> None:
-        """Keep what is known about a file: a number rather than none, and the evidence that looked at it most."""
+        """Keep the best result for a file: a number rather than none, and the most thorough evidence."""
         before = self._files.get(path)
         if before is None or self._is_better(before, file):
             self._files[path] = file
@@ -396,9 +396,9 @@ class _Reader:
 
 
 def _bounds_naming(affected: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, bool | None]:
-    """Return for each file whether a bound of a column is a value that the condition names; None where unknown.
+    """Return for each file whether a bound of a column is a value that the condition names; None if unknown.
 
-    Empty where the condition does not name all values that matching rows can have.
+    Empty if the condition does not name all values that matching rows can have.
     """
     names = [name for name in reference.arrow_schema.names if name in where.columns]
     points = where.points(pa.schema([reference.arrow_schema.field(name) for name in names])) if names else None

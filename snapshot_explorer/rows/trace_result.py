@@ -1,4 +1,4 @@
-"""`Trace`: where rows of a condition still are, the evidence for it, and what was not examined. Draws itself."""
+"""`Trace`: the places of rows of a condition, the evidence for them, and gaps in the search. Draws itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _YEARS = 10
 """How far ahead retention is evaluated."""
 _MOST_TIMED_FILES = 50_000
-"""The most data files for which it is, a few dozen times."""
+"""The maximum number of data files for which retention is evaluated, a few dozen times."""
 _NOT_COVERED = "Not looked at: {}files that no version names, and copies of the table elsewhere."
 _MOST_REASONS = 5
 
@@ -40,11 +40,11 @@ _MOST_REASONS = 5
 class Trace(Drawable):
     """Where rows of a condition still are. Draws itself.
 
-    `verdict` says no more than was looked at: a version or a file that could not be read is never one without matching
-    rows.
+    `verdict` covers only what was examined: a version or a file that could not be read never counts as one without
+    matching rows.
     """
 
-    def __init__(  # noqa: PLR0913 - what was examined, each part stated
+    def __init__(  # noqa: PLR0913 - the parts of the search
         self,
         source: RowSource,
         where: str,
@@ -64,10 +64,10 @@ class Trace(Drawable):
             source: The table, or its branch that is open.
             histories: By branch; None in a format without branches.
             refs: The tags and branches that name a version.
-            retention: What the table's own settings would remove; None if unknown.
+            retention: The effect of the table's own retention settings; None if unknown.
             waiting: When they will remove the rest, as a sentence; empty if unknown.
             own_branch: The branch that `retention` is about.
-            notes: What could not be examined, a sentence each.
+            notes: Sentences on what could not be examined.
             is_complete: Whether everything else was examined.
         """
         self._source = source
@@ -148,7 +148,7 @@ class Trace(Drawable):
 
     @property
     def holds(self) -> str:
-        """What keeps matching rows from being removed, in a sentence; or what would remove them."""
+        """A sentence on what keeps matching rows from being removed, or on what would remove them."""
         storing = self._storing
         holding = [(branch, version) for branch, version in self._found if version.rows or version.stored_rows]
         if not storing and not holding:
@@ -184,7 +184,7 @@ class Trace(Drawable):
 
     @property
     def digest(self) -> str:
-        """SHA-256, as hexadecimal text, of what was asked and of all numbers and evidence, without the time."""
+        """SHA-256, as hexadecimal text, of the request and of all numbers and evidence, without the time."""
         content = {
             "path": self._source.path,
             "where": self._where,
@@ -285,7 +285,7 @@ class Trace(Drawable):
         """Return the outcome and its reason for a file that versions need, which the next clean-up may remove.
 
         Args:
-            by: What removes the file instead.
+            by: The name of the process that removes the file instead.
         """
         if by is not None:
             return {"outcome": None, "because": f"removed by {by}"}
@@ -395,7 +395,7 @@ def trace(
     names = [*source.format.branch_names(), *source.format.detached_heads()]
 
     def retention(now: datetime) -> Retention:
-        """Return what the table's own settings would remove at a time, if nothing is committed before."""
+        """Return the effect of the table's own retention settings at a time, if nothing is committed before."""
         return retention_of(source.format, source.lifetimes(), keep=None, keep_last=None, name=source.name, now=now)
 
     examined_at = datetime.now(UTC)
@@ -465,7 +465,7 @@ def _freed(retention: Retention) -> frozenset[str]:
 def _waiting(retention: Callable[[datetime], Retention], files: frozenset[str], now: datetime) -> str:
     """Return a sentence on the first time at which retention removes all of these files, to the minute.
 
-    What it removes at one time it also removes later. Empty if that is unknown.
+    A file that it removes at one time is also removed later. Empty if unknown.
     """
     minutes = _YEARS * 365 * 24 * 60
 
@@ -510,12 +510,12 @@ def _refs(
 
 
 def _named(branch: str, source: RowSource) -> str:
-    """Return what a history is called: a branch, or the snapshot that no branch leads to."""
+    """Return the name of a history: a branch, or the snapshot that no branch leads to."""
     return f"{'snapshot' if branch in source.format.detached_heads() else 'branch'} {branch}"
 
 
 def _drawn(rows: pa.Table) -> tuple[str, ...]:
-    """Return the columns to draw: those with values, and those whose nulls mean that nothing was checked."""
+    """Return the columns to draw: columns with values, and columns whose nulls mean that nothing was checked."""
     filled = frozenset(non_empty_columns(rows))
     return tuple(name for name in rows.column_names if name in filled or name in _NUMBERS)
 

@@ -1,4 +1,4 @@
-"""Where values of a condition still are beside data files: in files of row changes, and in statistics of metadata."""
+"""Find values of a condition outside of data files: in files of row changes, and in statistics of metadata."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _ERRORS = (*FAILURES, InvalidArgumentError, pa.ArrowException)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedChangelog:
-    """What is known of the matching rows in a file of row changes."""
+    """The matching rows in a file of row changes, as far as known."""
 
     version: int
     path: str
@@ -37,17 +37,17 @@ class TracedChangelog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedChangelogs:
-    """What is known of all files of row changes."""
+    """The matching rows in all files of row changes, as far as known."""
 
     files: list[TracedChangelog] = field(default_factory=list)
     """By version."""
     unread: list[str] = field(default_factory=list)
-    """What names others and could not be read, a sentence each."""
+    """Unreadable metadata that names other files of row changes, a sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedMetadata:
-    """What is known of the statistics in a metadata file."""
+    """The matching statistics in a metadata file, as far as known."""
 
     file: StatisticsFile
     columns: tuple[str, ...] | None
@@ -58,11 +58,11 @@ class TracedMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedStatistics:
-    """What is known of all metadata files with statistics."""
+    """The matching statistics in all metadata files, as far as known."""
 
     files: list[TracedMetadata] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
-    """What names others and could not be read, and columns that were not compared; a sentence each."""
+    """Unreadable metadata that names other metadata files, and columns that were not compared; a sentence each."""
 
 
 def traced_changelogs(
@@ -175,7 +175,7 @@ def _traced(
     try:
         columns = matching.columns_of([() if isinstance(known, Exception) else known for known in bounds])
     except _ERRORS as error:
-        if len(files) > 1:  # one by one, to find those that cannot be compared
+        if len(files) > 1:  # one by one, to find the columns that cannot be compared
             pairs = zip(files, bounds, strict=True)
             return [traced for file, known in pairs for traced in _traced([file], [known], matching)]
         return [TracedMetadata(file=files[0], columns=None, reason=str(error))]

@@ -54,16 +54,16 @@ class MetadataCondition:
     text: str
     """The condition as SQL."""
     columns: pa.Schema
-    """The columns of the table that it may name behind `null_count` and `null_rate`."""
+    """The columns of the table that the condition may name after `null_count` and `null_rate`."""
     names: tuple[str, ...]
-    """The metadata that it names, and `version`."""
+    """The metadata that the condition names, and `version`."""
     named: frozenset[str]
-    """The columns whose null counts it names."""
+    """The columns whose null counts the condition names."""
 
     def holds(self, source: RowSource, versions: Sequence[int]) -> tuple[list[bool | None], Reasons]:
-        """Return for each version whether it holds; None if its files, or numbers that decide it, are unknown.
+        """Return for each version whether the condition holds; None if its files or deciding numbers are unknown.
 
-        Also which versions cannot be read, and why.
+        Also returns which versions cannot be read, and why.
 
         One pass over the log, as `lifetimes`; with statistics if the condition names null counts.
         """
@@ -99,7 +99,7 @@ class MetadataCondition:
         nulls: Mapping[str, pa.Array],
         lacking: Mapping[str, Sequence[tuple[int, int]]],
     ) -> npt.NDArray[np.bool_]:
-        """Return at which versions a number that is named is unknown; nulls of a column only where it exists."""
+        """Return the versions at which a named number is unknown; nulls only at versions that have the column."""
         result = np.zeros(len(totals["version"]), np.bool_)
         needed = {*self.names, *(["rows"] if "null_rate" in self.names else [])}
         for name in needed & set(_TOTALS):
@@ -112,7 +112,7 @@ class MetadataCondition:
         return result
 
     def notes(self, source: RowSource, versions: Sequence[int]) -> tuple[str, ...]:
-        """Return a sentence on the rows that it counts, where these are not the rows of the table."""
+        """Return a sentence on the rows that are counted, if these are not the rows of the table."""
         counts_rows = {"rows", *_OF_COLUMNS} & set(self.names)
         return rows_note(source.format, versions) if counts_rows else ()
 

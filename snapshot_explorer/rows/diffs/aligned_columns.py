@@ -27,12 +27,12 @@ class AlignedColumns:
     """The field ids of each column of A, under its name there."""
     ids_b: Mapping[str, FieldIds]
     primary_key: tuple[str, ...]
-    """The primary key, in the names of B; empty where there is none, or where the versions have different ones."""
+    """The primary key, in the names of B; empty without a key, or if the versions have different keys."""
     leave_out: str = "columns=[...]"
     """The argument that leaves a column out, for messages."""
 
     def names_in(self, names: Sequence[str], *, of_a: bool) -> list[str]:
-        """Return the names in one version of the columns that it has."""
+        """Return the names of the columns in one version, without columns that it lacks."""
         return [self.names_a[name] for name in names if name in self.names_a] if of_a else list(names)
 
     def rows(self, batch: pa.RecordBatch, names: Sequence[str], *, of_a: bool) -> pa.RecordBatch:
@@ -100,7 +100,7 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
 def other_references(left: pa.Field, right: pa.Field) -> tuple[str, str] | None:
     """Return the coordinate reference systems and edges of the places in two columns if they differ, else None.
 
-    Equal bytes are different places then.
+    Then equal bytes are different places.
     """
     references, others = _references(left, ""), _references(right, "")
     return next(
@@ -131,7 +131,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def checked_names(names: Sequence[str] | str | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:
-    """Return the names in an argument, each once and each a column; None where it was not given."""
+    """Return the names in an argument, each once and each a column; None if the argument was not passed."""
     if names is None:
         return None
     if isinstance(names, str):
@@ -147,7 +147,7 @@ def checked_names(names: Sequence[str] | str | None, known: Sequence[str], argum
 
 
 def _pairs(a: TableVersion, b: TableVersion) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the name in `a` of each column of `b` that `a` has, and the names of those that only `a` has."""
+    """Return the name in `a` of each column of `b` that `a` has, and the names of columns that only `a` has."""
     ids_a, ids_b = a.field_ids, b.field_ids
     older, newer = (a, b) if (a.number or 0) <= (b.number or 0) else (b, a)
     if older.schema.has_ids and not newer.schema.has_ids:
@@ -182,9 +182,9 @@ def wider(
     *,
     across_tables: bool = False,
 ) -> pa.DataType | None:
-    """Return a type that has every value of two types. None: no type has, or their values do not compare.
+    """Return a type that has every value of two types; None if there is none, or their values are not comparable.
 
-    A struct gets the fields of `other`, matched with those of `left` by id, or by name where there are no ids.
+    A struct gets the fields of `other`, matched with the fields of `left` by id, or by name without ids.
 
     Args:
         across_tables: Whether the columns are of two tables. Then structs must have fields of the same names, and types
@@ -224,8 +224,8 @@ def _has(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 def _across_tables(left: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """Return the type for types in which formats store the same values; None if they do not.
 
-    A timestamp without a zone is compared as UTC. A text is compared with binary by its bytes in UTF-8. What the types
-    have not in common is read as well: a value that does not fit is an error.
+    A timestamp without a zone is compared as UTC. A text is compared with binary by its bytes in UTF-8. Values outside
+    of the common range are read as well: a value that does not fit is an error.
     """
     if pa.types.is_timestamp(left) and pa.types.is_timestamp(other):
         return pa.timestamp(max(left.unit, other.unit, key=_UNITS.index), "UTC")
@@ -251,7 +251,7 @@ def _is_binary(dtype: pa.DataType) -> bool:
 def _decimal(whole: int, scale: int, *, cut: bool = False) -> pa.DataType | None:
     """Return the decimal with these digits before and after the point; None if they are more than 38.
 
-    With `cut`, one with fewer before it, into which not every value fits.
+    With `cut`, returns a decimal with fewer digits before the point, into which not every value fits.
     """
     fits = whole + scale <= _MAX_DIGITS
     return pa.decimal128(min(whole + scale, _MAX_DIGITS), scale) if fits or cut else None

@@ -21,7 +21,7 @@ _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
 
 
 def first_columns(schema: pa.Schema) -> tuple[str, str]:
-    """Return the names of the two columns before those of the rows, with underscores if the rows have such columns."""
+    """Return the names of the first two columns, with underscores if the rows have columns with these names."""
     names = []
     for name in (ROW_KIND, "changed_columns"):
         while name in schema.names:
@@ -95,7 +95,7 @@ def _part(rows: pa.Table, kinds: npt.NDArray[np.int8], names: pa.Array) -> pa.Ta
 
 
 def _names(cells: npt.NDArray[np.bool_], columns: Sequence[str], nulls: int) -> pa.Array:
-    """Return the names of the changed columns, null for rows that are not updated, twice for those that are."""
+    """Return the names of the changed columns: null for rows that are not updated, twice for updated rows."""
     doubled = np.repeat(cells, 2, axis=0)
     counts = np.concatenate([np.zeros(nulls, np.int64), doubled.sum(axis=1)])
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int32)
@@ -156,12 +156,12 @@ BY_COLUMN = pa.schema(
         pa.field("examples", pa.list_(pa.string()), nullable=False),
     ]
 )
-"""A row per column that is not part of the key: the updated rows in which it differs, and the first of them."""
+"""A row per column outside of the key: the number of updated rows in which it differs, and the first of them."""
 _COUNTS = {"inserted": INSERTED, "deleted": DELETED, "updated": AFTER}
 
 
 def by_column(parts: Iterable[pa.Table], schema: pa.Schema, key: Sequence[str]) -> pa.Table:
-    """Return BY_COLUMN for changed rows, those that differ in most rows first."""
+    """Return BY_COLUMN for changed rows, columns that differ in most rows first."""
     if not key:
         raise InvalidArgumentError(
             "Rows were compared without a key, so that none is updated and columns are not compared one by one. Name "
@@ -199,7 +199,7 @@ def _add_examples(examples: list[str], name: str, sides: tuple[pa.Table, pa.Tabl
 
 
 def _shown(rows: pa.Table, name: str, index: int) -> str:
-    # By index: the first two columns are not those of the rows, and may have had a row's name.
+    # By index: the first two columns are not columns of the rows, and may have had the name of one.
     return cut(cell(rows.column(rows.schema.names.index(name, 2))[index]).text, _WIDEST_VALUE)
 
 

@@ -11,7 +11,7 @@ from snapshot_explorer.model import Predicate, Split
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedSplits:
-    """What to read to find the rows that differ between a version A and a version B.
+    """The splits to read to find the rows that differ between a version A and a version B.
 
     All other splits are in both versions and have the same rows in both. Rows of `before` and `after` may still be
     equal: a compaction writes the same rows into other files.
@@ -24,7 +24,7 @@ class ChangedSplits:
     shared_files: int
     """The number of data files that both versions have with the same rows. They are not read."""
     shared: tuple[Split, ...] = ()
-    """The splits of B with these files; of versions of one table they are not listed."""
+    """The splits of B with these files; not listed for versions of one table."""
 
 
 def changed_splits(
@@ -40,7 +40,7 @@ def changed_splits(
     Args:
         where_a: A condition on the rows of `a`, in its column names: files in which no row can pass are left out. Rows
             that do not pass are not filtered.
-        where_b: The same of `b`.
+        where_b: The same for `b`.
         columns: The columns that matter: the name of each in `a`, None if `a` lacks it, and the name in `b`. Files
             whose schemas differ only in other columns then count as the same. By default all columns matter, and no
             file is the same under two schemas.
@@ -113,7 +113,7 @@ def _by_file(splits: Sequence[Split], version: TableVersion) -> list[Split]:
 def _without_shared_rows(
     only_a: Sequence[Split], only_b: Sequence[Split], a: TableVersion, b: TableVersion
 ) -> tuple[Sequence[Split], Sequence[Split]]:
-    """Return the splits; those that differ only in deletion vectors are reduced to the rows that these delete."""
+    """Return the splits. Splits that differ only in deletion vectors are reduced to the rows that these delete."""
     partners: defaultdict[Hashable, list[Split]] = defaultdict(list)
     for split in only_b:
         partners[b.identity_without_vector(split)].append(split)
@@ -143,7 +143,7 @@ def can_load(version: TableVersion) -> bool:
 
 
 def can_diff(a: TableVersion, b: TableVersion) -> bool:
-    """Return whether no data file is missing in which two versions differ, as `can_load`."""
+    """Return whether all data files in which two versions differ exist, as `can_load`."""
     try:
         splits = changed_splits(a, b)
         return not a.missing_files(splits.before) and not b.missing_files(splits.after)

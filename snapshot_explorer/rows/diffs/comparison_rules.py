@@ -104,7 +104,7 @@ class ComparisonRules:
 
     @property
     def facts(self) -> list[tuple[str, object]]:
-        """What counts as equal, as names and values for a drawing."""
+        """The rules as names and values for a drawing."""
         facts: list[tuple[str, object]] = []
         for word, tolerances in (("tolerance", self.absolute), ("relative tolerance", self.relative)):
             if tolerances:

@@ -22,7 +22,7 @@ _WIDEST_VALUE = 60
 _SHOWN_COLUMNS = 5
 """Columns of a key in a message."""
 DEFAULT_MEMORY = 2**30
-"""Bytes of rows, and of what matching them needs, that are held in memory; more rows are written to temporary files."""
+"""Bytes of rows, and of the memory for matching them, up to which rows stay in memory; more go to temporary files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class SideReader:
 
     @property
     def side(self) -> Side:
-        """The version, and what is read of it."""
+        """The version, and the splits that are read of it."""
         return self.plan.a if self.of_a else self.plan.b
 
     @property
@@ -56,7 +56,7 @@ class SideReader:
         )
 
     def checked(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
-        """Return what `rows` returns."""
+        """Return the result of `rows`. Raises for a null in a key that is not declared."""
         hashed = self.rows(batch)
         if not self.plan.is_declared_key:
             check_not_null(hashed[0], self.plan.key, self.side.label)
@@ -73,7 +73,7 @@ class SideReader:
 
 
 def check_key(plan: RowDiffPlan) -> None:
-    """Raise if the key has nulls, or values that several rows of one version have. Reads the key columns.
+    """Raise if the key has nulls, or a value in several rows of one version. Reads the key columns.
 
     A declared primary key has neither. Rows that are not read, since both versions share them, are not checked.
     """
@@ -175,7 +175,7 @@ def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
 
 
 def _check_against(plan: RowDiffPlan, reader: SideReader, hashes: Hashes, dropped: Hashes) -> None:
-    """Raise if a row has the key of one that was dropped, since the other side has the same row."""
+    """Raise if a row has the key of a row that was dropped because the other side has the same row."""
     own = np.sort(hashes)  # in order, each is found near the last one
     indices = np.minimum(np.searchsorted(dropped, own), len(dropped) - 1)
     suspects = np.unique(own[dropped[indices] == own])[:_MAX_SUSPECTS]
@@ -187,7 +187,7 @@ def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
     """Return the row diff of a plan. Reads both sides once."""
     limit = _bytes_held(memory_limit)
     for side in (plan.a, plan.b):
-        if side.version.storage.is_local:  # of others, a request each; reading a missing file raises the same
+        if side.version.storage.is_local:  # a request each for others; reading a missing file raises the same error
             check_files(side.version, side.splits)
     if plan.a.table is None:  # of two tables most rows are read, and their keys are checked on the way
         check_key(plan)

@@ -1,4 +1,4 @@
-"""`RowDiffPlan`: what a row diff reads, and the bound that metadata sets on its result. No data file is opened."""
+"""`RowDiffPlan`: the reads of a row diff, and the bound that metadata sets on its result. No data file is opened."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,20 +25,20 @@ from snapshot_explorer.rows.source import call_text, opening
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One of the two versions of a row diff, and what is read from it."""
+    """One of the two versions of a row diff, and the splits that are read from it."""
 
     version: TableVersion
     committed_at: datetime | None
     """When it was committed, aware, UTC; None if not recorded."""
     splits: tuple[Split, ...]
     branch: str | None = None
-    """Its branch, where the other version is on another one; otherwise None."""
+    """The branch of the version if the other version is on another branch; otherwise None."""
     table: str | None = None
-    """The name of its table, where the other version is of another one; otherwise None."""
+    """The name of the version's table if the other version is of another table; otherwise None."""
 
     @cached_property
     def unreadable(self) -> str | None:
-        """Why it cannot be read: a data file does not exist. None also where files are many and remote: not checked.
+        """Why the side cannot be read: a data file is missing. None also for many remote files, which are not checked.
 
         A request for each remote file.
         """
@@ -55,7 +55,7 @@ class Side:
 
     @property
     def label(self) -> str:
-        """The number, with the branch or the table where the other version is on another one."""
+        """The number, with the branch or the table if the other version is on another one."""
         branch = f" of branch {self.branch}" if self.branch else ""
         return f"{self.number}{branch}{f' of {self.table}' if self.table else ''}"
 
@@ -66,7 +66,7 @@ class Side:
 
     @property
     def rows(self) -> int | None:
-        """The most rows that are read, before merges and deletes; None where the metadata does not contain it."""
+        """The maximum number of rows to read, before merges and deletes; None if the metadata does not contain it."""
         known = [split.rows for split in self.splits]
         return None if None in known else sum(rows or 0 for rows in known)
 
@@ -77,7 +77,7 @@ class Side:
 
     @property
     def named(self) -> str:
-        """The version and its time, for people."""
+        """The version and its time, as display text."""
         time = "a time that was not recorded" if self.committed_at is None else moment(self.committed_at)
         separator = "," if self.branch or self.table else ""
         return f"version {self.label}{separator} of {time}"
@@ -85,7 +85,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RowDiffPlan(Drawable):
-    """What a row diff reads. Draws itself."""
+    """The plan of a row diff. Draws itself."""
 
     path: str
     """The table's location."""
@@ -98,7 +98,7 @@ class RowDiffPlan(Drawable):
     b: Side
     """The version whose rows are explained."""
     key: tuple[str, ...]
-    """The columns that identify a row; empty where whole rows are compared."""
+    """The columns that identify a row; empty if whole rows are compared."""
     columns: tuple[str, ...]
     """The columns that are compared, the key included, in the order of B."""
     columns_only_a: tuple[str, ...]
@@ -124,9 +124,9 @@ class RowDiffPlan(Drawable):
     partition_columns: tuple[str, ...] = ()
     """The partition columns of B that are compared."""
     proof: str | None = None
-    """What the metadata proves of the rows, in sentences; None where it proves nothing."""
+    """Sentences on what the metadata proves about the rows; None if it proves nothing."""
     partition_rows: pa.Table | None = None
-    """PLANNED_PARTITIONS, for the preview of a diff of two tables; None where partitions are not compared."""
+    """PLANNED_PARTITIONS, for the preview of a diff of two tables; None if partitions are not compared."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -135,17 +135,17 @@ class RowDiffPlan(Drawable):
 
     @property
     def key_first(self) -> tuple[str, ...]:
-        """The columns that are compared, those of the key first; the order in which they are drawn."""
+        """The compared columns, key columns first: the order in which they are drawn."""
         return (*self.key, *(name for name in self.columns if name not in self.key))
 
     @property
     def most_deleted(self) -> int | None:
-        """The most rows of A that can be deleted or updated; None where the metadata does not contain it."""
+        """The maximum number of rows of A that can be deleted or updated; None if the metadata does not contain it."""
         return self.a.rows
 
     @property
     def most_inserted(self) -> int | None:
-        """The most rows of B that can be inserted or updated; None where the metadata does not contain it."""
+        """The maximum number of rows of B that can be inserted or updated; None if the metadata does not contain it."""
         return self.b.rows
 
     @property
@@ -156,7 +156,7 @@ class RowDiffPlan(Drawable):
 
     @property
     def announcement(self) -> str:
-        """What will be read, in a sentence; or why it cannot be."""
+        """A sentence on the data to read; or the reason why it cannot be read."""
         unreadable = [side.unreadable for side in (self.a, self.b) if side.unreadable is not None]
         if unreadable:
             return " ".join(unreadable)
@@ -170,7 +170,7 @@ class RowDiffPlan(Drawable):
 
     @property
     def by_partition(self) -> Frame | None:
-        """What would be read of each partition that both tables have in common, and what is proven of it.
+        """The size of the reads of each partition that both tables have, and the proofs about it.
 
         Only in the preview of a diff of two tables with a partition column in common; otherwise None.
         """
@@ -202,7 +202,7 @@ def _or_unknown(count: int | None) -> int | str:
 
 
 def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
-    """Return what is compared, as names and values for a drawing."""
+    """Return the facts of the comparison as names and values for a drawing."""
     lines: list[tuple[str, object]] = [
         ("format", plan.format),
         ("A", plan.a.named),
@@ -236,7 +236,7 @@ class DiffRequest:
     branch: str | None = None
     """The branch of the table, for `RowDiffPlan.call`."""
     refs: tuple[str, str] | None = None
-    """The refs of the versions for it, where they are on two branches; otherwise their numbers are used."""
+    """The refs of the versions for `RowDiffPlan.call`, if they are on two branches; otherwise it has their numbers."""
     name: str = ""
     """The name of the table, for titles."""
 
@@ -250,10 +250,10 @@ def plan_diff(
     *,
     parted: PartedBranches | None = None,
 ) -> RowDiffPlan:
-    """Return what the row diff of two versions reads. Plans both, and lists the log; opens no data file.
+    """Return the plan of the row diff of two versions. Plans both versions and lists the log; opens no data file.
 
     Args:
-        parted: The branches of the versions, where no history has both.
+        parted: The branches of the versions, if no history has both.
     """
     if a.number is None or b.number is None:
         raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
@@ -324,7 +324,7 @@ def _check_key(key: Sequence[str], columns: AlignedColumns, a: TableVersion) -> 
 def predicate_of(
     where: Condition | None, columns: AlignedColumns, version: TableVersion, *, of_a: bool
 ) -> Condition | None:
-    """Return the condition as a predicate on files of a version; None where it does not apply to its columns."""
+    """Return the condition as a predicate on files of a version; None if it does not apply to the version's columns."""
     if where is None:
         return None
     schema = version.arrow_schema

@@ -76,7 +76,7 @@ class ChangedRows(DiffRows):
     """Changed rows, in memory or in a temporary file that is removed with this object."""
 
     def __init__(self, schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> None:
-        """Hold no rows yet; `stored` fills it."""
+        """Contain no rows yet; `stored` adds them."""
         self._limit_bytes = limit_bytes
         self.schema = schema
         self._counts: Counter[str] = Counter()
@@ -146,11 +146,11 @@ class RowDiff(Exportable, Drawable):
 
     The rows of A less `before` plus `after` are the rows of B, as multisets. Columns have the names of B and the wider
     of both types. Values are compared as they are stored: nulls are equal, NaN equals NaN, -0.0 differs from 0.0,
-    decimals and times are equal where their values are, maps have no order.
+    decimals and times are equal if their values are, maps have no order.
     """
 
     plan: RowDiffPlan
-    """What was compared and read."""
+    """The plan: the compared versions and columns, and the reads."""
     changed: DiffRows
     drawn_rows: int = _DRAWN_ROWS
 
@@ -172,7 +172,7 @@ class RowDiff(Exportable, Drawable):
 
     @property
     def suggested_key(self) -> str | None:
-        """A column that may identify rows, where they were compared without a key, or None.
+        """A column that may identify the rows if they were compared without a key; otherwise None.
 
         It is the column of whole numbers or texts with the most values on both sides, if these are unique and not null
         among the first changed rows of each side.
@@ -186,12 +186,12 @@ class RowDiff(Exportable, Drawable):
 
     @property
     def inserted(self) -> pa.Table:
-        """The rows that B has and A lacks; with a key, those whose key A lacks."""
+        """The rows that B has and A lacks; with a key, the rows whose key A lacks."""
         return self._of(INSERTED)
 
     @property
     def deleted(self) -> pa.Table:
-        """The rows that A has and B lacks; with a key, those whose key B lacks."""
+        """The rows that A has and B lacks; with a key, the rows whose key B lacks."""
         return self._of(DELETED)
 
     @property
@@ -289,7 +289,7 @@ class RowDiff(Exportable, Drawable):
 
     @property
     def _key_command(self) -> str | None:
-        """The command that compares with the suggested key; None where there is none, or between two histories."""
+        """The command that compares with the suggested key; None without one, or between two histories."""
         name, (a, b) = self.suggested_key, (self.plan.a, self.plan.b)
         if name is None or any(side.branch or side.table for side in (a, b)):
             return None
@@ -307,7 +307,7 @@ class RowDiff(Exportable, Drawable):
 
 
 def _shared_values(a: pa.ChunkedArray, b: pa.ChunkedArray) -> int:
-    """Return how many values both have; 0 if one of them has a value twice or null, or they cannot be a key."""
+    """Return how many values both sides have; 0 if a side has a value twice or null, or the type cannot be a key."""
     dtype = a.type
     if not (pa.types.is_integer(dtype) or pa.types.is_string(dtype)) or a.null_count or b.null_count:
         return 0

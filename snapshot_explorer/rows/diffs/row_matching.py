@@ -138,8 +138,8 @@ def _exactly_matched(
 
 
 def among(hashes: Hashes, others: Hashes) -> npt.NDArray[np.bool_]:
-    """Return for each hash whether it is one of others."""
-    return np.isin(hashes, others, kind="sort")  # the default fails with old versions: NUMPY_ISIN
+    """Return for each hash whether `others` contains it."""
+    return np.isin(hashes, others, kind="sort")  # the default method fails with old versions: NUMPY_ISIN
 
 
 def unmatched(rows: int, indices: Indices) -> Indices:
@@ -150,7 +150,7 @@ def unmatched(rows: int, indices: Indices) -> Indices:
 
 
 def repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
-    """Return the place of a row whose columns equal those of another row; None if all rows differ."""
+    """Return the index of a row whose columns equal another row's columns; None if all rows differ."""
     ordered = np.sort(rows.hashes)
     again = np.flatnonzero(ordered[1:] == ordered[:-1])
     if not len(again):

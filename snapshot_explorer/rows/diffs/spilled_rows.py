@@ -14,9 +14,9 @@ from snapshot_explorer.results.outputs import scratch_folder
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, Hashes, Indices, equal_hashes, equal_rows, unmatched
 
 _HASH = "hash"
-"""The name of the hash in temporary files, where it is the last column."""
+"""The name of the column of hashes in temporary files, which is the last one."""
 _MATCHING_BYTES = 64
-"""The maximum number of bytes that matching needs per row in addition to the row and its hash, measured."""
+"""The measured maximum number of bytes that matching needs per row in addition to the row and its hash."""
 _BUFFERED_BYTES = 32 * 2**20
 """Bytes of rows of a side that are sorted by bucket and written at a time."""
 _BITS = 5
@@ -37,8 +37,8 @@ class SplitRows:
         """Start without rows.
 
         Args:
-            limit_bytes: The most bytes in memory of rows and what matching them needs; beyond it, rows are written to
-                temporary files.
+            limit_bytes: The maximum number of bytes in memory for rows and for matching them; beyond it, rows are
+                written to temporary files.
             shift: The number of low bits of the hashes that are the same in all rows.
         """
         self._schema = schema
@@ -173,7 +173,7 @@ class _BucketFiles:
 
 
 _WINDOW_SHARE = 16
-"""A side is looked through when it has this fraction of the memory limit in new rows."""
+"""A side is searched for equal rows when its new rows reach this fraction of the memory limit."""
 _HELD_SHARE = 2
 """The fraction of the memory limit that rows may need while they wait for equal ones."""
 _SAMPLE = 64
@@ -181,7 +181,7 @@ _SAMPLE = 64
 
 
 class EqualRows:
-    """Drops rows that both sides have, and hands on the others. Rows can be added from several threads.
+    """Drops rows that both sides have, and hands on the other rows. Rows can be added from several threads.
 
     Two equal rows are dropped, whatever their places: neither multisets nor rows with a unique key differ by them. If
     fewer than half of the rows have an equal one nearby, all others are handed on as they come.
@@ -217,7 +217,7 @@ class EqualRows:
                 self.finish()
 
     def finish(self) -> None:
-        """Hand on all rows that are left, and those that are added from now on."""
+        """Hand on all remaining rows, and rows that are added from now on."""
         if self._is_looking and self._dropped and all(self._parts):
             self._look()
         self._is_looking = False
@@ -227,7 +227,7 @@ class EqualRows:
             parts.clear()
 
     def _look(self) -> None:
-        """Drop the equal rows, if half of the fewer ones may be equal to others."""
+        """Drop the equal rows, if half of the rows of the smaller side may equal rows of the other one."""
         hashes = [np.concatenate([part[2] for part in sorted(parts, key=_order)]) for parts in self._parts]
         before, after = (np.unique(side[side & np.uint64(_SAMPLE - 1) == 0]) for side in hashes)
         if 2 * len(np.intersect1d(before, after, assume_unique=True)) < min(len(before), len(after)):

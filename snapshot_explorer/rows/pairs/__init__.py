@@ -1,1 +1,1 @@
-"""Row diffs of two tables: their columns paired, what their metadata proves, and what is read."""
+"""Row diffs of two tables: paired columns, proofs from metadata, and plans."""

@@ -1,8 +1,8 @@
-"""What metadata proves about the rows that a diff of two tables would read: that some differ, and in which partitions.
+"""Proofs from metadata about the rows that a diff of two tables would read: that some differ, and in which partitions.
 
-Equal numbers prove nothing, so only differences are concluded here. Numbers of rows and nulls count only where the
-metadata has those of all files, and no row is merged or deleted in a way that it does not count. Bounds count only
-where values of one table are outside of those of the other, since a bound may be wider than the values.
+Equal numbers prove nothing, so only differences are concluded here. Numbers of rows and nulls count only if the
+metadata has them for all files, and no row is merged or deleted in a way that it does not count. Bounds count only if
+values of one table are outside of the other table's bounds, since a bound may be wider than the values.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ Values = tuple[pa.Scalar, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataProofs:
-    """What the metadata of the files to read proves."""
+    """The proofs from the metadata of the files to read."""
 
     sentences: tuple[str, ...] = ()
-    """Each a reason why the rows differ."""
+    """Reasons why the rows differ."""
     partitions: pa.Table | None = None
-    """PLANNED_PARTITIONS; None where the tables have no partition column in common whose values all files have."""
+    """PLANNED_PARTITIONS; None if the tables have no common partition column whose values all files have."""
 
 
 def metadata_proofs(plan: RowDiffPlan, shared: Sequence[Split]) -> MetadataProofs:
-    """Return what metadata proves. Reads the statistics of files; opens no data file.
+    """Return the proofs from metadata. Reads the statistics of files; opens no data file.
 
     Args:
-        plan: A plan without a condition: that of rows is not evaluated on statistics.
+        plan: A plan without a condition, since a condition on rows is not evaluated on statistics.
         shared: The splits of B that are not read, since A has the same.
     """
     partitions = _partitions(plan, shared)
@@ -77,11 +77,11 @@ class _FileStatistics:
     upper: pa.StructArray
     null_count: pa.StructArray
     names: frozenset[str]
-    """The columns whose statistics are known: those without a default for files that lack them."""
+    """The columns with known statistics: columns without a default for files that lack them."""
 
     @classmethod
     def of(cls, side: Side) -> _FileStatistics | None:
-        """Return the statistics of the files to read of a side; None where they do not describe the rows."""
+        """Return the statistics of the files to read of a side; None if they do not describe the rows."""
         splits = side.splits
         if not splits or not all(_has_all_rows(side.version, split) for split in splits):
             return None
@@ -135,14 +135,14 @@ class _Bounds:
     is_date: bool
 
     def values_outside(self, other: _Bounds) -> int:
-        """Return how many values are in files whose bounds overlap with those of no file of the other side."""
+        """Return how many values are in files whose bounds overlap with no file of the other side."""
         begun = np.searchsorted(np.sort(other.lower), self.upper, side="right")
         ended = np.searchsorted(np.sort(other.upper), self.lower, side="left")
         return int(self.values[begun == ended].sum())
 
 
 def _has_all_rows(version: TableVersion, split: Split) -> bool:
-    """Return whether the rows of a split are those of its files: none is merged or deleted."""
+    """Return whether a split has exactly the rows of its files: none is merged or deleted."""
     is_counted = split.rows is not None and split.counted == split.rows
     return split.raw or (is_counted and version.native_files(split) is not None)
 
@@ -257,7 +257,7 @@ def _values(version: TableVersion, split: Split, names: Sequence[str], fields: S
 
 
 def exact_rows(splits: Sequence[Split]) -> int | None:
-    """Return how many rows splits have; None where the metadata does not count them."""
+    """Return the number of rows of splits; None if the metadata does not count them."""
     counts = [split.rows if split.raw else split.counted for split in splits]
     return None if None in counts else sum(count or 0 for count in counts)
 

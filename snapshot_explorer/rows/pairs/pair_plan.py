@@ -1,4 +1,4 @@
-"""The plan of a row diff of two tables: what is read, and what their metadata proves of the rows."""
+"""The plan of a row diff of two tables: its reads, and the proofs from metadata about the rows."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class PairRequest:
 
 
 def plan_pair(a: PairSide, b: PairSide, request: PairRequest, *, statistics: bool) -> RowDiffPlan:
-    """Return what the row diff of versions of two tables reads. Plans both; reads no rows.
+    """Return the plan of the row diff of versions of two tables. Plans both versions; reads no rows.
 
     Args:
-        statistics: Also prove what the statistics of the files to read prove.
+        statistics: Whether to add proofs from the statistics of the files to read.
     """
     numbers = [_number(side) for side in (a, b)]
     version_a, version_b = a.version, b.version
@@ -119,12 +119,12 @@ def _number(side: PairSide) -> int:
 
 
 def _names(a: PairSide, b: PairSide) -> tuple[str, str]:
-    """Return how the tables are called: by their paths if two tables have one name."""
+    """Return the names of the tables: their paths if both have the same name."""
     return (a.path, b.path) if a.name == b.name and a.path != b.path else (a.name, b.name)
 
 
 def _key(a: PairSide, b: PairSide, names_a: Mapping[str, str], key: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Return the key: the columns that were given, or else the primary key where both tables have the same."""
+    """Return the key: the columns that were passed, otherwise the primary key if both tables have the same."""
     if key is None:
         keys = a.version.schema.primary_keys, b.version.schema.primary_keys
         is_same = frozenset(names_a.get(name) for name in keys[1]) == frozenset(keys[0])
@@ -141,7 +141,7 @@ def _key(a: PairSide, b: PairSide, names_a: Mapping[str, str], key: Sequence[str
 
 
 def _proof(plan: RowDiffPlan) -> str | None:
-    """Return what metadata proves of the rows, in a sentence; None if nothing."""
+    """Return a sentence on what metadata proves about the rows; None if it proves nothing."""
     a, b = plan.a, plan.b
     if not a.splits and not b.splits:
         files = counted(plan.shared_files, "file")

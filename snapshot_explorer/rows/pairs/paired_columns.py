@@ -1,6 +1,6 @@
 """The columns in which rows of two tables are compared: paired by name, under the names of B, in a type that has both.
 
-Types count as equivalent, at any depth, where they have the same values:
+Types count as equivalent, at any depth, if they have the same values:
 
 - integers of any width, and integers with decimals
 - decimals of any precision and scale
@@ -40,7 +40,7 @@ LEAVE_OUT = "exclude=[...]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedColumns:
-    """The columns of two tables that are compared, and those that are not."""
+    """The compared columns of two tables, and the other columns."""
 
     aligned: AlignedColumns
     only_b: tuple[str, ...]
@@ -54,10 +54,10 @@ def paired_columns(
 ) -> PairedColumns:
     """Return the columns of two tables, paired. Reads only the schemas.
 
-    Names match exactly, or else without regard to case where that is unambiguous.
+    Names match exactly, otherwise without regard to case if that is unambiguous.
 
     Args:
-        renames: Names in A, and what these columns are called in B.
+        renames: Names in A, and the names of these columns in B.
         exclude: Columns that are not compared, by their names in either table.
 
     Raises:

@@ -27,9 +27,9 @@ def unshared_splits(
 ) -> ChangedSplits:
     """Return the splits of versions of two tables that can contain different rows. Plans both.
 
-    A file of both has the same rows in both where no row of it is deleted, and both read each column from the same
-    column of the file in the same type. No data file is opened, but where one table finds columns by ids and the other
-    by names, or one by a mapping of names: then the footers of local files that both have.
+    A common file has the same rows in both tables if none of its rows is deleted, and both tables read each column from
+    the same column of the file in the same type. No data file is opened, unless one table finds columns by ids and the
+    other by names, or one by a mapping of names: then the footers of common local files are read.
 
     Args:
         columns: The columns that matter: the name of each in `a` and in `b`.
@@ -60,7 +60,7 @@ def unshared_splits(
     shared = Counter(known[0]) & Counter(known[1])
     del shared[None]
     if not shared:
-        # As planned: the parts do not have the numbers of rows that splits have.
+        # As planned: the parts lack the numbers of rows of the splits.
         return ChangedSplits(before=tuple(sides[0]), after=tuple(sides[1]), shared_files=0)
     before, after = (_divided(parts[side], known[side], shared) for side in (0, 1))
     return ChangedSplits(before=before[0], after=after[0], shared_files=shared.total(), shared=after[1])
@@ -76,7 +76,7 @@ def _are_one_table(a: TableVersion, b: TableVersion, columns: Sequence[tuple[str
 def _divided(
     splits: Sequence[Split], identities: Sequence[Hashable], shared: Counter[Hashable]
 ) -> tuple[tuple[Split, ...], tuple[Split, ...]]:
-    """Return the splits that are not shared, and those that are."""
+    """Return the splits that are not shared, and the shared splits."""
     left, rest, common = Counter(shared), [], []
     for split, identity in zip(splits, identities, strict=True):
         if left[identity] > 0:
@@ -97,7 +97,7 @@ class _NamedFile:
     has_no_ids: bool
     """Whether its columns are found in this way only if it stores no ids."""
     is_raw: bool
-    """Whether any reader reads all of its columns alike. Otherwise only those of plain types."""
+    """Whether all readers read all of its columns alike; otherwise only columns of plain types."""
 
     @classmethod
     def of_splits(cls, version: TableVersion, splits: Sequence[Split]) -> list[_NamedFile | None]:
@@ -119,7 +119,7 @@ class _NamedFile:
         return cls(address=address, file=rows.files[0], native=rows, has_no_ids=by_names is not None, is_raw=split.raw)
 
     def identity(self, version: TableVersion, columns: Sequence[str], *, by_name: bool) -> Hashable | None:
-        """Return a value that is equal for files of two tables with the same rows; None where that is unknown."""
+        """Return a value that is equal for files of two tables with the same rows; None if unknown."""
         file, names = self.file, None
         if self.has_no_ids and ((field_ids := footer(file)) is None or field_ids.has_ids):
             return None
@@ -130,7 +130,7 @@ class _NamedFile:
         return None if None in stored else (self.address, file.kind, stored)
 
     def _stored(self, version: TableVersion, name: str, names: Mapping[int, str] | None) -> Hashable | None:
-        """Return where the file has the values of a column, and in which type they are read; None if unknown.
+        """Return the location of a column's values in the file, and the type in which they are read; None if unknown.
 
         Args:
             names: The names in the file of columns by their ids; None where a column is found by its name alone.

@@ -1,1 +1,1 @@
-"""Numbers of columns over versions, and the versions where they jump."""
+"""Numbers of columns over versions, and the versions at which the numbers jump."""

@@ -1,4 +1,4 @@
-"""Versions where a number of the table or of a column jumps, each with the rule and the numbers that mark it.
+"""Versions at which a number of the table or of a column jumps, each with the rule and the numbers that mark it.
 
 One rule for all measures. A version is marked if its change from the version before
 
@@ -44,7 +44,7 @@ class AnomalyRules:
     window: int = 10
     """The number of changes before a version that its change is compared with; at most 1,000."""
     min_changes: int = 3
-    """How many of them must be known."""
+    """The minimum number of known changes."""
     factor: float = 5.0
     """The multiple of the usual change that a jump must exceed."""
     share: float = 0.2
@@ -96,11 +96,11 @@ def jumps(
     rules: AnomalyRules = DEFAULT_RULES,
     gaps: Sequence[Gap] = (),
 ) -> pa.Table:
-    """Return the versions where a number jumps: ANOMALIES, by version.
+    """Return the versions at which a number jumps: ANOMALIES, by version.
 
     Args:
         totals: By measure of the table (rows, files, size_bytes), a table of version, committed_at and value.
-        columns: By column its numbers: version, committed_at, null_rate, min and max. All ascending by version.
+        columns: The numbers by column: version, committed_at, null_rate, min and max. All ascending by version.
         gaps: The gaps between the versions. The rule of a jump over one names it.
     """
     parts: list[pa.Table] = []
@@ -134,12 +134,12 @@ class _Series:
     measure: str
     column: str | None
     values: Floats
-    """NaN where it is unknown."""
+    """The values; NaN if unknown."""
     scale: Floats
-    """What the minimum change is a share of, at each version."""
+    """The number that the minimum change is a share of, at each version."""
     share: float
     of: str
-    """What `scale` is, in words."""
+    """The meaning of `scale`, in words."""
 
 
 _AT_ONCE = 2_000_000
@@ -203,7 +203,7 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 
 
 def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]:
-    """Yield the versions where a measure jumps, for each series where one does: ANOMALIES."""
+    """Yield the versions at which a measure jumps, for each series with jumps: ANOMALIES."""
     if len(batch[0].values) <= rules.min_changes:
         return
     changes = np.diff(np.stack([series.values for series in batch]), axis=1)
@@ -226,7 +226,7 @@ def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]
 
 
 def _lines(series: _Series, indices: Ints, rule: Sequence[str]) -> pa.Table:
-    """Return the versions after some positions, where a measure jumps: ANOMALIES."""
+    """Return the versions after some positions, at which a measure jumps: ANOMALIES."""
     source = series.rows["value"] if series.column is None else series.rows[series.measure]
     before, after = (source.take(pa.array(indices + shift)).to_pylist() for shift in (0, 1))
     marked = series.rows.select(["version", "committed_at"]).take(pa.array(indices + 1))

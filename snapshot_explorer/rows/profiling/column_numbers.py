@@ -54,15 +54,15 @@ class FileRanges:
     count: int
     """The number of versions."""
     bounds: Bounds
-    """The statistics of the columns, a row per range; rows are those in the file."""
+    """The statistics of the columns, a row per range; `rows` counts the rows in the file."""
     deleted: pa.Array
     """The rows of each file that its deletion vector removes; null without one."""
     valueless: pa.Table | None = None
-    """For each column and file whether it has no values, only nulls and NaN; None where that is unknown."""
+    """For each column and file whether it has no values, only nulls and NaN; None if unknown."""
 
     @cached_property
     def rows(self) -> pa.Array:
-        """Return the rows at each version; null where those of a file are unknown."""
+        """Return the number of rows at each version; null if a file's number is unknown."""
         return self._sums(_filled(self._live_rows), ~_mask(self._live_rows.is_valid()))
 
     @cached_property
@@ -118,7 +118,7 @@ class FileRanges:
 
     @cached_property
     def _order(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """The files by the positions where they are added and removed, and how many are by each position."""
+        """The order of files by the positions that add and remove them, and how many there are up to each position."""
         at = np.arange(self.count)
         by_first, by_last = (np.argsort(bounds, kind="stable") for bounds in (self.first, self.last))
         added, removed = (
@@ -199,9 +199,9 @@ def ranges_of(statistics: FileStatistics) -> FileRanges:
 
 
 def rows_over(lifetimes: FileLifetimes) -> pa.Array:
-    """Return the rows in the files of each version of lifetimes; null where those of a file are unknown.
+    """Return the number of rows in the files of each version of lifetimes; null if a file's number is unknown.
 
-    Rows that deletion vectors remove do not count where lifetimes have their number (Delta).
+    Rows that deletion vectors remove do not count if lifetimes have their number (Delta).
     """
     rows = single_chunk(lifetimes.intervals.rows.column("rows"))
     nothing = pa.table({"": rows}).select([])
@@ -209,7 +209,7 @@ def rows_over(lifetimes: FileLifetimes) -> pa.Array:
 
 
 def rows_note(table_format: TableFormat, versions: Sequence[int]) -> tuple[str, ...]:
-    """Return a sentence on what readers do to the rows in data files; nothing where those are the rows of the table."""
+    """Return a sentence on what readers do to the rows in data files; nothing if these are the rows of the table."""
     if table_format.has_exact_row_counts:
         return ()
     modifiers = table_format.row_modifiers()
@@ -229,7 +229,7 @@ def read_totals(
 ) -> pa.Table | None:
     """Return the size of the table at each version: version, files, rows, size_bytes; None if there are many versions.
 
-    `rows` counts what `total_rows` of COMMITS does: it is null where other files delete rows of data files, and where
+    `rows` counts the same rows as `total_rows` of COMMITS: it is null if other files delete rows of data files, and if
     rows are spread over files or in another branch.
     """
     if len(versions) > _MAX_TOTALS:

@@ -27,7 +27,7 @@ def read_ranges(
         reference: The version whose schema names the columns.
 
     Returns:
-        The ranges, and for each column and version why its numbers are unknown, None where they are exact.
+        The ranges, and for each column and version why its numbers are unknown, None if they are exact.
     """
     reader = _Reader(reference, columns)
     whys: dict[str, list[str | None]] = {name: [None] * len(versions) for name in columns}
@@ -65,7 +65,7 @@ class _Reader:
         """Why the minimum and maximum of some columns are unknown."""
         self._numbers: dict[Hashable, int] = {}
         self._rows: list[int | None] = [None]
-        """By number; number 0 is what cannot be read."""
+        """Groups by number; number 0 is a group that cannot be read."""
         self._parts: dict[str, list[pa.Table]] = {field.name: [_unknown(field)] for field in self._fields}
         self._open: dict[int, int] = {}
         """By number, the position since which each group of the last version is live."""
@@ -85,7 +85,7 @@ class _Reader:
         self._update_ranges({0}, index)
 
     def _update_ranges(self, live: set[int], index: int) -> None:
-        """Close the ranges of groups that a version lacks, and open those of its new groups."""
+        """Close the ranges of groups that a version lacks, and open ranges for its new groups."""
         for number in [item for item in self._open if item not in live]:
             self._ranges.append((number, self._open.pop(number), index))
         for number in live:

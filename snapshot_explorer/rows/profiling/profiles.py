@@ -47,7 +47,7 @@ class Profile(FrameResult):
     """The numbers of columns at versions. Draws itself as the PROFILE frame. Reads nothing."""
 
     columns: Mapping[str, pa.Table] = field(repr=False)
-    """By column, its numbers at each version: version, committed_at, rows, null_count, null_rate, min and max in the
+    """The numbers by column at each version: version, committed_at, rows, null_count, null_rate, min and max in the
     column's type, and bounds, as in PROFILE. Ascending by version."""
     call: str
     """The Python call that returns this result."""
@@ -76,7 +76,7 @@ class Profile(FrameResult):
 
     @cached_property
     def anomalies(self) -> pa.Table:
-        """Return the versions where a number jumps, by `rules`: ANOMALIES, oldest first."""
+        """Return the versions at which a number jumps, by `rules`: ANOMALIES, oldest first."""
         first = next(iter(self.columns.values()), None)
         totals = (
             {}
@@ -189,7 +189,7 @@ def unrecorded_columns(columns: Mapping[str, pa.Table], *, everywhere: bool) -> 
     """Return as text the columns whose numbers are missing at versions with rows; empty if there are none.
 
     Args:
-        everywhere: Whether to name only those without a number at any version, rather than at one.
+        everywhere: Whether to name only columns without a number at any version, rather than at one version.
     """
     names = [name for name, rows in columns.items() if _is_unrecorded(rows, everywhere=everywhere)]
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
@@ -266,7 +266,7 @@ def _why(
     deleting: Sequence[bool],
     of_table: str | None,
 ) -> list[str | None]:
-    """Return for each version which numbers of a column are bounds or unknown, and why; None where all are exact.
+    """Return for each version which numbers of a column are bounds or unknown, and why; None if all are exact.
 
     Args:
         lacking: The ranges of positions of versions that lack it.
@@ -301,7 +301,7 @@ _CUT = {
 
 
 def _of_table(table_format: TableFormat, version: TableVersion) -> str | None:
-    """Return why the rows in files are not those of the table; None where they are."""
+    """Return why the rows in files differ from the rows of the table; None if they are the same."""
     modifiers = table_format.row_modifiers()
     if "another branch" in modifiers:
         return _OF_BRANCHES
@@ -340,11 +340,11 @@ def table_anomalies(
     rules: AnomalyRules,
     doubled: Frame | None = None,
 ) -> Frame:
-    """Return the versions of a table where a number jumps: ANOMALIES, newest first, with the commits behind them.
+    """Return the versions of a table at which a number jumps: ANOMALIES, newest first, with their commits.
 
     Args:
         between: The versions to mark; None for all. The others are only compared with.
-        doubled: The versions where several rows begin to have the same key: ANOMALIES, ascending; None if not read.
+        doubled: The versions at which several rows begin to have the same key: ANOMALIES, ascending; None if not read.
     """
     profile = profile_over(source, columns, None, exact=False, call="", rules=rules)
     lifetimes = source.lifetimes()
@@ -368,7 +368,7 @@ def table_anomalies(
         title=f"Anomalies of {source.name}"
         + (f"; the metadata has no statistics of {unrecorded}" if unrecorded else ""),
         noun="anomalies",
-        # The rule names the measure and the column, and stays in sight where space is short.
+        # The rule names the measure and the column, and stays visible in narrow drawings.
         drawn=non_empty_columns(rows.select(["version", "committed_at", "kind", "rule", "before", "value"])),
         limit=len(rows),
         notes=(
@@ -381,7 +381,7 @@ def table_anomalies(
 
 
 def _with_commits(source: RowSource, marked: pa.Table, after_gaps: frozenset[int]) -> pa.Table:
-    """Return marks with the commits behind them, without those of the table that commits of maintenance make.
+    """Return marks with the commits behind them, without marks of the table at maintenance commits.
 
     A mark after a gap has no commit: a missing one may have made the change.
     """
