@@ -88,13 +88,13 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(ip: InteractiveShell) -> None:
     """Register the `%snapshot` magic; IPython calls this on `%load_ext snapshot_explorer`."""
-    from snapshot_explorer.jupyter import extension  # noqa: PLC0415 - IPython is loaded only where it runs
+    from snapshot_explorer.jupyter import extension  # noqa: PLC0415 - only IPython calls this, so that IPython is loaded
 
     extension.load_ipython_extension(ip)
 
 
 def unload_ipython_extension(ip: InteractiveShell) -> None:
     """Remove everything that `load_ipython_extension` registered."""
-    from snapshot_explorer.jupyter import extension  # noqa: PLC0415 - IPython is loaded only where it runs
+    from snapshot_explorer.jupyter import extension  # noqa: PLC0415 - only IPython calls this, so that IPython is loaded
 
     extension.unload_ipython_extension(ip)

@@ -30,7 +30,7 @@ except KeyboardInterrupt:  # loading them takes half a second
 
 _DRAWN = 20
 _WIDTHS = 40, 120
-"""The narrowest and the widest text."""
+"""The minimum and the maximum width of text."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stream.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except BrokenPipeError:  # as of `| head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at its end
+    except BrokenPipeError:  # such as with `| head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python reports an error at exit
         return _CLOSED_PIPE
     return output.status
 
@@ -67,7 +67,7 @@ def _run(words: Sequence[str]) -> terminal.Output:
 
 
 def _room() -> int:
-    """Return the width of text: that of the terminal, within bounds."""
+    """Return the width for text: the terminal's width, within bounds."""
     minimum, widest = _WIDTHS
     return max(minimum, min(widest, shutil.get_terminal_size((widest, 0)).columns))
 

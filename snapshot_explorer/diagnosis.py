@@ -56,7 +56,7 @@ class Diagnosis(Drawable):
 
 
 def symptom_of(read: Callable[[], Symptom], command: str) -> Symptom:
-    """Return what `read` returns, or a symptom that states why it cannot: one damaged file must not hide the rest."""
+    """Return the symptom from `read`, or a symptom with its error: one damaged file must not hide the rest."""
     try:
         return read()
     except (UnsupportedFeatureError, LimitError) as error:

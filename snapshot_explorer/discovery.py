@@ -51,7 +51,7 @@ class Folder:
     """Why it could not be listed."""
 
     def title(self, root: str) -> str:
-        """Return its name; that of the root itself is the last part of its path."""
+        """Return the name of the folder; for the root, the last part of its path."""
         return self.name or root.rstrip("/").rpartition("/")[2]
 
 
@@ -79,10 +79,10 @@ def find_tables(
     """Return the tables below a folder as a FOUND_TABLES frame, sorted by name. Reads no rows.
 
     Folders are listed level by level, 256 at a time, each once. Not listed are folders inside of a table, folders of
-    Hive partitions (`day=2026-11-01`), those whose names begin with `.` or `_`, and links to a folder that they are in.
-    The title of the frame says how many folders were listed, and whether the search stopped at `max_listings`. Each
-    table then costs as many requests as opening it. A table that cannot be opened, or a folder that cannot be listed,
-    has its error in `problem`.
+    Hive partitions (`day=2026-11-01`), folders whose names begin with `.` or `_`, and links to a folder that contains
+    them. The title of the frame says how many folders were listed, and whether the search stopped at `max_listings`.
+    Each table then costs as many requests as opening it. A table that cannot be opened, or a folder that cannot be
+    listed, has its error in `problem`.
 
     Args:
         path: A local folder or a URL such as `s3://lake/shop.db`. If it is a table, the result is that table.
@@ -218,7 +218,7 @@ def _contains_itself(root: Storage, name: str) -> bool:
 
 
 def _row(folder: Folder, root: Storage, *, sizes: bool) -> dict[str, object]:
-    """Return the row of FOUND_TABLES of a table, with the error where it cannot be opened."""
+    """Return a table's row of FOUND_TABLES, with the error if the table cannot be opened."""
     path = joined(root.root, folder.name)
     row: dict[str, object] = {"name": folder.title(root.root), "format": folder.format, "path": path}
     if folder.problem is not None or folder.format is None:

@@ -1,4 +1,4 @@
-"""The versions of everything that a bug report needs: Python, the platform, the package, its dependencies, Java."""
+"""The versions that a bug report needs: Python, the platform, the package, its dependencies, Java."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEPENDENCIES = (
     "anywidget", "duckdb", "fastavro", "fsspec", "ipywidgets", "numpy", "orjson", "pandas", "plotly", "pyarrow",
 )  # fmt: skip
-"""What the package requires."""
+"""The packages that this package requires."""
 OPTIONAL = (
     "adlfs", "botocore", "datasketches", "gcsfs", "ipykernel", "ipython", "jupyterlab", "notebook",
     "pyiceberg", "pypaimon-rust", "pyspark", "s3fs", "traitlets",
@@ -32,7 +32,7 @@ class Environment:
     """Versions by name, which draw themselves as text. Contains no path, no user name and no setting."""
 
     versions: Mapping[str, str | None]
-    """Versions in the order in which they are drawn; None for what is not installed."""
+    """Versions in the order in which they are drawn; None for packages that are not installed."""
 
     def __repr__(self) -> str:
         width = max(map(len, self.versions))

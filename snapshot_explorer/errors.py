@@ -84,7 +84,7 @@ class LimitError(SnapshotExplorerError, MemoryError):
 
 
 class ResourceError(SnapshotExplorerError, MemoryError):
-    """The machine lacks memory, disk space, threads or open files for a call. It says nothing about the table."""
+    """The machine lacks memory, disk space, threads or open files for a call. It is not about the table."""
 
 
 class StorageError(SnapshotExplorerError, OSError):

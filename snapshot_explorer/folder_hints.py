@@ -1,4 +1,4 @@
-"""What a path is that is not a table, and which table may be meant: sentences for messages."""
+"""Sentences for messages about a path that is not a table: what it is, and which table may be meant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _CATALOG_NAME = re.compile(r"\w+(\.\w+){1,2}")
 _SHOWN = 3
-"""The number of folders that the message of a missing one names if none is similar."""
+"""The number of existing folders that the message about a missing folder names if none is similar."""
 _MAX_LISTED = 20
 """The maximum number of folders of a level that are searched for tables."""
 _LEVELS = 3
@@ -42,10 +42,10 @@ _FILE_TYPES = {
 
 
 def other_path(storage: Storage, storage_options: Mapping[str, Any] | None) -> str:
-    """Return what is at a path that is not a table, and what to do; empty if nothing is known about it.
+    """Return a sentence on a path that is not a table, and what to do; empty if nothing is known about the path.
 
-    Names tables of formats that are not read, files, folders inside of a table, and folders of parquet files or of
-    tables. A few listings of the folder, those above it and those below it: if one fails, nothing is known.
+    Names tables of unsupported formats, files, folders inside of a table, and folders of parquet files or of tables.
+    Costs a few listings: of the folder and of folders above and below it. If one fails, nothing is known.
     """
     try:
         return _other_path(storage, storage_options)
@@ -122,7 +122,7 @@ def _other_file(root: str, storage_options: Mapping[str, Any] | None) -> str:
 
 
 def _other_format(root: str, entries: Sequence[Entry]) -> str | None:
-    """Return what a folder is if it has the files of a format that is not read."""
+    """Return a noun for a folder with the files of an unsupported format; None for other folders."""
     names = {entry.name for entry in entries}
     if "_versions" in names and (root.endswith(".lance") or names & {"data", "_transactions"}):
         return "a Lance table"

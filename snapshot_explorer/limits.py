@@ -55,18 +55,18 @@ class Limits:
                 raise InvalidArgumentError(f"limits: {field.name} must be a whole number of 1 or more, got {value!r}.")
 
     def most_bytes(self, size_bytes: int) -> int:
-        """Return the most decoded bytes of a metadata file of this stored size."""
+        """Return the maximum number of decoded bytes of a metadata file of this stored size."""
         return max(self.metadata_bytes, min(self.metadata_ratio * size_bytes, _MOST_TIMES * self.metadata_bytes))
 
     def most_rows(self, size_bytes: int) -> int:
-        """Return the most rows of a metadata file of this stored size."""
+        """Return the maximum number of rows of a metadata file of this stored size."""
         return max(self.metadata_rows, min(size_bytes // _BYTES_PER_ROW, _MOST_TIMES * self.metadata_rows))
 
     def most_whole_bytes(self, stored_bytes: int | None = None) -> int:
-        """Return the most bytes of a file that is read whole.
+        """Return the maximum number of bytes of a file that is read whole.
 
         Args:
-            stored_bytes: The space that it takes, where that may be less than its size: in an archive, or with holes.
+            stored_bytes: The space that the file takes if it may be less than its size: in an archive, or with holes.
         """
         most = _STORED_TIMES * self.metadata_bytes
         return most if stored_bytes is None else min(most, self.most_bytes(stored_bytes))

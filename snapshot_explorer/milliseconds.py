@@ -1,4 +1,4 @@
-"""Times as milliseconds since 1970, which is how the metadata of tables stores them."""
+"""Times as milliseconds since 1970, as the metadata of tables stores them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +15,6 @@ def from_millis(millis: int) -> datetime:
     """Return the aware time, in UTC, of milliseconds since 1970.
 
     Raises:
-        OverflowError: It is not in the years 1 to 9999.
+        OverflowError: The time is not in the years 1 to 9999.
     """
     return EPOCH + timedelta(milliseconds=millis)

@@ -58,19 +58,19 @@ class Commit:
     added_files: int | None
     removed_files: int | None
     added_rows: int | None
-    """Rows in the added files, without those that deletion vectors remove; also rows that return."""
+    """Rows in the added files, without rows that deletion vectors remove; also rows that return."""
     removed_rows: int | None
-    """Rows in the removed files, counted in the same way, and those that the commit deleted by deletion vectors."""
+    """Rows in the removed files, counted in the same way, and rows that the commit deleted by deletion vectors."""
     added_bytes: int | None
     removed_bytes: int | None
     total_rows: int | None
-    """Rows in all live files after the commit, without those deleted by deletion vectors; see `frames.COMMITS`."""
+    """Rows in all live files after the commit, without rows deleted by deletion vectors; see `frames.COMMITS`."""
     watermark: datetime | None
     """Event-time watermark, aware, UTC; null where the writer recorded none."""
     tags: tuple[str, ...]
     """Names of the tags on this version."""
     details: str | None
-    """What the format stored about the commit, except its files, as JSON text, unknown fields included."""
+    """The format's record of the commit, except its files, as JSON text, unknown fields included."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
@@ -98,7 +98,7 @@ class Column:
     """A column of a table's schema."""
 
     id: int | None
-    """The field id that identifies the column across renames; null where it has none."""
+    """The field id that identifies the column across renames; None without one."""
     name: str
     type: str
     """The type in the format's own notation, such as DECIMAL(10, 2) or decimal(10,2)."""
@@ -110,10 +110,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldIds:
-    """The id of a column or of a field in a struct, and those of the fields in its type."""
+    """The id of a column or of a field in a struct, and the ids of its nested fields."""
 
     id: int | str | None
-    """What renames keep: the id, or the name in data files; None of items, keys and values."""
+    """The id, or the name in data files, which renames keep; None for items, keys and values."""
     parts: tuple["FieldIds", ...] = ()
     """The fields of a struct in order, the items of a list, or the keys and values of a map; otherwise empty."""
 
@@ -200,7 +200,7 @@ class Split:
     detail: SplitDetail
     """The format's own record for reading it."""
     counted: int | None = None
-    """Rows after deletions, from metadata; None where they must be read. In a raw split all rows count."""
+    """Rows after deletions, from metadata; None if they must be read. In a raw split all rows count."""
 
     @property
     def identity(self) -> Hashable:
@@ -214,7 +214,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeFile:
-    """A data file whose rows are all valid except those in a deletion vector, for other readers than the format's."""
+    """A data file whose rows are all valid except those in a deletion vector, for readers other than the format's."""
 
     address: str | None
     """Its absolute path on the local disk; None for a remote file."""
@@ -264,8 +264,8 @@ ROW_KIND = "rowkind"
 INSERTED, BEFORE, AFTER, DELETED = "+I", "-U", "+U", "-D"
 """A row that was inserted, updated (before and after the update) or deleted."""
 RowModifier = Literal["deletion vectors", "data evolution", "another branch"]
-"""Why the rows of a version are not those of its files, each read alone: deletion vectors that change while their files
-remain, rows that are spread over several files, or rows of another branch. Lifetimes do not contain any of them."""
+"""Why the files of a version cannot be read independently: deletion vectors that change while their files remain, rows
+that are spread over several files, or rows of another branch. Lifetimes contain none of these."""
 
 
 Runs = tuple[tuple[int, int], ...]
@@ -283,22 +283,22 @@ class Gap:
     after: int
     """The first version after it."""
     missing: Runs = ()
-    """The versions that are not listed. Empty where it is unknown which numbers were versions of this history."""
+    """The versions that are not listed. Empty if it is unknown which numbers this history used."""
     unreadable: Runs = ()
     """The versions that are listed, but cannot be read."""
 
     @property
     def missing_count(self) -> int:
-        """The number of missing versions; 0 where it is unknown."""
+        """The number of missing versions; 0 if unknown."""
         return sum(last - first + 1 for first, last in self.missing)
 
     def __str__(self) -> str:
-        """Return what is missing as a clause, such as `version 8 is missing`."""
+        """Return the gap as a clause, such as `version 8 is missing`."""
         return gaps_text([self])
 
 
 def gaps_text(gaps: Sequence[Gap]) -> str:
-    """Return what is missing in gaps as a clause, such as `versions 2 to 4 and 8 are missing`; empty without gaps."""
+    """Return gaps as a clause, such as `versions 2 to 4 and 8 are missing`; empty without gaps."""
     missing = tuple(run for gap in gaps for run in gap.missing)
     unreadable = tuple(run for gap in gaps for run in gap.unreadable)
     uncounted = [gap for gap in gaps if not gap.missing and not gap.unreadable]
@@ -362,7 +362,7 @@ def _run_texts(first: int, last: int) -> list[str]:
 
 
 def _merged(runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return runs, ascending, those that touch as one."""
+    """Return runs, ascending, with adjacent ones merged."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(runs):
         if merged and first <= merged[-1][1] + 1:
@@ -398,11 +398,11 @@ class Listing:
     versions: tuple[int, ...] = field(compare=False)
     """The versions found, ascending. From a hint alone it is only the newest."""
     identity: tuple[object, ...]
-    """The newest version and what distinguishes its commit from another of that number; only compared."""
+    """The newest version, and a value that distinguishes its commit from another one of that number; only compared."""
     checkpoint: int | None = field(default=None, compare=False)
     """The checkpoint version that the newest version is loaded from, where the format has one."""
     start: int | None = field(default=None, compare=False)
-    """The version from which the next listing starts, where it does not need the hint again."""
+    """The version from which the next listing can start without reading the hint again."""
     stateless: tuple[int, ...] = field(default=(), compare=False)
     """Versions whose files are unknown, because only their row changes are left."""
     commitless: tuple[int, ...] = field(default=(), compare=False)
@@ -425,7 +425,7 @@ class Listing:
     newest_schema: int | None = field(default=None, compare=False)
     """The id of the newest schema, in formats that list schemas apart from versions."""
     first: int | None = field(default=None, compare=False)
-    """The number of a table's first version in the format; None where it is not known."""
+    """The number of a table's first version in the format; None if unknown."""
     before_note: str | None = field(default=None, compare=False)
     """Why it is unknown which versions were before the first one, in a sentence; None if that is known."""
     kept_from: int | None = field(default=None, compare=False)
@@ -457,7 +457,7 @@ class Listing:
         return bool(self.gaps(self.versions))
 
     def absence(self, version: int) -> str:
-        """Return why there is no such version, as the end of a sentence that begins with it. Some version exists."""
+        """Return why the version is absent, as the end of a sentence that begins with it. Some version must exist."""
         return absence_text(version, self.versions[0] if self.kept_from is None else self.kept_from, self.versions[-1])
 
     def between(self, a: int, b: int) -> tuple[int, ...]:
@@ -495,7 +495,7 @@ class Listing:
         return b if self.is_contiguous and a < b and self.between(b - 1, b) != (b,) else None
 
     def predecessor(self, version: int) -> int | None:
-        """Return the version right before one, listed or not; None where it is unknown."""
+        """Return the version right before the given one, listed or not; None if unknown."""
         if self.is_contiguous:
             return version - 1
         index = bisect_left(self.versions, version)
@@ -634,7 +634,7 @@ class ChangesWithStatistics:
     """The added files: path, level, deletion_vector, and the structs lower, upper and null_count with a field per
     column, as in `Bounds`. In no order; a file may be there twice."""
     schemas: tuple[tuple[int, TableSchema], ...]
-    """The schema in force from some versions on, ascending: from the first one, and where it changes."""
+    """The first version and each version that changes the schema, ascending, with the schema in force from it on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -663,7 +663,7 @@ class Branch:
     forked_version: int | None
     """The version of this history with the same commit as the branch's first version; None if none is proven."""
     newest_version: int | None
-    """Its newest version, in its own numbering; None where it has none or was not read."""
+    """The newest version, in the branch's own numbering; None if there is none or it was not read."""
 
 
 class Predicate(Protocol):
@@ -690,5 +690,5 @@ class Predicate(Protocol):
         ...
 
     def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:
-        """Return for each column the only values that a matching row can have; None if other values can match."""
+        """Return for each column the only values that matching rows can have; None if other values can match."""
         ...

@@ -1,4 +1,4 @@
-"""What older libraries lack: the oldest allowed versions, and cases for which allowed versions need another way.
+"""Problems of older libraries: the oldest allowed versions, and cases in which allowed versions need a workaround.
 
 A case names a library, the version that fixes the problem, and code that reproduces it. Code that depends on a case
 calls `case.applies()`; no other module compares versions. When a floor in `pyproject.toml` reaches `fixed_in`, delete
@@ -32,7 +32,7 @@ FLOORS = {
 }
 """The oldest version of each required library, as in `pyproject.toml`."""
 SPARK_FLOORS = {"pyspark": "3.5"}
-"""The oldest version of what Spark needs, as in the extra `spark`."""
+"""The oldest versions of the libraries that Spark needs, as in the extra `spark`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class OldLibraryCase:
     since: str = "0"
     """The first version with the problem."""
     problem: str
-    """What older versions do, and what this package does instead."""
+    """The behavior of older versions, and the workaround of this package."""
     reproduction: str
     """Python code that fails, or ends the process, with older versions."""
 
@@ -56,7 +56,7 @@ class OldLibraryCase:
         return is_older(version, self.fixed_in) and not is_older(version, self.since)
 
     def remedy(self) -> str:
-        """Return the sentence for a message: the installed version, and the command that installs one that works."""
+        """Return a sentence for a message: the installed version, and the command that installs a working one."""
         return (
             f"{self.library} {installed_version(self.library)} is too old for it. "
             f"Run: pip install '{self.library}>={self.fixed_in}'"
@@ -265,7 +265,7 @@ CASES = tuple(value for value in list(globals().values()) if isinstance(value, O
 
 
 def check_floors(floors: Mapping[str, str] = FLOORS) -> None:
-    """Raise an error that names each library that is installed in a version older than its floor."""
+    """Raise an error that names each installed library that is older than its floor."""
     old = {name: version for name in floors if is_older(version := installed_version(name), floors[name])}
     if old:
         named = " and ".join(f"{name} {version} is older than {floors[name]}" for name, version in old.items())

@@ -62,7 +62,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
             reads them and logs one warning; `refuse` raises an error.
         limits: The maximum memory for metadata files, such as `Limits(metadata_bytes=8 << 30)`.
         relocate: Folders that the metadata of an Iceberg table records and that are now elsewhere, such as
-            `{"s3://old/data": "/new/data"}`. The table's own folder needs none: it is read where it was opened.
+            `{"s3://old/data": "/new/data"}`. The table's own folder needs no entry: it is read at `path`.
         spark: A Spark session, classic or Connect: `path` is then a name such as `shop.orders`, and the session's
             catalog has its location. Its files are read with `storage_options`, not with the session's
             credentials. An Iceberg table is opened at the metadata file that the catalog names; open it again for
@@ -116,7 +116,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
 def open_found(storage: Storage, table_format: str) -> Table:
     """Return the table in a folder where `find_tables` found one of a format. Errors as `open_table`.
 
-    It is one of many: its notes are logged as information, and are in the overview of a lake.
+    Since it is one of many tables, its notes are logged as information, and are in the overview of a lake.
     """
     with storage.reading_ahead(first_files(table_format)):
         bound = formats_by_name()[table_format](storage)
@@ -127,7 +127,7 @@ def open_found(storage: Storage, table_format: str) -> Table:
 def _better_message(
     error: TableNotFoundError | StorageError, storage: Storage, path: str, storage_options: Mapping[str, Any] | None
 ) -> str:
-    """Return what is at a path in place of a table, or which table may be meant; empty for the error's own message."""
+    """Return a message on the path, or on the table that may be meant; empty to keep the error's own message."""
     if isinstance(error, StorageError):
         is_file = isinstance(error.__cause__, NotADirectoryError)
         return other_path(storage, storage_options) if is_file else ""

@@ -53,10 +53,10 @@ def card(name: str, facts: Mapping[str, object], columns: Sequence[str], *notes:
 
 
 def total_rows_name(table_format: TableFormat) -> str:
-    """Return what `total_rows` of COMMITS counts in a format: `rows`, or `rows in files`.
+    """Return the name of the rows that `total_rows` of COMMITS counts in a format: `rows`, or `rows in files`.
 
     Some metadata counts the rows of the table. Other metadata counts the rows in files, before readers merge them by
-    their keys or drop those that equality deletes remove.
+    their keys or drop rows that equality deletes remove.
     """
     return "rows" if table_format.has_exact_row_counts else "rows in files"
 
@@ -69,7 +69,7 @@ def overview_facts(
     files: pa.Table | None,
     table_format: TableFormat,
 ) -> dict[str, object]:
-    """Return what is known of the newest version by name: its commit, rows, files and keys."""
+    """Return the known facts of the newest version by name: its commit, rows, files and keys."""
     facts: dict[str, object] = {}
     newest = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []
     if newest:

@@ -52,7 +52,7 @@ def diff(
     memory_limit: int | None = None,
 ) -> RowDiffPlan: ...
 @reports_lacking_resources
-def diff(  # noqa: PLR0913 - what is compared, and how
+def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
     a: Snapshot,
     b: Snapshot,
     key: Sequence[str] | str | None = None,
@@ -73,15 +73,15 @@ def diff(  # noqa: PLR0913 - what is compared, and how
     The rows of A less `RowDiff.before` plus `RowDiff.after` are the rows of B in the columns that are compared, as
     multisets. Within one table, `Table.diff_rows` also follows renamed columns.
 
-    Columns are paired by name, without regard to case where that is unambiguous, and have the names of B. Those that
-    one table lacks are listed and not compared. Types that store the same values in different ways are compared in one
-    that has both: integers of any width, decimals of any scale, timestamps of any unit and zone (without a zone, as
-    UTC), text and binary, structs by the names of their fields. Other types are refused before rows are read. Values
+    Columns are paired by name, without regard to case where that is unambiguous, and have the names of B. Columns that
+    one table lacks are listed and not compared. Types that store the same values in different ways are compared in a
+    type that has both: integers of any width, decimals of any scale, timestamps of any unit and zone (without a zone,
+    as UTC), text and binary, structs by the names of their fields. Other types are refused before rows are read. Values
     are compared as by `Table.diff_rows`.
 
-    A data file that both tables have, such as that of a clone, is not read where metadata proves that its rows are the
-    same in both. Where one table finds columns by ids and the other by names, the proof reads the footers of local
-    files; remote ones are read.
+    A data file that both tables have, such as a clone's file, is not read if metadata proves that its rows are the same
+    in both. If one table finds columns by ids and the other by names, the proof reads the footers of local files;
+    remote files are read.
 
     Args:
         a: The snapshot before the changes.
@@ -91,15 +91,14 @@ def diff(  # noqa: PLR0913 - what is compared, and how
         columns: Columns of A by their names there, with their names in B: `{"id": "order_id"}`.
         exclude: Columns that are not compared, by their names in either table.
         where: A condition in DuckDB's SQL, with the names of B. Compares the rows of each table that match.
-        tolerance: The most by which numbers outside of the key may differ: one for all, or by column. It is exact for
+        tolerance: The maximum difference of numbers outside of the key: one for all, or by column. It is exact for
             integers and decimals.
         relative_tolerance: The same, as a share of the number that is further from 0. Either is enough.
-        ignore_case: Whether texts, also those in the key, are equal if they differ only in case. Not those in nested
-            columns.
+        ignore_case: Whether texts are equal if they differ only in case, in the key too. Not in nested columns.
         trim: Whether white space around texts does not matter; likewise.
         engine: As for `Table.diff_rows`: `local` (the default), `spark` or a session.
-        preview: Return the plan: what is proven by the files that both have and by numbers of rows, nulls, bounds and
-            partitions, what would be read, and the most rows that can differ. Reads no rows.
+        preview: Return the plan: the proofs from common files and from numbers of rows, nulls, bounds and partitions,
+            the size of the read, and the maximum number of rows that can differ. Reads no rows.
         memory_limit: As for `Table.diff_rows`.
 
     Raises:

@@ -58,7 +58,7 @@ _LISTENER: ContextVar[Listener | None] = ContextVar("snapshot_explorer_progress"
 
 
 class Step:
-    """Work that reports its progress. Safe to advance from several threads."""
+    """Work that reports its progress. Can be advanced from several threads."""
 
     __slots__ = ("_began", "_done", "_due", "_listener", "_lock", "_shown", "_title", "_total")
 

@@ -58,7 +58,7 @@ class Section:
     picture: str = ""
     """An SVG picture above it."""
     not_read: str | None = None
-    """What was not read, in a sentence."""
+    """A sentence on content that was not read."""
 
 
 def report(path: str | PathLike[str], *results: object, title: str | None = None, overwrite: bool = False) -> Path:
@@ -66,13 +66,14 @@ def report(path: str | PathLike[str], *results: object, title: str | None = None
 
     `report("night.html", orders, orders.compare(7, 8), orders.diff_rows(7, 8), orders.blame("order_id = 42"))`
 
-    The file has what each result draws, pictures of commits, the code that returns the same, and what was not read. It
-    contains no storage options. Rows are those that the results draw: at most 200 of each table.
+    The file contains the drawing of each result, pictures of commits, the code that returns the same, and notes on
+    content that was not read. It contains no storage options. It has the rows that the results draw: at most 200 of
+    each table.
 
     Args:
         path: The file, on the local disk, outside of any table.
         results: A table, a lake, or anything that draws itself: comparisons, row diffs, blames, bisections, checks.
-        title: The heading; by default that of the first result.
+        title: The heading; by default the heading of the first result.
         overwrite: Whether to replace an existing file.
 
     Raises:
@@ -106,7 +107,7 @@ def write_report(target: Path, sections: Sequence[Section], *, title: str | None
 
 
 def read_section(title: str, read: Callable[[], Section]) -> Section:
-    """Return what `read` returns, or a section with the reason why it was not read: the rest is still useful.
+    """Return the section from `read`, or a section with the reason why it was not read: the rest is still useful.
 
     Raises:
         InvalidArgumentError: An argument of the report is not valid, such as its condition.

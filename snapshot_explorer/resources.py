@@ -1,4 +1,4 @@
-"""Errors for a lack of memory, disk space, threads or open files. They say nothing about the table."""
+"""Errors for a lack of memory, disk space, threads or open files. They are not about the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 class _Lack(NamedTuple):
-    """What the machine lacks."""
+    """A resource that the machine lacks."""
 
     problem: str
     advice: str
@@ -56,23 +56,23 @@ _BY_TEXT = {
     "max_temp_directory_size": _DISK,
     "Too many open files": _FILES,
 }
-"""Parts of the messages of errors that have no number: of threads, and those that libraries raise in C++."""
+"""Parts of the messages of errors without a number: errors about threads, and errors that libraries raise in C++."""
 _INTERRUPTS = frozenset({"InterruptException", "ArrowCancelled"})
 """Names of the errors with which DuckDB and pyarrow report Ctrl-C."""
 _CLAIM = re.compile(r"(?:size|allocate) (\d+(?:\.\d+)?) ?([kKMGTPE]?i?B)?")
-"""The bytes that an error of pyarrow, NumPy or DuckDB says were requested."""
+"""The number of requested bytes in an error of pyarrow, NumPy or DuckDB."""
 _UNITS = {letter: 1 << 10 * power for power, letter in enumerate("BKMGTPE")}
 _LARGEST_MACHINE = 1 << 40
 
 
 def check(error: BaseException, problem: str) -> None:
-    """Raise ResourceError if an error of a library means that the machine lacks something; else return.
+    """Raise ResourceError if an error of a library means that the machine lacks a resource; otherwise return.
 
     For code that otherwise calls a file damaged, or a query wrong. A damaged file may claim to need more memory than
     the machine has: that is no lack.
 
     Args:
-        problem: What failed, as the start of a sentence.
+        problem: The failed work, as the start of a sentence.
 
     Raises:
         KeyboardInterrupt: The error means that the user interrupted the call.
@@ -84,7 +84,7 @@ def check(error: BaseException, problem: str) -> None:
 
 
 def resource_error(error: BaseException, problem: str) -> ResourceError | None:
-    """Return our error for one that means that the machine lacks something; None for any other. See `check`."""
+    """Return our error for an error that means that the machine lacks a resource; None for any other. See `check`."""
     lack = _lack(error)
     is_claim = lack is _MEMORY and _claimed_bytes(error) > _machine_bytes()
     return None if lack is None or is_claim else _resource_error(lack, problem)
@@ -155,7 +155,7 @@ def _text(error: BaseException) -> str:
 
 
 def _claimed_bytes(error: BaseException) -> float:
-    """Return the bytes that were requested, as far as the error says it."""
+    """Return the number of bytes that were requested, if the error contains it."""
     match = next(filter(None, (_CLAIM.search(_text(link)) for link in _causes(error))), None)
     return 0 if match is None else float(match[1]) * _UNITS[(match[2] or "B")[0].upper()]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SECOND = timedelta(seconds=1)
 File = tuple[str, int | None]
-"""What identifies a file: its address; or its path below the table's folder, and its size."""
+"""The identity of a file: its address; or its path below the table's folder, and its size."""
 
 
 class Twins(Drawable):
@@ -178,7 +178,7 @@ class Twins(Drawable):
         return Drawing(title=f"Twins: {self._names[0]} and {self._names[1]}", parts=tuple(parts))
 
     def _deletes(self) -> str | None:
-        """Return how the deletes of the newest versions compare, which name the same files. Reads their FILES."""
+        """Return how the deletes of the newest versions, which name the same files, compare. Reads their FILES."""
         counts = []
         for side, table in zip(self._sides, (self.a, self.b), strict=True):
             files = table.current.files().to_arrow()
@@ -248,7 +248,7 @@ class _Side:
         self.counts = self._summed([1] * len(self._ranges), lambda left, two: left + two, lambda left, two: left - two)
 
     def identities(self, files: pa.Table, *, by_path: bool) -> list[File]:
-        """Return what identifies each file of a table with the columns path and size_bytes."""
+        """Return the identity of each file of a table with the columns path and size_bytes."""
         paths = files["path"].to_pylist()
         if by_path:
             return list(zip(paths, files["size_bytes"].to_pylist(), strict=True))
@@ -282,7 +282,7 @@ class _Side:
         return self._summed(hashes, xor, xor)
 
     def _summed(self, values: Sequence[int], add: Any, remove: Any) -> dict[int, int]:
-        """Return for each version what its files add up to."""
+        """Return for each version the sum over its files."""
         added: dict[int, list[int]] = defaultdict(list)
         gone: dict[int, list[int]] = defaultdict(list)
         for value, (first, removed) in zip(values, self._ranges, strict=True):
@@ -301,8 +301,8 @@ class _Side:
 def _pairs(a: Mapping[int, int], b: Mapping[int, int]) -> list[tuple[int, int]]:
     """Return the versions of two tables whose files are equal.
 
-    Of several with the same files, the first of one belongs to the first of the other, and so on; the last of the one
-    that has fewer belongs to the rest of the other.
+    If several versions have the same files, the first version of one table pairs with the first of the other, and so
+    on; the last version of the table with fewer pairs with all remaining ones of the other.
     """
     of_a, of_b = (_by_print(prints) for prints in (a, b))
     pairs = []

@@ -9,7 +9,7 @@ from html import unescape
 from urllib.parse import unquote
 
 HIDDEN = "..."
-"""What is shown in place of a secret."""
+"""The text in place of a secret."""
 _LOCAL = frozenset({"file", "local"})
 """Schemes of the local disk, where every character of a path is literal."""
 _WEB = frozenset({"http", "https", "webdav", "webdavs", "dav", "davs", "hf"})
@@ -31,7 +31,7 @@ _URL = re.compile(
     (?P<rest>[^\s"'<>`]+)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A URL in a text, also one that is quoted for another URL, escaped for JSON, or mistyped."""
+"""A URL in a text, even if it is quoted for another URL, escaped for JSON, or mistyped."""
 _NAMES = (
     r"[\w.\-]{0,40}(?:sig|signature|token|secret|passw(?:or)?d|passphrase|pwd|credentials?|api[_\-]?key|access[_\-]?key"
     r"|account[_\-]?key|shared[_\-]?key|access[_\-]?key[_\-]?id|authorization|jwt|sas)"
@@ -45,9 +45,9 @@ _SECRET_VALUE = re.compile(
 _PORT = re.compile(r"\d{0,5}(?:[/\\?#;]|$)")
 _WEB_QUERY = re.compile(r"[?#;].+", re.DOTALL)
 _KEY_QUERY = re.compile(r"\?[^?/]*=.*", re.DOTALL)
-"""What looks like a query where `?` may be a letter of a name."""
+"""Text that looks like a query where `?` may be a letter of a name."""
 _TYPED_QUERY = re.compile(r"[?#;][^?#;/]*=.*|\?[^?/]+$", re.DOTALL)
-"""Likewise in a location that a user typed, which is only shown."""
+"""The same in a location that a user typed, which is only displayed."""
 _TYPED_USER = re.compile(r"(?<![^\s/\\:@'\"])[^\s/\\:@'\"]+:(?!\d{0,5}(?:[/\\?#;]|$))")
 """A user without a scheme before it. What follows is the password, up to `@`."""
 _SIGN = re.compile(r"[@?#;&]|%(?:25)*(?:40|3F|23|3B|26)|\\u00", re.IGNORECASE)
@@ -67,7 +67,7 @@ def hide_url_secrets(text: str) -> str:
 
 
 def hide_typed_secrets(location: str) -> str:
-    """Return what a user typed as a location, without its secrets, whatever is wrong with it as a URL."""
+    """Return a location as a user typed it, without its secrets, even if it is not a valid URL."""
     shown = hide_url_secrets(location)
     before, _, host = shown.rpartition("@")
     user = _TYPED_USER.search(before)
@@ -78,7 +78,7 @@ def _shown_url(match: re.Match[str]) -> str:
     scheme, rest = match["scheme"] or match["known"], match["rest"]
     shown, hidden = split_url(scheme, rest)
     if not hidden and ("%" in rest or "&" in rest):
-        # Quoted for another URL, or escaped for HTML: only if it has a secret is it shown without that.
+        # Quoted for another URL, or escaped for HTML: it is only unquoted if it has a secret.
         plain = rest
         for _ in range(_MOST_QUOTED):
             plain = unquote(unescape(plain))
@@ -88,9 +88,9 @@ def _shown_url(match: re.Match[str]) -> str:
 
 
 def split_url(scheme: str, rest: str, *, is_typed: bool = False) -> tuple[str, tuple[str, ...]]:
-    """Return what is shown of a URL after its scheme and `://`, and the parts that are not, longest first.
+    """Return the shown part of a URL after its scheme and `://`, and its secret parts, longest first.
 
-    Also of a URL whose password has a `/`, `?` or `#` that is not quoted: then all before the last `@` is hidden.
+    If the password has a `/`, `?` or `#` that is not quoted, everything before the last `@` is hidden.
 
     Args:
         is_typed: Whether a user typed it as a location, not the writer of a table: more may be a secret.

@@ -57,7 +57,7 @@ def visible_json(text: str) -> str:
 
 
 class _JsonEscapes(dict[int, str]):
-    """What each character becomes in JSON text: itself if it is visible, otherwise an escape."""
+    """The text for each character in JSON: the character itself if it is visible, otherwise an escape."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)

@@ -16,7 +16,7 @@ _MANY = (pa.Array, pa.ChunkedArray, list)
 """Types of the values of a column; others are one value."""
 
 
-def _column(  # noqa: PLR0913 - what is known about a column
+def _column(  # noqa: PLR0913 - the properties of a column
     name: str,
     dtype: pa.DataType,
     meaning: str,
@@ -67,8 +67,8 @@ COMMITS = pa.schema(
   removed since.
 - Iceberg: `no` if the manifest list is missing, on the local disk.
 
-`Table.readability` looks for every data file and for the metadata that READABILITY lists. After it, what is null in
-COMMITS of the same `Table` is what it found last about these commits, `yes` included; a version that it did not know
+`Table.readability` looks for every data file and for the metadata that READABILITY lists. Afterwards COMMITS of the
+same `Table` has its last result for these commits in place of null, `yes` included; a version that it did not cover
 keeps the value above.
 
 Row counts are of files, less the rows that deletion vectors delete: a commit that deletes with vectors has
@@ -352,8 +352,8 @@ READABILITY = pa.schema(
         _column("missing_bytes", pa.int64(), "size of the missing files; null if not checked", "bytes", "checked"),
     ]
 )
-"""What is looked for, in addition to data files and deletion vectors or the files that hold them, and whose sizes are
-compared where they are recorded:
+"""The files that are looked for, in addition to data files and deletion vectors or the files that contain them.
+Recorded sizes are compared:
 
 - Paimon: schemas, base and delta manifest lists, which are read, every manifest in them, and index manifests.
 - Delta: the checkpoints and commits of the log.

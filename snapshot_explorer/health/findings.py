@@ -39,8 +39,8 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """Return the findings of a version, the most urgent first.
 
-    Thresholds are the engine's own if it has one. The others exclude tables that need no maintenance: those with few
-    files, and for ratios those smaller than one small file.
+    Thresholds are the engine's own if it has one. The others exclude tables that need no maintenance: tables with few
+    files, and for ratios tables smaller than one small file.
 
     Args:
         readability: Its row of READABILITY; None if its files were not checked.

@@ -61,7 +61,7 @@ def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings, *, has_d
     deletions then change during the lifetime of a file, and lifetimes do not contain them.
 
     Args:
-        has_deletions: Whether a file whose deletions change has another lifetime.
+        has_deletions: Whether a file gets a new lifetime when its deletions change.
     """
     file_intervals = _intervals_of(lifetimes)
     count = file_intervals.count

@@ -40,7 +40,7 @@ class Health(Drawable):
     Thresholds derive from the table's own settings or its engine's defaults: `settings`.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is computed from
+    def __init__(  # noqa: PLR0913 - the inputs of the result
         self,
         name: str,
         version: int,

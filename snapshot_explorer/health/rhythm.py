@@ -38,7 +38,7 @@ class Rhythm:
     pace: Pace | None
     """None if there are too few commits to have a rhythm."""
     commits: int
-    """The number of commits that it is computed from."""
+    """The number of commits that the rhythm is computed from."""
     age: timedelta | None
     """The time since the newest commit; None without commits."""
     usual_gap: timedelta | None = None
@@ -62,9 +62,9 @@ def rhythm(times: Iterable[datetime], at: datetime) -> Rhythm:
     must not hide the next.
 
     Args:
-        times: The commit times, in any order; those of commits that change no data, such as compactions, are best left
-            out: a table that is only compacted receives nothing.
-        at: The time to judge at. Later commits are ignored.
+        times: The commit times, in any order. Leave out commits that change no data, such as compactions: a table that
+            is only compacted receives nothing.
+        at: The time of the judgement. Later commits are ignored.
     """
     newest = sorted(time for time in times if time <= at)[-RHYTHM_COMMITS:]
     age = at - newest[-1] if newest else None

@@ -44,11 +44,11 @@ class Reference:
     ref: Ref
     """The requested version; the newest without a clause."""
     start: int
-    """Where it starts in the query's text."""
+    """The start of the reference in the query's text."""
     end: int
-    """Where it ends, including its time-travel clause."""
+    """The end of the reference, including its time-travel clause."""
     qualifier: str | None
-    """The name that the rest of the query uses, if there is no alias and one is allowed."""
+    """The name that the rest of the query uses, if there is no alias and an alias is allowed."""
     sampled: bool = False
     """Whether TABLESAMPLE follows, which must precede an alias in Spark."""
     number_as_text: str | None = None

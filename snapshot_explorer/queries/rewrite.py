@@ -22,9 +22,9 @@ class RewrittenQuery:
     """The text of the user."""
     text: str
     starts: tuple[int, ...]
-    """Where the parts of `text` start, ascending."""
+    """The starts of the parts of `text`, ascending."""
     origins: tuple[int, ...]
-    """Where each part starts in `query`."""
+    """The start of each part in `query`."""
 
     def origin(self, at: int) -> int:
         """Return the position in the query for a position in the text."""

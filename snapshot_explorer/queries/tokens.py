@@ -1,6 +1,6 @@
 """Tokenize a query: words, quoted names, strings and comments.
 
-The rules are those of DuckDB and the standard: `''` is a quote within a string, a backslash is an ordinary character
+The rules follow DuckDB and the standard: `''` is a quote within a string, a backslash is an ordinary character
 (except in E'...'), `"..."` and backquotes enclose names, `$$...$$` encloses a string, `/* */` can be nested.
 """
 
@@ -35,11 +35,11 @@ class Token:
     kind: Kind
     text: str
     start: int
-    """Where it starts, in characters."""
+    """The start of the token, in characters."""
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """The end of the token."""
         return self.start + len(self.text)
 
     @property

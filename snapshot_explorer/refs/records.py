@@ -17,9 +17,9 @@ NUMBERED = re.compile(r"@([0-9]+)$")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Steps:
     back: int = 0
-    """How many existing versions before it; of the earliest one only 0 matches a version."""
+    """The number of existing versions to go back; for the earliest version only 0 matches."""
     written: str = field(default="", compare=False, repr=False)
-    """The text without steps, where it may also be the name of a tag, such as `v5` or `main`; otherwise empty."""
+    """The text without steps if it may also be the name of a tag, such as `v5` or `main`; otherwise empty."""
 
     def __post_init__(self) -> None:
         _check_number(self.back, "number of steps")
@@ -112,7 +112,7 @@ class AsOf(_Steps):
 
 Ref = Version | Latest | Earliest | Tag | OfBranch | AsOf
 RefLike = int | str | datetime | Ref
-"""What a user can pass for a version: its number, the text of a ref, a time, or a ref."""
+"""An argument for a version: its number, the text of a ref, a time, or a ref."""
 
 
 def is_newest_state(ref: Ref) -> bool:
