@@ -1,4 +1,4 @@
-"""What went wrong with a table: what was found by its readability, its anomalies and its health, in three sentences."""
+"""The diagnosis of a table in three sentences: on its readability, its anomalies and its health."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -23,14 +23,14 @@ class Symptom:
     is_problem: bool | None
     """Whether something needs attention; None if that was not checked."""
     sentence: str
-    """What was found, or why it was not checked."""
+    """A sentence on the result, or on why it was not checked."""
     command: str
     """The command that shows the evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Diagnosis(Drawable):
-    """What went wrong with a table. Displays as a sentence each for readability, anomalies and health."""
+    """The diagnosis of a table. Displays as a sentence each for readability, anomalies and health."""
 
     name: str
     """The name of the table."""
@@ -69,7 +69,7 @@ def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Sym
     """Return whether all versions can be loaded.
 
     Args:
-        notes: What is missing between the versions, and what could not be read; sentences.
+        notes: Sentences on missing versions and on unreadable ones.
     """
     rows = readability.select(["version", "readable"]).to_pylist()
     lost = [row["version"] for row in rows if row["readable"] in ("no", "metadata")]
@@ -89,7 +89,7 @@ def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Sym
 
 
 def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int], can_diff_rows: Callable[[int, int], bool]) -> Symptom:
-    """Return where numbers jump, and the newest jump that no maintenance made.
+    """Return the symptom on jumps of numbers, with the newest jump that no maintenance made.
 
     Args:
         anomalies: ANOMALIES, newest first.

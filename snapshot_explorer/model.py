@@ -66,7 +66,7 @@ class Commit:
     total_rows: int | None
     """Rows in all live files after the commit, without rows deleted by deletion vectors; see `frames.COMMITS`."""
     watermark: datetime | None
-    """Event-time watermark, aware, UTC; null where the writer recorded none."""
+    """Event-time watermark, aware, UTC; null if the writer recorded none."""
     tags: tuple[str, ...]
     """Names of the tags on this version."""
     details: str | None
@@ -79,7 +79,7 @@ class Commit:
         return text(self.drawing())
 
     def drawing(self) -> Drawing:
-        """Return the commit as a drawing: a name and a value per line, then what its writer stored."""
+        """Return the commit as a drawing: a name and a value per line, then the details that its writer stored."""
         names = [name for name in self.__slots__ if name not in ("version", "details")]
         values = {name: getattr(self, name) for name in names}
         values["readable"] = WORDS["readable"].get(self.readable, self.readable)
@@ -195,7 +195,7 @@ class Split:
     bucket: int | None
     """The bucket, where the format has buckets."""
     rows: int | None
-    """Rows in the files, before merges and deletes; None where the metadata does not contain it."""
+    """Rows in the files, before merges and deletes; None if the metadata does not contain it."""
     size_bytes: int
     detail: SplitDetail
     """The format's own record for reading it."""
@@ -220,13 +220,13 @@ class NativeFile:
     """Its absolute path on the local disk; None for a remote file."""
     kind: Literal["parquet", "orc"]
     rows: int | None
-    """The number of rows; None where the metadata does not contain it."""
+    """The number of rows; None if the metadata does not contain it."""
     names: Mapping[str, str | None]
-    """The name in the file of each of the table's columns except partition columns; None where the file lacks it."""
+    """The name in the file of each of the table's columns except partition columns; None if the file lacks it."""
     present: frozenset[str] = frozenset()
     """The columns that the file must contain: without one, it is damaged."""
     ids: Mapping[str, int] | None = None
-    """The field ids that columns of the file must have, by name in the file; None where columns have no ids."""
+    """The field ids that columns of the file must have, by name in the file; None if columns have no ids."""
     deleted: int = 0
     """The maximum number of rows that its deletion vector removes."""
     size_bytes: int | None = None
@@ -271,7 +271,7 @@ that are spread over several files, or rows of another branch. Lifetimes contain
 Runs = tuple[tuple[int, int], ...]
 """Runs of consecutive numbers, ascending: the first and the last of each."""
 _NAMED_RUNS = 8
-"""The most runs of versions that a sentence names."""
+"""The maximum number of runs of versions that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,16 +315,16 @@ def gaps_text(gaps: Sequence[Gap]) -> str:
 
 
 def gaps_note(gaps: Sequence[Gap], consequence: str) -> tuple[str, ...]:
-    """Return a sentence about gaps, which ends with what follows from them; nothing without gaps.
+    """Return a sentence about gaps, which ends with their consequence; nothing without gaps.
 
     Args:
-        consequence: What follows from them, as a clause.
+        consequence: The consequence of the gaps, as a clause.
     """
     return (f"{capitalized(gaps_text(gaps))}: {consequence}.",) if gaps else ()
 
 
 CHANGED_BY_NEXT = "files that were added or removed there count as changed by the next version"
-"""What follows from gaps for the lifetimes of files."""
+"""The consequence of gaps for the lifetimes of files."""
 
 
 def absence_text(version: int, earliest: int, newest: int) -> str:
@@ -414,7 +414,7 @@ class Listing:
     location_note: str | None = field(default=None, compare=False)
     """A sentence about the location that the metadata records, if the table was opened elsewhere."""
     earliest: int | None = field(default=None, compare=False)
-    """The first loadable version, where older ones are listed too; None where all are loadable."""
+    """The first loadable version, if older ones are listed too; None if all are loadable."""
     lost: tuple[int, ...] = field(default=(), compare=False)
     """Versions from `earliest` on that cannot be loaded, because an earlier commit is missing."""
     is_contiguous: bool = field(default=True, compare=False)
@@ -556,7 +556,7 @@ class MaintenanceSettings:
     no metadata."""
     metadata_source: str = ""
     metadata_bytes: int | None = None
-    """The target size of manifests; None where commits are the manifests."""
+    """The target size of manifests; None if commits are the manifests."""
     compact: str
     """The engine's own command that merges files."""
     metadata_command: str = ""
@@ -626,7 +626,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesWithStatistics:
-    """What commits changed, with the statistics of the files that they added; read in one pass."""
+    """The changes of commits, with the statistics of the files that they added; read in one pass."""
 
     changes: pa.Table
     """CHANGES of data files."""
@@ -675,7 +675,7 @@ class Predicate(Protocol):
         ...
 
     def on(self, columns: frozenset[str]) -> "Predicate | None":
-        """Return the part of the condition that reads only these columns, None where there is none.
+        """Return the part of the condition that reads only these columns; None if there is none.
 
         A row that does not match the part does not match the whole, so files can be skipped by the part.
         """
@@ -686,7 +686,7 @@ class Predicate(Protocol):
         ...
 
     def ruled_out(self, bounds: Bounds) -> pa.StringArray:
-        """Return for each file the columns whose values rule it out, as text; null where a row might match."""
+        """Return for each file the columns whose values rule it out, as text; null if a row might match."""
         ...
 
     def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:

@@ -47,7 +47,7 @@ def branches_frame(branches: Sequence[Branch], *, name: str, depict: PictureMake
 
 
 def card(name: str, facts: Mapping[str, object], columns: Sequence[str], *notes: Line) -> Drawing:
-    """Return the card of a table: facts by name, except those that are None, column names, and notes."""
+    """Return the card of a table: facts by name, without None, column names, and notes."""
     rows = (*facts.items(), ("columns", _named(columns) or None))
     return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)), *notes))
 

@@ -55,7 +55,7 @@ class SingleFlight:
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key, computed by `make` if it is not cached.
 
-        Raises: what `make` raises; nothing is cached then.
+        Raises the errors of `make`; nothing is cached then.
         """
         own: Future[Any] | None = None
         try:
@@ -110,7 +110,7 @@ class SingleFlight:
                 self._values.pop(key, None)
 
     def forget_all(self) -> None:
-        """Drop all values, and those that are being computed, which only their callers get."""
+        """Drop all values, and values that are being computed, which only their callers get."""
         with self._lock:
             if self._values is not None:
                 self._values.clear()

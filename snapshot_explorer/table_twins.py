@@ -115,7 +115,7 @@ class Twins(Drawable):
 
     @property
     def verdict(self) -> str:
-        """What was found, in a sentence or two."""
+        """The result in a sentence or two."""
         a, b = self._names
         if not (self.only_a or self.only_b):
             files = counted(self.shared, "data file")
@@ -330,7 +330,7 @@ def twins(
     """Return whether two tables name the same data files, which versions correspond, and which is behind.
 
     For a table in one format whose folder also has the metadata of another one, such as Delta with UniForm, Paimon with
-    Iceberg compatibility, or what XTable writes; or for two tables, such as a clone or a copy and its source.
+    Iceberg compatibility, or metadata of XTable; or for two tables, such as a clone or a copy and its source.
 
     Two versions correspond if they name the same data files. Of the newest versions, the numbers of deleted rows of
     each file are compared too, where the metadata contains them. No data file is opened: `Twins.diff` compares rows.

@@ -49,7 +49,7 @@ _KEY_QUERY = re.compile(r"\?[^?/]*=.*", re.DOTALL)
 _TYPED_QUERY = re.compile(r"[?#;][^?#;/]*=.*|\?[^?/]+$", re.DOTALL)
 """The same in a location that a user typed, which is only displayed."""
 _TYPED_USER = re.compile(r"(?<![^\s/\\:@'\"])[^\s/\\:@'\"]+:(?!\d{0,5}(?:[/\\?#;]|$))")
-"""A user without a scheme before it. What follows is the password, up to `@`."""
+"""A user without a scheme before it. The password follows, up to `@`."""
 _SIGN = re.compile(r"[@?#;&]|%(?:25)*(?:40|3F|23|3B|26)|\\u00", re.IGNORECASE)
 """A character without which a text has no secret of a URL."""
 

@@ -63,7 +63,7 @@ _ADVICE = (
     (frozenset({"SSLError"}), "Check the certificates, and ssl in catalog_options."),
     (frozenset({"ConnectionError", "Timeout", "TimeoutError"}), "Check the URI and the network, then try again."),
 )
-"""What to check after an error, by the names of its class and bases. The first match counts."""
+"""Advice after an error, by the names of its class and bases. The first match counts."""
 _UNITY_SCHEME = re.compile(r"(uc|unity):")
 _ONLY_ICEBERG = ' If it is a Paimon REST catalog, add format="paimon".'
 MAX_SECONDS = 60
@@ -186,7 +186,7 @@ def table_names(
     table_format: str | None = None,
     limits: Limits = DEFAULT,
 ) -> Sequence[str]:
-    """Return the names of the tables in a catalog, sorted: of a namespace, or those that match a pattern.
+    """Return the names of the tables in a catalog, sorted: in a namespace, or with names that match a pattern.
 
     A request for each namespace; all of them must be answered within 60 seconds. Arguments and errors as `locate`.
 
@@ -404,8 +404,8 @@ def _is_rest(properties: Mapping[str, Any]) -> bool:
 def _vended(table: Table) -> Mapping[str, Any]:
     """Return the storage properties from the catalog and the user.
 
-    Not those in the table's metadata: everyone who writes to the table can set them, and they would choose where
-    credentials are sent.
+    Properties in the table's metadata are not used: everyone who writes to the table can set them, and they would
+    choose where credentials are sent.
     """
     own = table.metadata.properties
     others = {name: value for name, value in table.io.properties.items() if own.get(name) != value}

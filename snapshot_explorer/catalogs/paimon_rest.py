@@ -20,7 +20,7 @@ _NO_CLIENT = (
     "'snapshot-explorer[paimon-catalogs]'."
 )
 _RETURNED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\S{32,}')
-"""What may be a secret that a server returned, in an error of pypaimon-rust: text in quotes, and long words."""
+"""Possible secrets of a server in an error of pypaimon-rust: text in quotes, and long words."""
 _SYSTEM_REASON = re.compile(r'Os \{.*?message: "([^"]*)"')
 """Why a connection failed, in the text of an error of pypaimon-rust."""
 

@@ -205,7 +205,7 @@ def _origin(uri: object) -> tuple[str, str] | None:
 
 
 def _secrets(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts in the properties and tokens of an answer; not those in the metadata and messages."""
+    """Yield the texts in the properties and tokens of an answer, without texts in the metadata and messages."""
     for name, value in answer.items():
         if name in ("defaults", "overrides", "config", "storage-credentials") or "token" in name:
             yield from _texts(value)

@@ -1,4 +1,4 @@
-"""Checks for machines: rules on what happened to tables, with an exit status; evaluated for one table or for many."""
+"""Checks for scripts: rules on the recent commits of one table or of many, with an exit status."""
 
 from snapshot_explorer.checks.evaluation import check_table, failed_opening
 from snapshot_explorer.checks.result import CheckLine, CheckResult

@@ -1,4 +1,4 @@
-"""`CheckResult`: what rules found, as text, HTML, JSON, Markdown and JUnit XML, with an exit status."""
+"""`CheckResult`: the results of rules as text, HTML, JSON, Markdown and JUnit XML, with an exit status."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CheckLine:
     state: State | None
     """None if it could not be evaluated."""
     found: str
-    """What was found, or why the rule could not be evaluated."""
+    """A sentence on the result, or on why the rule could not be evaluated."""
     version: int | None = None
     """The newest version that the sentence is about."""
 
@@ -86,7 +86,7 @@ class CheckResult(Drawable):
 
     @property
     def verdict(self) -> str:
-        """What was found, in a sentence."""
+        """The result in a sentence."""
         counts = Counter(line.state for line in self.lines)
         parts = [f"{counts[state]:,} {_WORDS[state]}" for state in _ORDER if counts[state]]
         tables = len({line.table for line in self.lines})
@@ -163,7 +163,7 @@ class CheckResult(Drawable):
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
     def drawing(self) -> Drawing:
-        """Return the drawing: the verdict, and what did not pass; of one table, what passed too."""
+        """Return the drawing: the verdict, and rules that did not pass; for one table also rules that passed."""
         is_lake = len({line.table for line in self.lines}) > 1
         shown = [line for line in self._sorted if line.state != "passed" or not is_lake]
         rows = [

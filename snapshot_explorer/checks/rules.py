@@ -26,7 +26,7 @@ _NAMES = pa.schema(
         ("age_hours", pa.float64()),
     ]
 )
-"""What a condition may name: of the newest version, of the last one before the window, and of the commits in it."""
+"""The names in conditions: numbers of the newest version, of the last one before the window, and of its commits."""
 _WORD = re.compile(r"[\w-]+")
 _QUOTES = "\"'"
 

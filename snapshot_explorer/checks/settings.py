@@ -21,7 +21,7 @@ _SINCE = "1d"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSettings:
-    """What is checked, and over which time."""
+    """The rules, thresholds and period of a check."""
 
     rules: tuple[Rule, ...]
     since: datetime

@@ -74,7 +74,7 @@ EMPTY_TEXTS = {
     "files": "No file differs.",
     "manifests": "Neither version has a manifest.",
 }
-"""What is drawn in place of a part without rows."""
+"""The text in place of a part without rows."""
 
 
 def _without_zeros(summary: pa.Table) -> pa.Table:
@@ -272,7 +272,7 @@ class Comparison(Drawable):
         return Drawing(title=self._title(self._name), parts=tuple(parts))
 
     def _read_together(self) -> None:
-        """Read what the parts need, concurrently on remote storage. A part states its own error."""
+        """Read the metadata that the parts need, concurrently on remote storage. A part states its own error."""
 
         def attempt(read: Callable[[], object]) -> None:
             try:

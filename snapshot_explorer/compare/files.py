@@ -228,7 +228,7 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
     """Return COMPARED: files, rows and bytes of A and B, and of shared, removed and added files.
 
     If deletion vectors of shared files differ, a part contains the number of these files and how many more rows than
-    in A their vectors delete; fewer if negative. Parts of rearranged files are null where the commit that removed or
+    in A their vectors delete; fewer if negative. Parts of rearranged files are null if the commit that removed or
     added one is unknown.
 
     Args:
@@ -314,7 +314,7 @@ def proven(
 
 
 def _involves_level_0(files: pa.Table) -> bool:
-    """Return whether files of level 0, or in a postponed bucket, are among those that differ."""
+    """Return whether files of level 0, or in a postponed bucket, differ."""
     level_0 = [pc.equal(files[name], 0) for name in ("level", "level_before")] + [pc.less(files["bucket"], 0)]
     return any(pc.any(item).as_py() for item in level_0)
 

@@ -27,7 +27,7 @@ def compare_manifests(
     delta or changelog. `rewritten`: only B lists it, and it was merged from others. `merged away`: only A lists it, and
     its entries are in others now. `left behind`: a changelog of A's commit, which no later version lists. Null: not
     carried over, otherwise unknown. If B is older, no commit leads from A to B: manifests that only B lists are
-    `added`, those that only A lists are `removed`.
+    `added`, manifests that only A lists are `removed`.
 
     Args:
         delta_paths: Paths of the delta manifests of the commits between; None if some are unknown.

@@ -100,7 +100,7 @@ class PartialCondition:
         """Return whether the condition holds at each of `count` versions.
 
         Args:
-            parts: What `of_parts` returned. A part may occur several times.
+            parts: The result of `of_parts`. A part may occur several times.
             first: For each part, the position of the first version that has its rows.
             last: For each part, the position of the first version after that without them.
             count: The number of versions.

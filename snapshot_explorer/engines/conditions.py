@@ -120,7 +120,7 @@ class Condition:
         return passes
 
     def ruled_out(self, bounds: Bounds) -> pa.StringArray:
-        """Return for each file the columns whose values rule it out, as text; null where some row may match.
+        """Return for each file the columns whose values rule it out, as text; null if some row may match.
 
         Runs one DuckDB query over all bounds, with no loop in Python. A bound that cannot be compared, for example
         because a cast overflows, rules nothing out.
@@ -136,7 +136,7 @@ class Condition:
     def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:
         """Return the only values of each column that matching rows can have; None if a column may have others.
 
-        The values are exactly those that are equal for DuckDB, in the column's Arrow type.
+        The result contains exactly the values that are equal for DuckDB, in the column's Arrow type.
         """
         with locked_cursor() as cursor:
             return data_skipping.points(cursor, [part.form for part in self.parts], schema)

@@ -2,7 +2,7 @@
 
 DuckDB skips row groups and pages, and decodes the columns to return only where rows match. It reads only local
 parquet files without deleted rows, whose columns have exactly the types of the table, and whose pages match their
-checksums. The format's own reader reads all other files, and those for which DuckDB reports an error.
+checksums. The format's own reader reads all other files, and files for which DuckDB reports an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 _FEW_FILES, _MAX_FILES = 32, 1_000
-"""Files whose footers are read, whatever their size, and if they are large."""
+"""The maximum number of files whose footers are read: of any size, and of large files."""
 _MIN_BYTES = 2**20
 """Average file size from which DuckDB's reader saves more than reading the footers again costs."""
 _MAX_RUNS = 32
@@ -205,7 +205,7 @@ def _proven_file(
             _checksums(identity(path), fields, predicate if stored_footer.row_groups > 1 else None) if names else None
         )
     except (CorruptBytesError, pa.ArrowException, OSError):
-        checksums = None  # the format's own reader says what is wrong
+        checksums = None  # the format's own reader raises the error
     if checksums is None:
         return None
     read = [name for name in constants if name in schema.names]
@@ -254,7 +254,7 @@ def _is_intact(file: QueryFile) -> bool:
     try:
         return _has_intact(identity(file.path), file.checksums)
     except (CorruptBytesError, pa.ArrowException, OSError):
-        return False  # the format's own reader says what is wrong
+        return False  # the format's own reader raises the error
 
 
 @lru_cache(maxsize=1_000)
@@ -271,7 +271,7 @@ def _has_intact(file: Identity, chunks: tuple[tuple[int, int], ...]) -> bool:
 
 
 def _fetch(run: Sequence[QueryFile], columns: pa.Schema | None, scan: Scan, limit: int | None) -> pa.Table | None:
-    """Return rows of files that one query reads, or their number without columns; None where DuckDB fails."""
+    """Return rows of files that one query reads, or their number without columns; None if DuckDB fails."""
     import duckdb
 
     condition = scan.condition

@@ -89,7 +89,7 @@ def file_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
 def query_cursor(paths: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a new connection for a query of a user, which can read these local files and nothing else.
 
-    What a query registers and creates ends with its connection. The instances for the last sets of files stay open:
+    The relations and objects of a query end with its connection. The instances for the last sets of files stay open:
     the first query of an instance takes up to twice as long as later ones.
     """
     files = tuple(sorted(set(paths)))

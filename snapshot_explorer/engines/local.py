@@ -26,7 +26,7 @@ REMOTE_THREADS = 64
 REMOTE_BYTES = 128 * 2**20
 """Total size of the splits of a remote table that are read at once beyond the first `_THREADS`."""
 BYTES_AT_ONCE = 512 * 2**20
-"""Total size of splits read at once, except those that stream. A larger split is read alone."""
+"""Total size of splits read at once, except splits that stream. A larger split is read alone."""
 _LARGE_FILE_BYTES = 2**20
 """Average size of local files from which each is read by a thread of its own. Smaller ones gain less than it costs."""
 _MAX_BATCHES = 2**32
@@ -95,7 +95,7 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
             if missing == 0:
                 break
     if missing and later:
-        # A file has fewer rows than its metadata says.
+        # A file has fewer rows than its metadata records.
         rest = [replace(split, rows=None, counted=None) for split in later]
         tables.append(to_arrow(reader, rest, replace(scan, limit=missing)))
     return _joined(tables, scan.columns)
@@ -283,7 +283,7 @@ def for_each_batch_of(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a thread reads at a time."""
+    """The part of a split that a thread reads at a time."""
 
     source: int
     number: int

@@ -76,7 +76,7 @@ def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
 
 
 def plan_rows(plan: ReadPlan) -> pa.Table:
-    """Return PLAN: one row per split that is read, then rows for what is skipped."""
+    """Return PLAN: one row per split that is read, then rows for skipped files."""
     splits = plan.splits
     columns = {
         "partition": [tuple(split.partition.items()) for split in splits],

@@ -3,7 +3,7 @@
 A column's metadata contains `meaning` and, for counts and sizes, `unit` (`files`, `rows`, `bytes`). Unknown is
 null, never 0 or "". Null means `not checked` where `words` is `checked` or `readable`, and is drawn so. Text is never
 shortened in plain text where there is `whole`; where there is `prose`, it is sentences that are wrapped. Where there is
-`value`, it is a value of the table's rows, which stays as it is even if it is a URL with a secret.
+`value`, it is a value of the table's rows, which is not changed even if it is a URL with a secret.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ keeps the value above.
 
 Row counts are of files, less the rows that deletion vectors delete: a commit that deletes with vectors has
 `removed_rows`. If the writer did not record the number of these rows, or an Iceberg version has position deletes, the
-affected counts are null. Rows that readers merge by their primary key (Paimon), and those that equality deletes remove
+affected counts are null. Rows that readers merge by their primary key (Paimon), and rows that equality deletes remove
 (Iceberg), are counted. For Hudi, counts of rows that log files may change are null."""
 
 MANIFESTS = pa.schema(

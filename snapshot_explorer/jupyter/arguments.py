@@ -1,4 +1,4 @@
-"""Parse the words of a line into the arguments of a command, or raise one line that names what does not fit.
+"""Parse the words of a line into the arguments of a command, or raise one line that names the invalid part.
 
 argparse does not fit: it refuses values that begin with a dash (`--where "-x > 3"`), cannot distinguish a quoted word
 from a flag, has no did-you-mean, and its messages do not suggest what to type instead.
@@ -35,7 +35,8 @@ def parse(
         command: The command, whose arguments and options are accepted.
         expand: Replaces the user's variables in a value. The result is never parsed as a flag.
         is_table: Whether an open table has that name: it may then be the first argument.
-        variables: The user's variables. The bare name of one may be given where a ref, a number or a time is expected.
+        variables: The user's variables. The bare name of a variable may be used where a ref, a number or a time is
+            expected.
     """
     return _Parser(command, words, expand, is_table, variables).parse()
 
@@ -148,7 +149,7 @@ class _Parser:
     def _of_two_tables(self, values: list[str]) -> list[str]:
         """Return the refs in `orders@7 copy@3` as a range, and set both tables; other values as they are.
 
-        A table without a ref stands for its latest version.
+        A table without a ref means its latest version.
         """
         sides = values[:2] if len(values) > 1 else [side for value in values for side in value.split("..", 1)]
         matches = [_OF_TABLE.fullmatch(f"{side}@latest" if self._is_table(side) else side) for side in sides]

@@ -60,7 +60,7 @@ class Option:
     """The name of its value in the usage line, such as N; None for a flag that stands alone."""
     value_type: ValueType = "text"
     repeated: bool = False
-    """Whether it may be given several times."""
+    """Whether the option may be repeated."""
     keyword: str | None = None
     """A word that replaces the flag between arguments, such as `as`."""
     is_secret: bool = False
@@ -99,16 +99,16 @@ class Arguments:
     """The parsed arguments of a line."""
 
     values: Mapping[str, str]
-    """The value of each argument and option given, by its name in lower case; a bare flag's value is empty."""
+    """The values of arguments and options by name in lower case; the value of a bare flag is empty."""
     repeated: Mapping[str, tuple[str, ...]]
-    """The values of each repeated option given."""
+    """The values of each repeated option."""
 
     def get(self, name: str) -> str | None:
-        """Return a value as text; None if it was not given."""
+        """Return a value as text; None if it was not passed."""
         return self.values.get(name)
 
     def has(self, name: str) -> bool:
-        """Return whether a flag or an option was given."""
+        """Return whether a flag or an option was passed."""
         return name in self.values or name in self.repeated
 
 
@@ -157,7 +157,7 @@ class Command:
     name: str
     summary: str
     run: Callable[[Invocation], object]
-    """Runs it and returns what the Python call returns."""
+    """Runs the command, and returns the result of the Python call."""
     python: str
     """The Python that does the same."""
     examples: tuple[str, ...]

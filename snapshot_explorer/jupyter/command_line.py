@@ -23,7 +23,7 @@ ALIASES = MappingProxyType(
         "vacuum": ("retention",),
     }
 )
-"""Other names of commands, and the words that each stands for."""
+"""Other names of commands, and the words that each one means."""
 _QUERY_STARTS = ("select", "with", "from", "values", "explain")
 """The first words of a query that needs no `sql` before it."""
 _SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)

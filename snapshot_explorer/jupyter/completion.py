@@ -56,7 +56,7 @@ _MOST_LOGGED = 20
 """Failures of a session that are logged."""
 _SHOWN_VERSIONS = 100
 _MOST_SHOWN = 1_000
-"""The most texts that are offered at once, such as names of columns."""
+"""The maximum number of texts that are offered at once, such as names of columns."""
 # JupyterLab wraps the type of a completion at blanks and hyphens, over the next line.
 _UNBROKEN = str.maketrans({" ": "\u00a0", "-": "\u2011"})
 

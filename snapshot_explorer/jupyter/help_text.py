@@ -147,7 +147,7 @@ def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
     """Return advice in place of a command that would write, such as `restore 3`; None for another word.
 
     Args:
-        words: The name of the command, and what follows it.
+        words: The name of the command, and the words after it.
     """
     word, *others = words
     if word.lower() not in (*_RESTORING, *_WRITING):

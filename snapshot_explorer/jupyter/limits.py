@@ -20,7 +20,7 @@ def show_read_size(
     where: str | None = None,
     ways: str = "Add --limit N for a part, or --yes for all",
 ) -> None:
-    """Show a line with what will be read, from metadata alone."""
+    """Show a line with the size of the read, from metadata alone."""
     cost, limits = cost_of(snapshot, where), _limits(invocation)
     if cost.exceeds(limits) and limit is None and not invocation.arguments.has("yes"):
         raise UsageError(

@@ -12,7 +12,7 @@ KEYWORDS = (
     *("version as of", "timestamp as of", "case", "when", "then", "else", "end", "is null", "is not null", "between"),
     *("like", "exists", "with", "count", "sum", "min", "max", "avg", "cast", "coalesce", "desc", "asc", "summarize"),
 )
-"""Words of a query that are offered behind what has a name in it."""
+"""Words of a query that are offered after a name."""
 _WORD = re.compile(r"\w*$")
 _VERSION = re.compile(r"\bversion\s+as\s+of\s+(?P<quote>')?(?P<typed>[^'\s]*)$", re.IGNORECASE)
 _TIME = re.compile(r"\btimestamp\s+as\s+of\s+(?P<quote>')?(?P<typed>[^']*)$", re.IGNORECASE)

@@ -46,7 +46,7 @@ from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
 from snapshot_explorer.visible import visible, visible_json
 
 _NOT_HERE = ("close", "explore", "open", "timeline", "use")
-"""Commands about what is open, and those that show a figure."""
+"""Commands about open tables, and commands that show a figure."""
 STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
 """The environment variable with the path of the file of storage options, where no option names one."""
 _JSON = Option(flags=("--json",), meaning="print the result, or the error, as JSON")
@@ -142,8 +142,9 @@ def run(words: Sequence[str], *, room: int) -> Output:
     """Run a command on a table, and return its output.
 
     Args:
-        words: The command's name, the table's path, and what `%snapshot` accepts after its name; `--json` returns the
-            result as JSON, and `--branch`, `--format` and `--options FILE` determine how the table is opened.
+        words: The command's name, the table's path, and the words that `%snapshot` accepts after its name; `--json`
+            returns the result as JSON, and `--branch`, `--format` and `--options FILE` determine how the table is
+            opened.
         room: The width of text.
     """
     name, *others = words
@@ -193,7 +194,7 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
         raise UsageError(
             f"{unavailable} is for notebooks. Without it, the result is printed; --json prints it as JSON."
         )
-    # The shell has removed the quotes: what contains a blank was quoted.
+    # The shell has removed the quotes: words with a blank were quoted.
     tokens = [LineToken(word, quote="'" if " " in word and not word.startswith("--") else "") for word in words]
     if command.accepts_path:
         tokens.insert(0, LineToken(path, quote="'"))
@@ -311,7 +312,7 @@ def _json(result: object) -> str:
 
 
 def _row_diff_facts(plan: RowDiffPlan) -> dict[str, object]:
-    """Return the facts of a row diff's plan: the two versions, what is compared, and what is read."""
+    """Return the facts of a row diff's plan: the two versions, the compared columns, and the reads."""
     measures = ("label", "files", "rows", "size_bytes")
     sides = {key: {name: getattr(side, name) for name in measures} for key, side in (("a", plan.a), ("b", plan.b))}
     compared = ("key", "columns", "columns_only_a", "columns_only_b", "conversions", "where")

@@ -1,4 +1,4 @@
-"""Many tables at one instant: their overview, their versions at a time, and what changed in all of them."""
+"""Many tables at one instant: their overview, their versions at a time, and the changes in all of them."""
 
 from snapshot_explorer.lake.changes import LakeChanges
 from snapshot_explorer.lake.following import LakeFollower

@@ -104,7 +104,7 @@ class Lake:
     ) -> Iterator[tuple[LakeTable, A | SnapshotExplorerError]]:
         """Yield each table with the result of some work on it, or its error, as soon as it is there.
 
-        At most 256 tables at the same time. What has not begun is cancelled when the caller stops.
+        At most 256 tables at the same time. Work that has not begun is cancelled when the caller stops.
 
         Args:
             work: Called in a thread. Its errors of this package are yielded; others are raised.
@@ -121,7 +121,7 @@ class Lake:
         spark: SparkSession | None = None,
         show: Callable[[LakeOverview], object] | None = None,
     ) -> LakeOverview:
-        """Return LAKE_OVERVIEW, the most urgent tables first: a row per table with its rhythm and what changed.
+        """Return LAKE_OVERVIEW, the most urgent tables first: a row per table with its rhythm and its changes.
 
         Of each table, the newest 12 commits are read, and more where these do not reach back to `since`, or where the
         table seems late. Reads metadata alone. A table that cannot be read is a row with its problem.
@@ -422,7 +422,7 @@ def _read_row(request: OverviewRequest, table: LakeTable, turns: Lock | None) ->
 
 
 def _at_one_moment(table: LakeTable, turns: Lock | None, question: Callable[[Table], A]) -> A:
-    """Return an answer for which each metadata file is read once; asked again if a version expired meanwhile."""
+    """Return a result for which each metadata file is read once; computed again if a version expired meanwhile."""
     with turns or nullcontext():
         try:
             with table.reading_once(turns):

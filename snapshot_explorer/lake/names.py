@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 _NAMED = 10
-"""The most names in a message."""
+"""The maximum number of names in a message."""
 
 
 def short_name(name: str) -> str:

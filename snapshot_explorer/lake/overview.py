@@ -41,9 +41,9 @@ _EVIDENCE = 4
 """A table is only late if the commits that were read span this multiple of its age, or no more were to be read."""
 _FEWEST_APPENDS = 4
 _EXPLAINED = 50
-"""The most tables whose problems are written out below the overview; the frame has all."""
+"""The maximum number of tables whose problems are written out below the overview; the frame has all."""
 _MOST_DRAWN = 500
-"""The most tables that are drawn, the most urgent first; the frame has all."""
+"""The maximum number of tables that are drawn, the most urgent first; the frame has all."""
 _STATES = ("act", "watch", "unknown", "ok")
 _BARS = "▁▂▃▄▅▆▇█"
 _UNCHECKED = {
@@ -180,7 +180,7 @@ def _start_of(commits: Sequence[_Commit], versions: Sequence[int], since: dateti
 
 
 def _unrecorded(commits: Sequence[_Commit], unread: Reasons) -> tuple[str, ...]:
-    """Return a sentence on versions of which no commit is left."""
+    """Return a sentence on versions without a commit."""
     numbers = [
         commit["version"] for commit in commits if not commit["committed_at"] and commit["version"] not in unread
     ]

@@ -112,7 +112,7 @@ def each_table(
     Args:
         work: Picklable, like its results. It is called with a table, and with a lock that a thread acquires to compute
             if there are many threads: threads that compete for the interpreter would cost more than they compute.
-        what: The work in a few words, for the progress.
+        what: A short description of the work, for the progress.
         processes: Started or not. They do no other work afterwards.
     """
     rest = {table.name: table for table in tables}

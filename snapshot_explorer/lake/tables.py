@@ -81,7 +81,7 @@ class LakeTable:
 
     @property
     def requests(self) -> int:
-        """Return the requests so far to the store of the table; 0 as long as only the catalog knows it."""
+        """Return the number of requests so far to the store of the table; 0 while only the catalog has its location."""
         if self.folder is not None:
             return self.folder[0].requests
         return 0 if self._table is None else self._table.bound.storage.requests
@@ -101,12 +101,12 @@ class LakeTable:
 
     @property
     def format(self) -> str | None:
-        """Return the format; None as long as only the catalog knows it."""
+        """Return the format; None while only the catalog has it."""
         return self._format if self._table is None else self._table.format
 
     @property
     def path(self) -> str | None:
-        """Return its location, without secrets; None as long as only the catalog knows it."""
+        """Return its location, without secrets; None while only the catalog has it."""
         return self._path if self._table is None else self._table.path
 
     def __repr__(self) -> str:

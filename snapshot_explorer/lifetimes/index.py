@@ -140,7 +140,7 @@ class FileLifetimes(Exportable, Drawable):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every version and every commit could be read, except those that are missing."""
+        """Whether every version and every commit could be read, except missing ones."""
         return not self.unread and not self.commitless and self.before_note is None
 
     @property

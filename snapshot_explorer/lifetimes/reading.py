@@ -193,7 +193,7 @@ class _Changes(NamedTuple):
     changes: pa.Table
 
     def from_version(self, version: int) -> "_Changes":
-        """Return the changes of a version and those after it."""
+        """Return the changes of a version and of later ones."""
         if version == self.versions[0]:
             return self
         index = self.versions.index(version)

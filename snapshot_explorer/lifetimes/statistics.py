@@ -149,7 +149,7 @@ def _indices(bounds: pa.StructType, target: pa.StructType, names: Sequence[str |
 
 
 def _of_fields(values: pa.StructArray, target: pa.StructType, indices: Sequence[int]) -> pa.StructArray:
-    """Return the fields of statistics at these indices, as a struct of the target type; null where the index is -1."""
+    """Return the fields of statistics at these indices, as a struct of the target type; null if the index is -1."""
     if values.type == target and list(indices) == list(range(len(target))):
         return values
     arrays = [

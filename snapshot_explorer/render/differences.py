@@ -33,7 +33,7 @@ def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) ->
 
     Args:
         summary: COMPARED.
-        partitions: COMPARED_PARTITIONS. Those with the most files that differ are drawn.
+        partitions: COMPARED_PARTITIONS. The partitions with the most files that differ are drawn.
     """
     import plotly.graph_objects as go
 

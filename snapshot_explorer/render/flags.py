@@ -78,7 +78,7 @@ class FlagLayer:
 def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
     """Return the flags of commits at their positions, tags first.
 
-    Flags with names alternate between some lines, below those without names, which have one line per kind.
+    Flags with names alternate between some lines, below flags without names, which have one line per kind.
     """
     flagged = [(flag, _has_names(rows[flag.noun])) for flag in FLAGS]
     flagged = [(flag, chosen) for flag, chosen in flagged if chosen.any()]

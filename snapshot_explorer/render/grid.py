@@ -20,7 +20,7 @@ class ShownColumn:
     heading: str
     """The text above the column: its name; for metadata, its words, with the zone of its times."""
     meaning: str | None
-    """What the column means, from its field metadata."""
+    """The meaning of the column, from its field metadata."""
     is_number: bool
     """Whether the column contains numbers, which are aligned to the right."""
     cells: tuple[Cell, ...]
@@ -43,7 +43,7 @@ class ShownColumn:
 def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple[ShownColumn, ...]:
     """Return the first columns of the rows to draw; none without rows, whose noun is more useful than headings.
 
-    Only those are converted, however many there are.
+    Only the rows to draw are converted.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.

@@ -50,7 +50,7 @@ class TableFacts:
 
 
 def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[str, object]:
-    """Return commits as columns, oldest first: what `timeline` draws, as `packed` numbers.
+    """Return commits as columns, oldest first: the content of `timeline` as `packed` numbers.
 
     `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown` and `schema` are
     0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no). `operations` and `users` each contain the

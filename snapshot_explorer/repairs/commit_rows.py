@@ -37,7 +37,7 @@ _EQUAL_BEFORE = "equal to rows from before"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRows:
-    """The rows that a commit changed, by what undoing it does to them."""
+    """The rows that a commit changed, by the effect of undoing it."""
 
     counts: RowCounts
     """The rows that undoing it inserts, deletes and updates: no later commit changed them."""

@@ -71,8 +71,8 @@ class Repair(Drawable):
     later_rows: LaterRows | None = None
     """The changes that are undone in addition to the first of `later`; None if there is one, or nothing differs."""
     left: Frame | None = None
-    """With `undone`: the rows that later commits changed too and that stay unchanged, with the later changes; if there
-    are many, the first ones."""
+    """With `undone`: the rows that are left unchanged because later commits changed them too, with the later changes;
+    if there are many, the first ones."""
     left_counts: Mapping[str, int] = field(default_factory=dict)
     """The number of rows that are left, by the effect of later commits."""
     notes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The statements that undo one commit, in Spark SQL: rows that later commits changed stay as they are."""
+"""The statements that undo one commit, in Spark SQL: rows that later commits changed are left unchanged."""
 
 from __future__ import annotations
 

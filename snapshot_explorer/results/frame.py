@@ -71,7 +71,7 @@ class Frame(Exportable, Drawable):
             limit: The number of rows to draw; None for the caller's limit. The data keeps all rows.
             depict: Creates a picture of the rows, for frames with a figure.
             notes: Sentences on what the rows do not contain, such as a missing version; drawn above them.
-            of_rows: Whether texts are values of a table's rows, which stay as they are.
+            of_rows: Whether texts are values of a table's rows, which are not changed.
         """
         self._recorded = rows
         self._shown = rows if of_rows else None

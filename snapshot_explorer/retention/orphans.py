@@ -51,7 +51,7 @@ class Orphans(Drawable):
             under_way: The number of files of commits under way, left out.
             unread: Metadata that could not be read, and folders that could not be listed, a sentence each.
             undecided: A sentence on paths in the metadata that could not be compared with the listed ones, if any.
-            notes: What was not searched, a sentence each.
+            notes: Sentences on what was not searched.
         """
         self._name = name
         self._older_than = older_than
@@ -64,7 +64,7 @@ class Orphans(Drawable):
         """Metadata that could not be read, folders that could not be listed, and paths that could not be compared with
         the listed ones, a sentence each. With any, no file is called an orphan."""
         self.notes = tuple(notes)
-        """What was not searched, a sentence each."""
+        """Sentences on what was not searched."""
         self.commands = clean_up.commands
         """Pairs of engine and its own command, which this package never runs."""
         self.files = Frame(
@@ -76,7 +76,7 @@ class Orphans(Drawable):
 
     @property
     def verdict(self) -> str:
-        """What was found, in a sentence or two."""
+        """The result in a sentence or two."""
         rows = self.files.to_arrow()
         old = f" older than {format_duration(self._older_than)}" if self._older_than else ""
         if self._not_read:

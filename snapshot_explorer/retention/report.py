@@ -29,7 +29,7 @@ _STRICTEST = Code("%snapshot retention --keep 0d --keep-last 1")
 
 
 class Retention(Drawable):
-    """What a rule would delete from a table: versions, files, bytes; and what prevents others. Displays itself.
+    """The versions, files and bytes that a rule would delete, and what prevents other deletions. Displays itself.
 
     Deletes nothing: `commands` contains the command for the engine.
     """

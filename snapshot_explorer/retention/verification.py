@@ -1,4 +1,4 @@
-"""`Verification`: whether the files that versions need exist, and are what the metadata records."""
+"""`Verification`: whether the files that versions need exist, and are as the metadata records."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -49,7 +49,7 @@ _MOST_NOTES = 5
 
 
 class Verification(Drawable):
-    """Whether the files that versions need exist, and are what the metadata records. Draws itself."""
+    """Whether the files that versions need exist, and are as the metadata records. Draws itself."""
 
     def __init__(
         self, rows: pa.Table, *, name: str, level: Level, verified_at: datetime, notes: Sequence[str], is_complete: bool
@@ -71,7 +71,7 @@ class Verification(Drawable):
 
     @property
     def verdict(self) -> str:
-        """What was found, in a sentence."""
+        """The result in a sentence."""
         files = counted(len(self.files), "data file")
         if self._problems:
             return f"{self._problems:,} of {files} {'has a problem' if self._problems == 1 else 'have problems'}."

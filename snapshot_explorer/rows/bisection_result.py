@@ -63,13 +63,13 @@ class Bisection(FrameResult):
     condition: str
     """The condition as SQL, or the name of the function."""
     version: int | None
-    """The first version where the condition holds, of those that can be read; None if it holds at none of the
+    """The first readable version at which the condition holds; None if it holds at none of the
     evaluated versions, or already at the one passed as good."""
     commit: Commit | None
     last_good: int | None
     """The last evaluated version before it, where the condition does not hold, or None."""
     good: int | None
-    """The version that the caller gave as good."""
+    """The version that the caller passed as good."""
     gap: Gap | None
     """The versions right before `version` that are missing or cannot be read: it may hold first at one of them."""
     gaps: tuple[Gap, ...]
@@ -134,7 +134,7 @@ class Bisection(FrameResult):
 
     @property
     def holds_at_good(self) -> bool:
-        """Return whether the condition holds at the version that was given as good, so that there is no answer."""
+        """Return whether the condition holds at the version that was passed as good, so that there is no answer."""
         rows = self.evaluated.to_arrow()
         at_good = rows.filter(pc.equal(rows["version"], pa.scalar(self.good, pa.int64())))["holds"].to_pylist()
         return bool(at_good == [True])
@@ -238,7 +238,7 @@ class Bisection(FrameResult):
         return [*facts, ("next", tuple(map(Code, self.next_commands)))] if self.next_commands else facts
 
     def _neighbours(self) -> pa.Table:
-        """Return the evaluated versions; if there are many, those around the result."""
+        """Return the evaluated versions; if there are many, the versions around the result."""
         rows = self.evaluated.to_arrow()
         if len(rows) > _DRAWN:
             index = 0 if self.version is None else int(np.searchsorted(rows["version"].to_numpy(), self.version))

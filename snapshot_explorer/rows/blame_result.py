@@ -74,7 +74,7 @@ class BlameReading:
     """The versions that might have changed matching rows and could not be read, each with the end of a sentence."""
 
     def notes(self, gaps: Sequence[Gap], unread: Sequence[str]) -> tuple[str, ...]:
-        """Return a sentence on versions that are missing, and one on those that cannot be read for each reason.
+        """Return a sentence on missing versions, and for each reason a sentence on unreadable versions.
 
         Args:
             unread: Sentences on versions whose metadata cannot be read.

@@ -38,7 +38,7 @@ _MOST_REASONS = 5
 
 
 class Trace(Drawable):
-    """Where rows of a condition still are. Draws itself.
+    """The places of rows of a condition: versions, files, changelogs and metadata. Draws itself.
 
     `verdict` covers only what was examined: a version or a file that could not be read never counts as one without
     matching rows.
@@ -100,7 +100,7 @@ class Trace(Drawable):
 
     @property
     def verdict(self) -> str:
-        """What was found, in a sentence or two."""
+        """The result in a sentence or two."""
         live = [version for _, version in self._found if version.rows]
         storing = [row for row in self.files.to_arrow().to_pylist() if row["stored_rows"]]
         elsewhere = self._elsewhere()
@@ -385,7 +385,7 @@ def trace(
     *,
     on_branch: Callable[[str], RowSource],
 ) -> Trace:
-    """Return where rows of a condition still are; see `Table.trace`.
+    """Return the places of rows of a condition; see `Table.trace`.
 
     Args:
         source: The table, or its branch that is open.

@@ -98,7 +98,7 @@ def traced_changelogs(
 def _changelog_paths(
     table_format: TableFormat, versions: Sequence[int], unread: defaultdict[str, list[int]]
 ) -> dict[int, list[str]]:
-    """Return the files of row changes by version, of those with any. Adds to `unread` the versions of each error."""
+    """Return the files of row changes by version, without versions that have none. Adds the errors to `unread`."""
     try:
         changes = table_format.changes(versions)
     except _ERRORS as error:

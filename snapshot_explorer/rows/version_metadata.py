@@ -85,7 +85,7 @@ class MetadataCondition:
             return rows.take(indices)
 
         answers = self._answers(read, len(indices))
-        # SQL returns null where a number that it needs is unknown, but also for a rate of zero rows.
+        # SQL returns null if a number that it needs is unknown, but also for a rate of zero rows.
         unknown = self._unknown(self._values(source, lifetimes, (), more), more, lacking)[indices.to_numpy()].tolist()
         kept = (
             False if answer is None and not is_open else answer

@@ -70,7 +70,7 @@ def changes(
     """Return CHANGES of versions as a DataFrame. Lists on the driver and reads commits on executors.
 
     Args:
-        notes: What the rows lack, a sentence each: logged as warnings, since a DataFrame shows none.
+        notes: Sentences on missing rows: logged as warnings, since a DataFrame shows none.
     """
     _warn(notes)
     used = session(spark)

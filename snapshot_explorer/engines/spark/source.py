@@ -131,7 +131,7 @@ def _source_class(
         (names separated by commas), `where` (a condition in SQL, as in `to_arrow`), `external_files` (allow or
         refuse, as in `open_table`) and `limits` (such as metadata_bytes=8589934592; see `Limits`). Spark resolves a ref
         when it analyzes the query: when the DataFrame is created, and over Spark Connect again at each action. Pass
-        storage options to `with_storage_options`, never as options: Spark may display those in plans and logs.
+        storage options to `with_storage_options`, never as options: Spark may display options in plans and logs.
 
         Rows, types and nullability are the same as in `Snapshot.to_spark`. Spark reads all columns of the source, since
         its Python API has no projection; use `columns` to select some. Filters of the DataFrame skip partitions,

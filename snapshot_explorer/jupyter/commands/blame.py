@@ -1,4 +1,4 @@
-"""`%snapshot blame`: what happened to rows."""
+"""`%snapshot blame`: the changes of rows."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, column_names, condition_of

@@ -1,4 +1,4 @@
-"""`%snapshot check`: rules on what happened recently, for scripts and CI."""
+"""`%snapshot check`: rules on recent commits, for scripts and CI."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""`%snapshot doctor`: what went wrong with a table, in three sentences."""
+"""`%snapshot doctor`: the diagnosis of a table, in three sentences."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command
 

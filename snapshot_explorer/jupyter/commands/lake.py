@@ -1,4 +1,4 @@
-"""`%snapshot lake`: all tables below a folder or in a catalog, and what changed in them."""
+"""`%snapshot lake`: all tables below a folder or in a catalog, and their changes."""
 
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.open import CATALOG, CATALOG_OPTIONS, SPARK, spark_session

@@ -1,4 +1,4 @@
-"""`%snapshot plan`: what a read of a version reads and skips."""
+"""`%snapshot plan`: the files that a read of a version reads and skips."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, WHERE, snapshot_of, where_of

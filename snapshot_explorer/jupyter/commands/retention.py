@@ -1,4 +1,4 @@
-"""`%snapshot retention`: what expiry would free."""
+"""`%snapshot retention`: the files that expiry would free."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import whole_number

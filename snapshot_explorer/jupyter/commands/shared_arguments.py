@@ -68,7 +68,7 @@ def snapshot_of(invocation: Invocation) -> Snapshot:
 
 
 def where_of(invocation: Invocation, snapshot: Snapshot) -> str | None:
-    """Return the condition; the bare name of a variable that is not a column stands for the variable's text."""
+    """Return the condition; the bare name of a variable that is not a column means the variable's text."""
     where = invocation.arguments.get("where")
     value = None if where is None else invocation.variables.get(where)
     return value if isinstance(value, str) and where not in snapshot.arrow_schema.names else where

@@ -1,4 +1,4 @@
-"""`%snapshot status`: what is open, and its newest version."""
+"""`%snapshot status`: the open table, and its newest version."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.tables import list_tables

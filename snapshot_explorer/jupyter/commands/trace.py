@@ -1,4 +1,4 @@
-"""`%snapshot trace`: where rows still are."""
+"""`%snapshot trace`: versions and files that still have rows."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, condition_of
@@ -6,7 +6,7 @@ from snapshot_explorer.rows import Trace
 
 
 def _trace(invocation: Invocation) -> Trace:
-    """Return where rows of a condition still are."""
+    """Return the versions and files that still have rows of a condition."""
     _, table = invocation.table()
     return table.trace(condition_of(invocation, table))
 

@@ -1,4 +1,4 @@
-"""`%snapshot verify`: whether the files of a table are there and as recorded."""
+"""`%snapshot verify`: whether the files of a table exist and are as recorded."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.usage_error import UsageError
@@ -6,7 +6,7 @@ from snapshot_explorer.retention import LEVELS, Verification
 
 
 def _verify(invocation: Invocation) -> Verification:
-    """Return whether the data files of all versions are there, and are what the metadata records."""
+    """Return whether the data files of all versions exist, and are as the metadata records."""
     _, table = invocation.table()
     chosen = [level for level in LEVELS if invocation.arguments.has(level)]
     if len(chosen) > 1:

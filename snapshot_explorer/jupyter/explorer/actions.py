@@ -268,7 +268,7 @@ class Loader(Action):
     cancelled = "Nothing was loaded: that was cancelled."
 
     def __init__(self, context: ExplorerContext, variables: MutableMapping[str, Any] | None) -> None:
-        """Load nothing yet; `variables` are the notebook's, None where there is no notebook."""
+        """Load nothing yet; `variables` are the notebook's; None without a notebook."""
         super().__init__(context)
         self.variables = variables
         self._confirmed: frozenset[str] = frozenset()

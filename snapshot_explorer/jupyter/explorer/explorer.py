@@ -370,7 +370,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             picture = self._still_bundle | {"text/html": shown_later_html() + self._still_bundle["text/html"]}
             self._still.update(picture, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
             self._live.update(self._about, raw=True)  # type: ignore[no-untyped-call]  # likewise
-        self._work.wait(_SOON, but_for=_LATER)  # what has been read by then is sent once, with the widgets
+        self._work.wait(_SOON, but_for=_LATER)  # results that have been read by then are sent once, with the widgets
         about = {"text/plain": repr(self)}
         frame = {**about, "text/html": skeleton_html()}
         self._still = display(frame, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
@@ -796,7 +796,7 @@ def explore(table: Table, *, name: str | None = None) -> Explorer: ...
 @overload
 def explore(table: Lake, *, name: str | None = None) -> LakeView: ...
 def explore(table: Table | Lake, *, name: str | None = None) -> Explorer | LakeView:
-    """Return the explorer of a table: a widget for its history. Reads the log, and what is shown, on other threads.
+    """Return the explorer of a table: a widget for its history. Reads the log and the views on other threads.
 
     Tried in JupyterLab 4, Notebook 7, Voila and marimo, without network. VS Code shows the same widget; it loads
     anywidget from the network, and that has not been tried. Without widgets, as in a terminal, a saved notebook, GitHub

@@ -1,4 +1,4 @@
-"""The grid of a view: rows that are sorted and filtered here, of which a page receives some at a time."""
+"""The grid of a view: rows that are sorted and filtered here. A page receives some at a time."""
 
 from __future__ import annotations
 

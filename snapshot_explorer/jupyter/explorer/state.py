@@ -190,11 +190,11 @@ class ExplorerState(HasTraits):
         return self.b if neighbour is None else neighbour
 
     def previous(self) -> None:
-        """Move B to the version before it among those shown."""
+        """Move B to the previous one of the shown versions."""
         self.step("b", -1)
 
     def next(self) -> None:
-        """Move B to the version after it among those shown; play ends with the last."""
+        """Move B to the next one of the shown versions; play ends with the last."""
         self.step("b", 1)
 
     def swap(self) -> None:
@@ -213,7 +213,7 @@ class ExplorerState(HasTraits):
         self.rows_read = self.values("a", "b", "key", "other")
 
     def read_files(self) -> None:
-        """Verify files, find orphans or doubled rows, as the part of the health says; again if that was done before."""
+        """Verify files, or find orphans or duplicates, by the selected part of the health; again if already done."""
         _, times = self.files_read.get(self.health, (None, 0))
         if names := READS.get(self.health):
             self.files_read = {**self.files_read, self.health: (self.values(*names), times + 1)}
@@ -238,7 +238,7 @@ class ExplorerState(HasTraits):
         return self.commits.filter(pc.equal(self.commits["version"], version))
 
     def step(self, marker: str, by: int) -> None:
-        """Move a marker to the version before or after it among those shown."""
+        """Move a marker to the previous or next one of the shown versions."""
         version = getattr(self, marker)
         neighbour = self._beside(version, by, self.shown["version"].to_pylist()[::-1])
         if neighbour is None:

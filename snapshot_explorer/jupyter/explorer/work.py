@@ -118,7 +118,7 @@ class Work:
         return True
 
     def _serve(self, place: str) -> None:
-        """Run the place's jobs, the newest first wanted, until there is none."""
+        """Run the newest job of the place, until there is none."""
         last: Job | None = None
         while True:
             with self._changed:

@@ -262,7 +262,7 @@ def _part(ids: FieldIds, index: int) -> FieldIds:
 
 
 def _fields_of(dtype: pa.StructType, ids: FieldIds, target: pa.StructType, target_ids: FieldIds) -> list[int | None]:
-    """Return for each field of the target its place in a struct; None where the struct lacks it."""
+    """Return for each field of the target its place in a struct; None if the struct lacks it."""
     numbers = [_part(ids, index).id for index in range(dtype.num_fields)]
     target_numbers = [_part(target_ids, index).id for index in range(target.num_fields)]
     if None in numbers or None in target_numbers:

@@ -96,7 +96,7 @@ def check_key(plan: RowDiffPlan) -> None:
 
 
 _MAX_SUSPECTS = 10_000
-"""The most repeated hashes whose rows are compared before any other work."""
+"""The maximum number of repeated hashes whose rows are compared before any other work."""
 
 
 def check_not_null(rows: pa.RecordBatch | pa.Table, key: Sequence[str], version: object) -> None:

@@ -274,7 +274,7 @@ class RowDiff(Exportable, Drawable):
         return replace(self, drawn_rows=rows)
 
     def drawing(self) -> Drawing:
-        """Return the diff as a drawing: how many rows changed, the first of them, and what was compared."""
+        """Return the diff as a drawing: how many rows changed, the first of them, and facts of the comparison."""
         counts = self.counts
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         plan = self.plan

@@ -61,7 +61,7 @@ def paired_columns(
         exclude: Columns that are not compared, by their names in either table.
 
     Raises:
-        InvalidArgumentError: A name is unknown or given twice, or the tables have no column in common.
+        InvalidArgumentError: A name is unknown or occurs twice, or the tables have no column in common.
         UnsupportedFeatureError: Columns have types that are not equivalent; the message names all of them.
     """
     schema_a, schema_b = a.arrow_schema, b.arrow_schema

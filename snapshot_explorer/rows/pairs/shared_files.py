@@ -133,7 +133,7 @@ class _NamedFile:
         """Return the location of a column's values in the file, and the type in which they are read; None if unknown.
 
         Args:
-            names: The names in the file of columns by their ids; None where a column is found by its name alone.
+            names: The names in the file of columns by their ids; None if a column is found by its name alone.
         """
         dtype = version.arrow_schema.field(name).type
         if not (self.is_raw or _is_plain(dtype, self.file.kind)):

@@ -38,7 +38,7 @@ class ColumnNumbers:
     null_count: pa.Array
     """Nulls in live rows."""
     minimum: pa.Array
-    """The minimum, or a lower bound of it; null where all values are null."""
+    """The minimum, or a lower bound of it; null if all values are null."""
     maximum: pa.Array
     """The maximum, or an upper bound of it."""
 
@@ -137,12 +137,12 @@ class FileRanges:
         return sums(by_first, added) - sums(by_last, removed)
 
     def _sums(self, values: Ints, is_unknown: Mask) -> pa.Array:
-        """Return the sums of the values of live files at each version; null where one is unknown."""
+        """Return the sums of the values of live files at each version; null if one is unknown."""
         unknown = self._running(is_unknown) > 0
         return pa.array(self._running(np.where(is_unknown, 0, values)).T.ravel(), mask=unknown.T.ravel())
 
     def _extremes(self, values: pa.Array, is_empty: Mask, dtype: pa.DataType, *, is_maximum: bool) -> pa.Array:
-        """Return the minimum or maximum of the values of live files at each version; null where one is unknown.
+        """Return the minimum or maximum of the values of live files at each version; null if one is unknown.
 
         Args:
             values: The values of columns in files, one column after another.

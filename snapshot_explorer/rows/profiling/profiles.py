@@ -253,7 +253,7 @@ class _Bounds:
 
 
 def _without(values: pa.Array, mask: pa.Array | None) -> pa.Array:
-    """Return values with null where a mask is true; the mask itself is null where the values are."""
+    """Return values with null if a mask is true; the mask itself is null if the values are."""
     return values if mask is None else pc.if_else(mask, pa.scalar(None, values.type), values)
 
 

@@ -1,1 +1,1 @@
-"""What the views of an explorer contain. No widgets."""
+"""The contents of an explorer's views. No widgets."""

@@ -181,7 +181,7 @@ def _key(plan: RowDiffPlan) -> list[Line]:
 
 
 def _cut_off(diff: RowDiff, kinds: list[str]) -> list[str]:
-    """Return a note for each kind of which not all rows can be shown."""
+    """Return a note for each kind with rows that cannot be shown."""
     heads, counts = diff.changed.heads, diff.counts
     return [
         f"The first {len(heads[kind]):,} of {counts[name]:,} {name} rows are shown; the line of code returns all."

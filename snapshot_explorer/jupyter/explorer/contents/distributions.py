@@ -71,7 +71,7 @@ def _counts(both: pa.ChunkedArray, of_a: int) -> tuple[_Counts, _Counts] | None:
 
 
 def _bars(counts: tuple[_Counts, _Counts], both: pa.ChunkedArray) -> list[tuple[int, int, str]]:
-    """Return the count of A and of B, and what is counted, for each bar."""
+    """Return the counts of A and of B, and the counted range or value, for each bar."""
     a, b = counts
     if bin_places(both) is not None:
         return [(int(item), int(other), "") for item, other in zip(a, b, strict=True)]

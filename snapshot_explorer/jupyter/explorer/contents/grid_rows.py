@@ -35,12 +35,12 @@ _WIDEST, _WIDEST_PATH = 80, 40
 _LONGEST = 1_000
 """Characters of a value whose cell shows less of it."""
 _LARGEST_VALUES, _LARGEST_TEXT = 2_000_000, 100_000
-"""The most bytes of nested values that are formatted as JSON, and characters of a value in full."""
+"""The maximum number of bytes of nested values that are formatted as JSON, and of characters of a full value."""
 BINS = 16
 """Parts of the range of values in a histogram."""
 _ZERO_FRACTION = re.compile(r"(?<=:\d\d)\.0+(?=Z?$)")
 _SLOW_ROWS = 200_000
-"""The most rows whose nested values are sorted and filtered: each is formatted as text for that."""
+"""The maximum number of rows whose nested values are sorted and filtered: each is formatted as text for that."""
 _COMPARISONS = {
     "<=": pc.less_equal,
     ">=": pc.greater_equal,
@@ -197,7 +197,7 @@ def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> 
 
 
 def with_json(rows: pa.Table) -> pa.Table:
-    """Return rows with nested values as JSON; a column of values that are very large or damaged stays as it is."""
+    """Return rows with nested values as JSON; a column of very large or damaged values is not changed."""
     for index, item in enumerate(rows.schema):
         column = rows.select([index])
         if pa.types.is_nested(item.type) and column.nbytes <= _LARGEST_VALUES:

@@ -24,9 +24,9 @@ PART = 960
 _PARTS = 8
 """Parts that are kept in memory."""
 HELD_VALUES, _HELD_BYTES = 2_000_000, 20_000_000
-"""The most values in memory and bytes of files whose rows are read at once and kept."""
+"""The maximum number of values in memory, and of bytes of files, whose rows are read at once and kept."""
 COUNTED = ReadLimits(rows=20_000_000, size_bytes=2_000_000_000)
-"""The largest files of which matching rows are counted, and of which a column is sorted."""
+"""The maximum size of files whose matching rows are counted, and of which a column is sorted."""
 
 
 class VersionRows:
@@ -91,7 +91,7 @@ class VersionRows:
         self._keys, self.total = keys.take(self._order(keys)), len(keys)
 
     def _order(self, keys: pa.ChunkedArray) -> pa.Array:
-        """Return the places of the rows in their order; equal ones stay in the order of the scan."""
+        """Return the places of the rows in their order; equal rows keep the order of the scan."""
         if pa.types.is_nested(keys.type):
             keys = flat(pa.table({"": keys})).column(0)
         places = pa.array(range(len(keys)), pa.int64())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _IN_HEADLINE = ("version", "kind", "operation", "user")
 _LONGEST_FACT = 300
 _MOST_VALUES = 24
-"""The most columns whose statistics of files are shown."""
+"""The maximum number of columns whose statistics are shown."""
 
 
 def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

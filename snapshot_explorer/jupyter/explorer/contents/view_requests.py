@@ -100,7 +100,7 @@ class SnapshotCache:
     table: Table
     """The table."""
     variables: Mapping[str, object] | None = None
-    """The notebook's variables, some of which hold other tables; None where there is no notebook."""
+    """The notebook's variables, which may hold other tables; None without a notebook."""
     _kept: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
     _row_diff: tuple[Hashable, RowDiff] | None = None
     _times: dict[int, str] = field(default_factory=dict)

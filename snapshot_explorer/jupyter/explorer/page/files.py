@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FILE_FORMATS = ("csv", "parquet")
 _MOST_BYTES = 200_000_000
-"""The most bytes of rows in memory that are sent to a page as a file."""
+"""The maximum number of bytes of rows in memory that are sent to a page as a file."""
 
 
 def file_bytes(rows: pa.Table, file_format: str) -> bytes:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 _MODULES = ("pictures.js", "timeline.js", "grid.js", "page.js")
-"""The modules of the page; each may import those before it."""
+"""The modules of the page. Each may import the modules before it."""
 
 _LOADER = """const packed = Uint8Array.from(atob("{packed}"), (letter) => letter.charCodeAt(0));
 const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));

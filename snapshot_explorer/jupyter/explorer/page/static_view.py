@@ -37,7 +37,7 @@ _MOST_BYTES = 60_000
 _COMMITS = 15
 """Commits of the table."""
 _NAMED, _LONGEST = 4, 40
-"""The most branches that are named, and characters of a name."""
+"""The maximum number of named branches, and of characters of a name."""
 
 
 def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableSize | None) -> list[str]:
