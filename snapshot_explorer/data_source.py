@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.engines.spark.conditions import pushed_condition
-from snapshot_explorer.engines.spark.executors import packed, unpacked
+from snapshot_explorer.engines.spark.executors import pack_value, unpack_value
 from snapshot_explorer.engines.spark.rows import SparkReading, read
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.source import source_class
-from snapshot_explorer.engines.spark.tasks import packs
+from snapshot_explorer.engines.spark.tasks import pack_splits
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import bind
 from snapshot_explorer.limits import DEFAULT, parse_limits
@@ -96,7 +96,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
         schema=schema,
         where=scan.condition,
     )
-    return packed(described), spark_schema(scan.columns)
+    return pack_value(described), spark_schema(scan.columns)
 
 
 def _validate_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -151,7 +151,7 @@ def _type_text(column: Any) -> str:
 
 def reading(described: bytes, columns: StructType) -> bytes:
     """Return the pickled function that executors run for each task. It yields rows with these columns."""
-    source: _TableDescription = unpacked(described)
+    source: _TableDescription = unpack_value(described)
     names = [column.name for column in columns]
     schema = pa.schema([source.schema.field(column.name).with_nullable(column.nullable) for column in columns])
     state = SparkReading(
@@ -161,14 +161,14 @@ def reading(described: bytes, columns: StructType) -> bytes:
         limit=None,
         schema=arrow_schema(schema),
     )
-    return packed(partial(read, state))
+    return pack_value(partial(read, state))
 
 
 def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:
     """Return the pickled tasks that read the rows that may match Spark's filters."""
-    source: _TableDescription = unpacked(described)
+    source: _TableDescription = unpack_value(described)
     splits = _splits(source, pushed_condition(filters, source.schema, source.where))
-    return [packed(task) for task in packs(splits, _PARALLELISM, source.version.split_by_file)]
+    return [pack_value(task) for task in pack_splits(splits, _PARALLELISM, source.version.split_by_file)]
 
 
 def _splits(source: _TableDescription, condition: Condition | None) -> Sequence[Split]:

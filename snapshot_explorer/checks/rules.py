@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from snapshot_explorer.engines.conditions import Condition, condition
+from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.refs.records import brief_repr
 
@@ -41,7 +41,7 @@ class CheckCondition:
     def compiled(self) -> Condition:
         """Return the condition, checked against the names that it may use."""
         try:
-            result = condition(self.text, _NAMES)
+            result = parse_condition(self.text, _NAMES)
         except InvalidArgumentError as error:
             message = str(error).partition(" Write a WHERE")[0].replace("Unknown column", "Unknown name")
             raise InvalidArgumentError(message.replace("Columns:", "Names:")) from error

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.engines import sql
-from snapshot_explorer.engines.conditions import columns_of, condition, names_of, parsed
-from snapshot_explorer.engines.duckdb_ast import children, quoted, to_sql
+from snapshot_explorer.engines.conditions import columns_of, names_of, parse_condition, parse_expression
+from snapshot_explorer.engines.duckdb_ast import children, quote_identifier, to_sql
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError
 
@@ -45,9 +45,9 @@ def aggregate(text: str, schema: pa.Schema) -> Aggregate | None:
 
     Reads nothing.
     """
-    columns = columns_of(parsed(text), schema, text)
+    columns = columns_of(parse_expression(text), schema, text)
     with suppress(InvalidArgumentError):
-        condition(text, schema)
+        parse_condition(text, schema)
         return None
     empty = sql.Relation(
         what="the table",
@@ -57,7 +57,7 @@ def aggregate(text: str, schema: pa.Schema) -> Aggregate | None:
     )
     # Over no rows, an aggregate returns one value and any other expression none.
     if len(_evaluated(text, empty)) != 1:
-        condition(text, schema)  # raises
+        parse_condition(text, schema)  # raises
     return Aggregate(text=text, columns=columns)
 
 
@@ -91,7 +91,7 @@ class PartialCondition:
             rows: The columns of the condition, and the part of each row.
         """
         expressions = ", ".join(f"{item} AS p{index}" for index, item in enumerate(self.aggregates))
-        query = f"SELECT {quoted(part)} AS {_PART}, {expressions} FROM this GROUP BY 1"  # noqa: S608 - expressions that were parsed
+        query = f"SELECT {quote_identifier(part)} AS {_PART}, {expressions} FROM this GROUP BY 1"  # noqa: S608 - expressions that were parsed
         return sql.run(query, {"this": _relation(rows)}, self._failure, whole=True)
 
     def over(
@@ -135,7 +135,7 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
     Counts, `min`, `max`, `bool_or` and `bool_and` add up, and sums of exact numbers; sums of floats depend on the order
     of the values. Reads nothing.
     """
-    tree: Any = copy.deepcopy(parsed(text if is_on_all else f"bool_or(CAST((\n{text}\n) AS BOOLEAN))"))
+    tree: Any = copy.deepcopy(parse_expression(text if is_on_all else f"bool_or(CAST((\n{text}\n) AS BOOLEAN))"))
     calls: list[dict[str, Any]] = []
     tree = _replaced(tree, calls)
     if not calls or any(not (len(name) == 1 and name[0].startswith("p")) for name in names_of(tree)):

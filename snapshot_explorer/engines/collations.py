@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.engines.duckdb_ast import children, scalar
+from snapshot_explorer.engines.duckdb_ast import children, fetch_scalar
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.formats.features import COLLATED_CONDITIONS, COLLATED_QUERIES, refusal
 
@@ -55,7 +55,7 @@ def _collations(columns: Iterable[str], schema: pa.Schema) -> dict[str, str]:
 def _may_compare(query: str, columns: Collection[str]) -> bool:
     """Return whether a query may do more with columns than return them and read their bytes."""
     with locked_cursor() as cursor:
-        answer: dict[str, Any] = json.loads(scalar(cursor, "SELECT json_serialize_sql(?::VARCHAR)", query))
+        answer: dict[str, Any] = json.loads(fetch_scalar(cursor, "SELECT json_serialize_sql(?::VARCHAR)", query))
     nodes = [statement["node"] for statement in answer.get("statements") or ()]
     if len(nodes) != 1:
         return True  # PIVOT has no tree

@@ -20,7 +20,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.collations import check_condition
-from snapshot_explorer.engines.duckdb_ast import children, find, quoted, scalar, to_sql
+from snapshot_explorer.engines.duckdb_ast import children, fetch_scalar, find_column, quote_identifier, to_sql
 from snapshot_explorer.engines.duckdb_sessions import check_nanoseconds, locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError, UnknownColumnError
 
@@ -72,13 +72,13 @@ class ConditionPart:
     text: str
     """The condition as SQL."""
     columns: frozenset[str]
-    form: data_skipping.Form
+    expression: data_skipping.SkippingExpression
     """The condition for data skipping by bounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition on rows, in SQL. Implements `model.Predicate`. Picklable. `condition` creates it."""
+    """A condition on rows, in SQL. Implements `model.Predicate`. Picklable. `parse_condition` creates it."""
 
     text: str
     """The condition as SQL."""
@@ -126,7 +126,9 @@ class Condition:
         because a cast overflows, rules nothing out.
         """
         supported = [
-            (part.form, part.columns) for part in self.parts if not isinstance(part.form, data_skipping.UnsupportedForm)
+            (part.expression, part.columns)
+            for part in self.parts
+            if not isinstance(part.expression, data_skipping.UnsupportedExpression)
         ]
         if not supported or not len(bounds.rows):
             return pa.nulls(len(bounds.rows), pa.string())
@@ -139,7 +141,7 @@ class Condition:
         The result contains exactly the values that are equal for DuckDB, in the column's Arrow type.
         """
         with locked_cursor() as cursor:
-            return data_skipping.points(cursor, [part.form for part in self.parts], schema)
+            return data_skipping.points(cursor, [part.expression for part in self.parts], schema)
 
 
 def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> pa.BooleanArray:
@@ -152,7 +154,7 @@ def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> p
     return result.combine_chunks() if isinstance(result, pa.ChunkedArray) else result
 
 
-def condition(text: str, schema: pa.Schema) -> Condition:
+def parse_condition(text: str, schema: pa.Schema) -> Condition:
     """Return the condition for SQL text and the schema of the rows. Reads nothing. Caches the conditions used last.
 
     Args:
@@ -177,7 +179,7 @@ def _condition(text: str, schema: pa.Schema) -> Condition:
             ConditionPart(
                 text=part_text,
                 columns=columns_of(part, schema, text),
-                form=data_skipping.form(cursor, part, schema),
+                expression=data_skipping.skipping_expression(cursor, part, schema),
             )
             for part, part_text in _conjuncts(cursor, tree, text)
         )
@@ -190,7 +192,7 @@ def _check_is_condition(tree: dict[str, Any], text: str, schema: pa.Schema) -> N
     stripped = text.strip()
     value = _VALUE.fullmatch(stripped)
     names = tree["column_names"] if tree.get("class") == "COLUMN_REF" else []
-    column = find(names[0], schema) if len(names) == 1 else None
+    column = find_column(names[0], schema) if len(names) == 1 else None
     if column is not None and not pa.types.is_boolean(schema.field(column).type):
         example = "42" if is_number(schema.field(column).type) else "'...'"
         meant: str | None = f"{stripped} = {example}"
@@ -206,11 +208,11 @@ def _check_is_condition(tree: dict[str, Any], text: str, schema: pa.Schema) -> N
 
 
 def _spelled(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else quoted(name)
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else quote_identifier(name)
 
 
-def parsed(text: str) -> dict[str, Any]:
-    """Return DuckDB's parse tree of a condition. Raises as `condition`."""
+def parse_expression(text: str) -> dict[str, Any]:
+    """Return DuckDB's parse tree of a condition. Raises as `parse_condition`."""
     with locked_cursor() as cursor:
         return _parse(cursor, text)
 
@@ -260,7 +262,7 @@ def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
 
 
 def _answer(cursor: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(scalar(cursor, "SELECT json_serialize_sql(?::VARCHAR)", query))
+    answer: dict[str, Any] = json.loads(fetch_scalar(cursor, "SELECT json_serialize_sql(?::VARCHAR)", query))
     return answer
 
 
@@ -281,7 +283,7 @@ def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
 
 
 def columns_of(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:
-    """Return the columns that a parse tree reads, as spelled in the schema. Raises as `condition`, for its text."""
+    """Return the columns that a parse tree reads, as spelled in the schema. Errors for `text` as `parse_condition`."""
     try:
         names = {name for name in _references(tree, schema, frozenset(), text) if name is not None}
     except RecursionError as error:
@@ -314,7 +316,7 @@ def _references(tree: object, schema: pa.Schema, bound: frozenset[str], text: st
     if node_class == "LAMBDA":
         # `a -> 'x'` parses like a lambda, but may also extract a value from JSON: allow for both.
         parameters = frozenset(parts[0] for parts in names_of(tree.get("lhs")))
-        yield from (reference for reference in (find(name, schema) for name in parameters) if reference)
+        yield from (reference for reference in (find_column(name, schema) for name in parameters) if reference)
         bound |= parameters
     for key, value in tree.items():
         if not (node_class == "LAMBDA" and key == "lhs"):
@@ -325,7 +327,7 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
     """Return the column that a dotted name starts with; None for a lambda's parameter or a word like `user`."""
     if names[0] in bound:
         return None
-    result = find(names[0], schema)
+    result = find_column(names[0], schema)
     if result is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
         return None
     if result is None:
@@ -384,11 +386,11 @@ def _sentence(error: Exception) -> str:
     return line.split("Error: ", 1)[-1].rstrip(".!")
 
 
-def passing(rows: pa.Table, predicate: Condition) -> pa.Table:
+def filter_rows(rows: pa.Table, predicate: Condition) -> pa.Table:
     """Return the rows that match."""
     return rows.filter(predicate.mask(rows))
 
 
-def passing_count(rows: pa.Table, predicate: Condition) -> int:
+def count_matching(rows: pa.Table, predicate: Condition) -> int:
     """Return the number of rows that match."""
     return int(pc.sum(predicate.mask(rows), min_count=0).as_py())

@@ -1,10 +1,10 @@
 """Data skipping: decide from the minimum, maximum and null count of columns whether a file may have matching rows.
 
-A parse tree becomes a `Form`: comparisons of a column with constants that bounds can decide, joined by AND, OR and NOT;
-everything else is an `UnsupportedForm`, which might match any file. A form becomes SQL over bounds that is false only
-if no row of the file matches. A bound has the type of its column, so DuckDB compares it with a constant exactly as the
-condition compares the column. A comparison for which DuckDB would cast the column without keeping its order is an
-`UnsupportedForm`.
+A parse tree becomes a `SkippingExpression`: comparisons of a column with constants that bounds can decide, joined by
+AND, OR and NOT; everything else is an `UnsupportedExpression`, which might match any file. A skipping expression
+becomes SQL over bounds that is false only if no row of the file matches. A bound has the type of its column, so DuckDB
+compares it with a constant exactly as the condition compares the column. A comparison for which DuckDB would cast the
+column without keeping its order is an `UnsupportedExpression`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import has_distances, is_number
-from snapshot_explorer.engines.duckdb_ast import children, find, to_sql
+from snapshot_explorer.engines.duckdb_ast import children, find_column, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,75 +105,79 @@ class IsTrue:
 class Not:
     """The negation of a part; null stays null."""
 
-    part: Form
+    part: SkippingExpression
 
 
 @dataclass(frozen=True, slots=True)
 class And:
     """Parts joined by AND."""
 
-    parts: tuple[Form, ...]
+    parts: tuple[SkippingExpression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
     """Parts joined by OR."""
 
-    parts: tuple[Form, ...]
+    parts: tuple[SkippingExpression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class UnsupportedForm:
+class UnsupportedExpression:
     """An expression that bounds cannot decide."""
 
 
-Form: TypeAlias = Inequality | Between | StartsWith | IsNull | IsTrue | Not | And | Or | UnsupportedForm
+SkippingExpression: TypeAlias = (
+    Inequality | Between | StartsWith | IsNull | IsTrue | Not | And | Or | UnsupportedExpression
+)
 
 
-def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
-    """Return the form of an expression over the columns of a schema."""
+def skipping_expression(
+    cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema
+) -> SkippingExpression:
+    """Return the skipping expression of an expression over the columns of a schema."""
     node_type = str(tree.get("type", ""))
     if node_type in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
-        parts = tuple(form(cursor, part, schema) for part in children(tree))
+        parts = tuple(skipping_expression(cursor, part, schema) for part in children(tree))
         return And(parts) if node_type == "CONJUNCTION_AND" else Or(parts)
     if node_type == "OPERATOR_NOT":
-        return Not(form(cursor, children(tree)[0], schema))
+        return Not(skipping_expression(cursor, children(tree)[0], schema))
     if node_type in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
         column = _column(children(tree)[0], schema)
-        result: Form = IsNull(column) if column else UnsupportedForm()
+        result: SkippingExpression = IsNull(column) if column else UnsupportedExpression()
         return result if node_type == "OPERATOR_IS_NULL" or not column else Not(result)
     if node_type == "COLUMN_REF":
         column = _column(tree, schema)
-        return IsTrue(column) if column and pa.types.is_boolean(schema.field(column).type) else UnsupportedForm()
+        return IsTrue(column) if column and pa.types.is_boolean(schema.field(column).type) else UnsupportedExpression()
     return _comparison(cursor, tree, schema)
 
 
 def _column(tree: dict[str, Any], schema: pa.Schema) -> str | None:
     names = tree.get("column_names") or []
-    return find(str(names[0]), schema) if tree.get("class") == "COLUMN_REF" and len(names) == 1 else None
+    return find_column(str(names[0]), schema) if tree.get("class") == "COLUMN_REF" and len(names) == 1 else None
 
 
-def _comparison(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
+def _comparison(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> SkippingExpression:
     node_type = str(tree.get("type", ""))
     if node_type in _COMPARISONS:
         operator, left, right = _COMPARISONS[node_type], tree["left"], tree["right"]
         if _column(left, schema) is None:
             operator, left, right = _MIRRORED[operator], right, left
         compared = _column_and_constants(cursor, left, [right], schema)
-        return _ordering(compared[0], operator, compared[1][0]) if compared else UnsupportedForm()
+        return _ordering(compared[0], operator, compared[1][0]) if compared else UnsupportedExpression()
     if node_type == "COMPARE_BETWEEN":
         compared = _column_and_constants(cursor, tree["input"], [tree["lower"], tree["upper"]], schema)
-        return Between(compared[0], *compared[1]) if compared else UnsupportedForm()
+        return Between(compared[0], *compared[1]) if compared else UnsupportedExpression()
     if node_type in ("COMPARE_IN", "COMPARE_NOT_IN"):
         compared = _column_and_constants(cursor, children(tree)[0], children(tree)[1:], schema)
         if compared is None:
-            return UnsupportedForm()
+            return UnsupportedExpression()
         among = Or(tuple(Between(compared[0], value, value) for value in compared[1]))
         return among if node_type == "COMPARE_IN" else Not(among)
     return _prefix(cursor, tree, schema)
 
 
-def _ordering(column: str, operator: str, value: Constant) -> Form:
+def _ordering(column: str, operator: str, value: Constant) -> SkippingExpression:
     if operator in ("=", "<>"):
         same = Between(column, value, value)
         return same if operator == "=" else Not(same)
@@ -265,20 +269,20 @@ def is_exact(column: pa.DataType, values: Sequence[Constant]) -> bool:
     return is_ordered(column) and not pa.types.is_floating(column)
 
 
-def _prefix(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
+def _prefix(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> SkippingExpression:
     name, parts = str(tree.get("function_name", "")), children(tree)
     if tree.get("class") != "FUNCTION" or name not in ("~~", "!~~", *_STARTS) or len(parts) != 2:  # noqa: PLR2004
-        return UnsupportedForm()
+        return UnsupportedExpression()
     compared = _column_and_constants(cursor, parts[0], parts[1:], schema)
     if compared is None or not compared[1][0].is_text or not pa.types.is_string(schema.field(compared[0]).type):
-        return UnsupportedForm()
+        return UnsupportedExpression()
     column, (value,) = compared
     text = str(cursor.execute(f"SELECT {value.text}").fetchall()[0][0])
     if name in _STARTS:
         return StartsWith(column, text, is_all=True)
     wild = [index for index, letter in enumerate(text) if letter in "%_"]
     if not wild:
-        result: Form = Between(column, value, value)
+        result: SkippingExpression = Between(column, value, value)
     else:
         result = StartsWith(column, text[: wild[0]], is_all=set(text[wild[0] :]) == {"%"})
     return result if name == "~~" else Not(result)
@@ -300,41 +304,41 @@ class ColumnBounds:
     """Whether it may contain NaN, which is greater than all other values and may be missing from bounds."""
 
 
-def might_match(form: Form, known: Mapping[str, ColumnBounds]) -> str:
-    """Return SQL that is true if the form may be true for some row, and never null."""
-    match form:
+def might_match(expression: SkippingExpression, known: Mapping[str, ColumnBounds]) -> str:
+    """Return SQL that is true if the expression may be true for some row, and never null."""
+    match expression:
         case And(parts):
             return _joined(parts, might_match, known, "AND")
         case Or(parts):
             return _joined(parts, might_match, known, "OR")
         case Not(part):
             return might_not_match(part, known)
-        case UnsupportedForm():
+        case UnsupportedExpression():
             return "true"
         case IsNull(column):
             return known[column].has_null if column in known else "true"
-    return _comparison_sql(form, known, passes=True)
+    return _comparison_sql(expression, known, passes=True)
 
 
-def might_not_match(form: Form, known: Mapping[str, ColumnBounds]) -> str:
-    """Return SQL that is true if the form may be false for some row, and never null."""
-    match form:
+def might_not_match(expression: SkippingExpression, known: Mapping[str, ColumnBounds]) -> str:
+    """Return SQL that is true if the expression may be false for some row, and never null."""
+    match expression:
         case And(parts):
             return _joined(parts, might_not_match, known, "OR")
         case Or(parts):
             return _joined(parts, might_not_match, known, "AND")
         case Not(part):
             return might_match(part, known)
-        case UnsupportedForm():
+        case UnsupportedExpression():
             return "true"
         case IsNull(column):
             return known[column].has_value if column in known else "true"
-    return _comparison_sql(form, known, passes=False)
+    return _comparison_sql(expression, known, passes=False)
 
 
 def _joined(
-    parts: Sequence[Form],
-    to_condition: Callable[[Form, Mapping[str, ColumnBounds]], str],
+    parts: Sequence[SkippingExpression],
+    to_condition: Callable[[SkippingExpression, Mapping[str, ColumnBounds]], str],
     known: Mapping[str, ColumnBounds],
     word: str,
 ) -> str:
@@ -342,20 +346,20 @@ def _joined(
 
 
 def _comparison_sql(
-    form: Inequality | Between | StartsWith | IsTrue, known: Mapping[str, ColumnBounds], *, passes: bool
+    expression: Inequality | Between | StartsWith | IsTrue, known: Mapping[str, ColumnBounds], *, passes: bool
 ) -> str:
     """Return SQL for a comparison, which is neither true nor false for a null."""
-    column = known.get(form.column)
+    column = known.get(expression.column)
     if column is None:
         return "true"
     if column.lower is None or column.upper is None:
         return column.has_value
-    compared = _match_sql(form, column) if passes else _no_match_sql(form, column)
+    compared = _match_sql(expression, column) if passes else _no_match_sql(expression, column)
     return f"({column.has_value} AND coalesce({compared}, true))"
 
 
-def _match_sql(form: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
-    match form:
+def _match_sql(expression: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
+    match expression:
         case Inequality(_, operator, limit):
             return _inequality_sql(operator, limit, column)
         case Between(_, low, high):
@@ -364,21 +368,21 @@ def _match_sql(form: Inequality | Between | StartsWith | IsTrue, column: ColumnB
                 above = f"(isnan(CAST({high.text} AS DOUBLE)) OR coalesce({above}, true))"
             return f"{column.lower} <= {high.text} AND {above}"
         case StartsWith(_, text, _):
-            start = quoted(text)
+            start = quote_text(text)
             return f"{column.upper} >= {start} AND ({column.lower} <= {start} OR starts_with({column.lower}, {start}))"
         case IsTrue(_):
             return str(column.upper)
 
 
-def _no_match_sql(form: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
-    match form:
+def _no_match_sql(expression: Inequality | Between | StartsWith | IsTrue, column: ColumnBounds) -> str:
+    match expression:
         case Inequality(_, operator, limit):
             return _inequality_sql({"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[operator], limit, column)
         case Between(_, low, high):
             below, above = _inequality_sql("<", low, column), _inequality_sql(">", high, column)
             return f"coalesce({below}, true) OR coalesce({above}, true)"
         case StartsWith(_, text, is_all):
-            start = quoted(text)
+            start = quote_text(text)
             inside = f"starts_with({column.lower}, {start}) AND starts_with({column.upper}, {start})"
             return f"NOT ({inside})" if is_all else "true"
         case IsTrue(_):
@@ -391,14 +395,14 @@ def _inequality_sql(operator: str, limit: Constant, column: ColumnBounds) -> str
     return "true" if column.is_float else f"{column.upper} {operator} {limit.text}"
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def equal_values(form: Form, column: str) -> tuple[Constant, ...]:
-    """Return the only values of the column for which the form can be true; none if others are possible."""
-    match form:
+def equal_values(expression: SkippingExpression, column: str) -> tuple[Constant, ...]:
+    """Return the only values of the column for which the expression can be true; none if others are possible."""
+    match expression:
         case Between(name, low, high) if name == column and low is high:
             return (low,)
         case Or(parts):
@@ -413,7 +417,7 @@ _ROWS = "__snapshot_bounds__"
 
 
 def ruled_out(
-    cursor: duckdb.DuckDBPyConnection, parts: Sequence[tuple[Form, frozenset[str]]], bounds: Bounds
+    cursor: duckdb.DuckDBPyConnection, parts: Sequence[tuple[SkippingExpression, frozenset[str]]], bounds: Bounds
 ) -> pa.StringArray:
     """Return for each file the columns of the first part that none of its rows can match, or null.
 
@@ -424,7 +428,7 @@ def ruled_out(
     import duckdb
 
     known, rows = _known(bounds, frozenset().union(*(columns for _, columns in parts)))
-    cases = [f"WHEN NOT {might_match(form, known)} THEN {number}" for number, (form, _) in enumerate(parts)]
+    cases = [f"WHEN NOT {might_match(expression, known)} THEN {number}" for number, (expression, _) in enumerate(parts)]
     query = f"SELECT CASE {' '.join(cases)} ELSE -1 END AS part FROM {_ROWS}"  # noqa: S608 - constants as DuckDB spells them
     cursor.register(_ROWS, rows)
     try:
@@ -437,11 +441,15 @@ def ruled_out(
     return names.take(pa.array(part, mask=part < 0))
 
 
-def points(cursor: duckdb.DuckDBPyConnection, forms: Sequence[Form], schema: pa.Schema) -> list[pa.Array] | None:
+def points(
+    cursor: duckdb.DuckDBPyConnection, expressions: Sequence[SkippingExpression], schema: pa.Schema
+) -> list[pa.Array] | None:
     """Return the only values of each column that matching rows can have; None if a column may have others."""
     result = []
     for column in schema:
-        values = next((constants for form in forms if (constants := equal_values(form, column.name))), ())
+        values = next(
+            (constants for expression in expressions if (constants := equal_values(expression, column.name))), ()
+        )
         cast = _cast(cursor, values, column) if values else None
         if cast is None:
             return None

@@ -19,7 +19,7 @@ def children(tree: dict[str, Any]) -> list[Any]:
     return [child.get("expression", child) if isinstance(child, dict) else child for child in nodes]
 
 
-def find(name: str, schema: pa.Schema) -> str | None:
+def find_column(name: str, schema: pa.Schema) -> str | None:
     """Return the column with this name: the exact match, or the only match that differs in case."""
     if name in schema.names:
         return name
@@ -27,17 +27,17 @@ def find(name: str, schema: pa.Schema) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def quoted(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """Return a name as an identifier in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def computed(value: str) -> str:
+def hide_statistics(value: str) -> str:
     """Return SQL with the value of a column for which DuckDB uses no statistics and applies no filter in the scan."""
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE {value} END"
 
 
-def scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
+def fetch_scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
     """Return the single value of a query. Fetches all rows, since DuckDB needs results read to the end."""
     return str(cursor.execute(query, [parameter]).fetchall()[0][0])
 
@@ -49,7 +49,7 @@ def to_sql(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -
     """
     if DUCKDB_DOUBLE_CONSTANTS.applies() and _has_double(trees):
         return None
-    statement = json.loads(scalar(cursor, "SELECT json_serialize_sql(?::VARCHAR)", "SELECT 1"))
+    statement = json.loads(fetch_scalar(cursor, "SELECT json_serialize_sql(?::VARCHAR)", "SELECT 1"))
     wholes = []
     for tree in trees:
         statement["statements"][0]["node"]["select_list"] = [tree]

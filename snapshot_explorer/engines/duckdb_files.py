@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.engines.duckdb_ast import computed, quoted
+from snapshot_explorer.engines.duckdb_ast import hide_statistics, quote_identifier
 from snapshot_explorer.engines.duckdb_sessions import file_cursor
-from snapshot_explorer.engines.footers import Identity, footer, identity
+from snapshot_explorer.engines.footers import Identity, file_identity, read_footer
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.old_libraries import DUCKDB_ROW_ORDER
 from snapshot_explorer.visible import logger_of
@@ -85,12 +85,12 @@ class QueryFile:
     """The column chunks to read whose pages have checksums, each a row group and a column."""
 
 
-def select(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Table | None:
+def select_rows(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Table | None:
     """Return the rows of splits in their order; None unless it is proven that DuckDB returns exactly these rows.
 
     Reads the footers of the files first. The rows equal the result of `engines.local.to_arrow`.
     """
-    files = proven(reader, splits, scan.needed, scan.condition)
+    files = provable_files(reader, splits, scan.needed, scan.condition)
     if files is None:
         return None
     parts: list[pa.Table] = []
@@ -114,7 +114,7 @@ def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int | No
     if condition is None or not condition.columns:
         return None
     needed = pa.schema([field for field in scan.needed if field.name in condition.columns])
-    files = proven(reader, splits, needed, condition)
+    files = provable_files(reader, splits, needed, condition)
     if files is None:
         return None
     total = 0
@@ -135,7 +135,7 @@ def _kind(file: QueryFile) -> tuple[object, ...]:
     return file.names, file.guarded, id(file.constants)
 
 
-def proven(
+def provable_files(
     reader: TableVersion, splits: Sequence[Split], schema: pa.Schema, predicate: Condition | None
 ) -> list[QueryFile] | None:
     """Return the files of splits, in order, if DuckDB reads these columns of every one as the format does.
@@ -180,10 +180,10 @@ def _proven_file(
 ) -> QueryFile | None:
     """Return a file if its footer has each column in the type of the table."""
     try:
-        before = identity(file.address or "")
+        before = file_identity(file.address or "")
     except OSError:
         return None
-    stored_footer = footer(file)
+    stored_footer = read_footer(file)
     if stored_footer is None or file.rows not in (None, stored_footer.rows):
         return None
     constants = partition.column_names if partition is not None else ()
@@ -202,7 +202,9 @@ def _proven_file(
     try:
         # Rows of the only row group might match, or the file would not be read.
         checksums = (
-            _checksums(identity(path), fields, predicate if stored_footer.row_groups > 1 else None) if names else None
+            _checksums(file_identity(path), fields, predicate if stored_footer.row_groups > 1 else None)
+            if names
+            else None
         )
     except (CorruptBytesError, pa.ArrowException, OSError):
         checksums = None  # the format's own reader raises the error
@@ -244,7 +246,7 @@ def _checksums(
 def are_unchanged(files: Iterable[QueryFile]) -> bool:
     """Return whether no file was written to or replaced since its footer was read."""
     try:
-        return all(identity(file.path) == file.stored for file in files)
+        return all(file_identity(file.path) == file.stored for file in files)
     except OSError:
         return False
 
@@ -252,7 +254,7 @@ def are_unchanged(files: Iterable[QueryFile]) -> bool:
 def _is_intact(file: QueryFile) -> bool:
     """Return whether pages match their checksums, which DuckDB does not verify."""
     try:
-        return _has_intact(identity(file.path), file.checksums)
+        return _has_intact(file_identity(file.path), file.checksums)
     except (CorruptBytesError, pa.ArrowException, OSError):
         return False  # the format's own reader raises the error
 
@@ -280,7 +282,8 @@ def _fetch(run: Sequence[QueryFile], columns: pa.Schema | None, scan: Scan, limi
         f"{_value(run[0], name)} AS {out}" for name, out in zip(columns.names if columns else (), outputs, strict=True)
     ]
     inner += [
-        f"{_guarded(run[0], name)} AS {quoted(name)}" for name in (sorted(condition.columns) if condition else ())
+        f"{_guarded(run[0], name)} AS {quote_identifier(name)}"
+        for name in (sorted(condition.columns) if condition else ())
     ]
     # Names are quoted, paths are plain, and the condition has been parsed as one expression without subqueries.
     chosen = "count(*)" if columns is None else ", ".join(outputs) or "true"
@@ -334,7 +337,9 @@ def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[QueryFile], columns:
         constants = f"{prefix}{number}"
         if run[0].constants is not None:
             cursor.register(constants, run[0].constants)
-        values = [f"{_guarded(run[0], name, constants)} AS {quoted(result)}" for name, result in columns.items()]
+        values = [
+            f"{_guarded(run[0], name, constants)} AS {quote_identifier(result)}" for name, result in columns.items()
+        ]
         parts.append(f"SELECT {', '.join(values)} FROM {_files(run)}")  # noqa: S608 - as in _fetch
     return " UNION ALL ".join(parts)
 
@@ -346,7 +351,7 @@ def _files(run: Sequence[QueryFile]) -> str:
 
 def _value(file: QueryFile, name: str, constants: str = _CONSTANTS) -> str:
     stored = dict(file.names).get(name)
-    return f"(SELECT {quoted(name)} FROM {constants})" if stored is None else quoted(stored)  # noqa: S608
+    return f"(SELECT {quote_identifier(name)} FROM {constants})" if stored is None else quote_identifier(stored)  # noqa: S608
 
 
 def _guarded(file: QueryFile, name: str, constants: str = _CONSTANTS) -> str:
@@ -356,4 +361,4 @@ def _guarded(file: QueryFile, name: str, constants: str = _CONSTANTS) -> str:
     Source: parquet-format, "Statistics".
     """
     value = _value(file, name, constants)
-    return computed(value) if name in file.guarded else value
+    return hide_statistics(value) if name in file.guarded else value

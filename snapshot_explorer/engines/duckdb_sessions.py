@@ -71,7 +71,7 @@ def locked_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
 def planning_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a new connection like `locked_cursor` that explains queries and runs none; its errors are JSON."""
     if DUCKDB_LOCAL_ERRORS_AS_JSON.applies():
-        connection = opened(_LOCKED, _NO_ACCESS, _LOCAL_JSON_ERRORS)
+        connection = open_instance(_LOCKED, _NO_ACCESS, _LOCAL_JSON_ERRORS)
     else:
         connection = _instance(os.getpid(), tuple(_PLANNING.items()), _NO_ACCESS).cursor()
     with _closing(connection) as cursor:
@@ -101,7 +101,7 @@ def query_cursor(paths: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnectio
         yield cursor
 
 
-def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Result]) -> _Result:
+def run_interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Result]) -> _Result:
     """Return the result of work on a connection, which Ctrl-C and a stop button end soon.
 
     In a thread of its own: in the main thread, DuckDB checks for signals only between its tasks, and the task of a join
@@ -149,16 +149,16 @@ def _opened_for(paths: Sequence[str]) -> duckdb.DuckDBPyConnection:
     if paths:
         listed = ", ".join(f"'{path}'" for path in paths)
         statements.insert(0, f"SET allowed_paths = [{listed}]")
-    return opened(settings, *statements, memory_share=_MEMORY_SHARE)
+    return open_instance(settings, *statements, memory_share=_MEMORY_SHARE)
 
 
 @cache
 def _instance(process: int, settings: tuple[tuple[str, str], ...], *more: str) -> duckdb.DuckDBPyConnection:
     del process  # a forked process must not use its parent's instance, nor close it, for lack of its threads
-    return opened(dict(settings), *more)
+    return open_instance(dict(settings), *more)
 
 
-def opened(settings: Mapping[str, str], *more: str, memory_share: float = 1.0) -> duckdb.DuckDBPyConnection:
+def open_instance(settings: Mapping[str, str], *more: str, memory_share: float = 1.0) -> duckdb.DuckDBPyConnection:
     """Return an instance of its own with these settings, which queries cannot change; its zone is UTC.
 
     Args:

@@ -57,7 +57,7 @@ class Identity:
     """When its content and its inode were changed, in nanoseconds."""
 
 
-def identity(path: str) -> Identity:
+def file_identity(path: str) -> Identity:
     """Return the identity of a local file."""
     status = os.stat(path)  # noqa: PTH116 - a Path costs more than the call
     return Identity(
@@ -68,13 +68,13 @@ def identity(path: str) -> Identity:
     )
 
 
-def footer(file: NativeFile) -> Footer | None:
+def read_footer(file: NativeFile) -> Footer | None:
     """Return the columns of a local file; None if it cannot be read, is not as recorded, or its names are ambiguous.
 
     Caches the footers of the files read last, until a file is rewritten.
     """
     try:
-        stored = identity(file.address or "")
+        stored = file_identity(file.address or "")
     except OSError:
         return None
     return _read(stored, file.kind) if file.size_bytes in (None, stored.size_bytes) else None

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar, cast
 import pyarrow as pa
 
 from snapshot_explorer.engines import duckdb_files
-from snapshot_explorer.engines.conditions import Condition, passing
+from snapshot_explorer.engines.conditions import Condition, filter_rows
 from snapshot_explorer.engines.scan import Scan, scan_of
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.interface import RowChanges
@@ -61,7 +61,7 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
     """
     needed, limit = scan.needed.names, scan.limit
     if scan.condition is not None and limit != 0:
-        rows_found = duckdb_files.select(reader, splits, scan)
+        rows_found = duckdb_files.select_rows(reader, splits, scan)
         if rows_found is not None:
             return rows_found
     tables: list[pa.Table] = []
@@ -329,7 +329,7 @@ def _rows(
         if limit is None and size < _FILTERED_BYTES:
             continue
         for table in _tables(waiting):
-            rows = table if condition is None else passing(table, condition)
+            rows = table if condition is None else filter_rows(table, condition)
             total += rows.num_rows
             yield _Rows(rows, is_filtered=True)
         waiting, size = [], 0
@@ -355,7 +355,7 @@ def _matching(parts: Iterable[_Rows], schema: pa.Schema, condition: Condition | 
     for rows in chain(parts, (None,)):
         if waiting and (rows is None or rows.is_filtered or size >= _FILTERED_BYTES):
             table = _joined(waiting, schema)
-            yield table if condition is None else passing(table, condition)
+            yield table if condition is None else filter_rows(table, condition)
             waiting, size = [], 0
         if rows is not None and rows.is_filtered:
             yield rows.table

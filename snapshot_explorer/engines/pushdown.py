@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.engines import data_skipping
-from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.engines.duckdb_ast import quoted
+from snapshot_explorer.engines.conditions import parse_condition
+from snapshot_explorer.engines.duckdb_ast import quote_identifier
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 PREFIX = "plan__"
@@ -111,29 +111,29 @@ def _pushed(text: str | None, planned: pa.Schema, names: Mapping[str, str]) -> s
     if text is None or not _NAME.search(text):
         return None
     try:
-        parts = condition(text, planned).parts
+        parts = parse_condition(text, planned).parts
     except (InvalidArgumentError, UnsupportedFeatureError):  # depends on more than the values of a row, or a collation
         return None
-    exact = [part.form for part in parts if all(_is_exact(planned.field(name).type) for name in part.columns)]
-    return " AND ".join(f"({sql})" for form in exact if (sql := _to_sql(form, names))) or None
+    exact = [part.expression for part in parts if all(_is_exact(planned.field(name).type) for name in part.columns)]
+    return " AND ".join(f"({sql})" for expression in exact if (sql := _to_sql(expression, names))) or None
 
 
-def _to_sql(form: data_skipping.Form, names: Mapping[str, str]) -> str | None:
-    """Return a form as SQL over the relation's columns; None if it is more than comparisons with constants."""
-    match form:
+def _to_sql(expression: data_skipping.SkippingExpression, names: Mapping[str, str]) -> str | None:
+    """Return an expression as SQL over the relation's columns; None if it is more than comparisons with constants."""
+    match expression:
         case data_skipping.And(parts) | data_skipping.Or(parts):
             sides = [_to_sql(part, names) for part in parts]
-            word = " AND " if isinstance(form, data_skipping.And) else " OR "
+            word = " AND " if isinstance(expression, data_skipping.And) else " OR "
             return None if None in sides else word.join(f"({side})" for side in sides)
         case data_skipping.Not(part):
             side = _to_sql(part, names)
             return None if side is None else f"NOT ({side})"
         case data_skipping.IsNull(column):
-            return f"{quoted(names[column])} IS NULL"
+            return f"{quote_identifier(names[column])} IS NULL"
         case data_skipping.Inequality(column, operator, limit):
-            return f"{quoted(names[column])} {operator} {limit.text}"
+            return f"{quote_identifier(names[column])} {operator} {limit.text}"
         case data_skipping.Between(column, low, high):
-            name = quoted(names[column])
+            name = quote_identifier(names[column])
             return f"{name} = {low.text}" if low is high else f"{name} BETWEEN {low.text} AND {high.text}"
         case _:
             return None

@@ -9,7 +9,7 @@ from typing import SupportsIndex
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.engines.conditions import Condition, condition, unknown_column
+from snapshot_explorer.engines.conditions import Condition, parse_condition, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import ReadPlan, Split
@@ -39,7 +39,7 @@ def scan_of(
     Args:
         schema: The Arrow schema of the rows, including metadata columns.
     """
-    predicate = None if where is None else condition(where, schema)
+    predicate = None if where is None else parse_condition(where, schema)
     chosen = _chosen(schema, columns)
     check_limit(limit, "rows")
     kept = frozenset(chosen.names)

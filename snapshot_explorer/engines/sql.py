@@ -22,12 +22,12 @@ from snapshot_explorer import resources
 from snapshot_explorer.arrow.variant_texts import has_variant, text_schema, with_texts
 from snapshot_explorer.engines import duckdb_files, pushdown
 from snapshot_explorer.engines.collations import check_query
-from snapshot_explorer.engines.duckdb_ast import computed, quoted
+from snapshot_explorer.engines.duckdb_ast import hide_statistics, quote_identifier
 from snapshot_explorer.engines.duckdb_sessions import (
     check_nanoseconds,
-    interruptible,
     planning_cursor,
     query_cursor,
+    run_interruptible,
 )
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.old_libraries import DUCKDB_ALLOWED_PATHS, DUCKDB_ARROW_FILTERS, DUCKDB_PIVOT
@@ -233,7 +233,7 @@ class RelationView:
         for plan_name, column in self._plan_names.items():
             marked = marked.append(pa.field(plan_name, shown.field(column).type))
         connection.register(f"{self.name}__rows", marked.empty_table())
-        self._view(connection, [quoted(name) for name in self._plan_names], f"{self.name}__rows")
+        self._view(connection, [quote_identifier(name) for name in self._plan_names], f"{self.name}__rows")
 
     def required(self, plan: Sequence[pushdown.PlannedScan] | None) -> RequiredRows | None:
         """Return the columns and rows that the plan reads: all of them without a plan, None if it reads none."""
@@ -271,7 +271,7 @@ class RelationView:
         if files and required is not None:
             read = {column: name for name, column in self._plan_names.items() if column in required.columns}
             rows = duckdb_files.view(connection, files, read, f"{self.name}__constants")
-            self._show_columns(connection, {name: quoted(name) for name in read.values()}, f"({rows})")
+            self._show_columns(connection, {name: quote_identifier(name) for name in read.values()}, f"({rows})")
         elif required is None:
             self._show_rows(connection, 1, (), f" WHERE {_UNREAD} IS NULL")
         elif required.columns:
@@ -289,8 +289,10 @@ class RelationView:
             rows = pa.table({pushdown.rows_name(self._number): pa.nulls(rows, pa.bool_())})
         connection.unregister(f"{self.name}__rows")
         connection.register(f"{self.name}__rows", rows)
-        as_value = computed if DUCKDB_ARROW_FILTERS.applies() else str
-        self._show_columns(connection, {name: as_value(quoted(name)) for name in read}, f"{self.name}__rows{where}")
+        as_value = hide_statistics if DUCKDB_ARROW_FILTERS.applies() else str
+        self._show_columns(
+            connection, {name: as_value(quote_identifier(name)) for name in read}, f"{self.name}__rows{where}"
+        )
 
     def _show_columns(self, connection: duckdb.DuckDBPyConnection, read: Mapping[str, str], source: str) -> None:
         values = [
@@ -301,7 +303,7 @@ class RelationView:
 
     def _view(self, connection: duckdb.DuckDBPyConnection, values: Sequence[str], source: str) -> None:
         columns = zip(values, self._plan_names.values(), strict=True)
-        chosen = ", ".join(f"{value} AS {quoted(column)}" for value, column in columns)
+        chosen = ", ".join(f"{value} AS {quote_identifier(column)}" for value, column in columns)
         # The names are generated or quoted, and the types DuckDB's own.
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {self.name} AS SELECT {chosen} FROM {source}")  # noqa: S608
 
@@ -316,7 +318,7 @@ def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     """Return the rows of a query, with exactly DuckDB's values. Ctrl-C ends it soon."""
     if DUCKDB_PIVOT.applies() and _PIVOT.search(query):
         raise UnsupportedFeatureError(f"SQL does not run PIVOT here: {DUCKDB_PIVOT.remedy()}")
-    return interruptible(connection, lambda: _rows(connection, query))
+    return run_interruptible(connection, lambda: _rows(connection, query))
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:

@@ -31,7 +31,7 @@ def rows_on_spark(
     """Return the rows of LAKE_OVERVIEW of tables in folders, in no order. Storage options appear in no plan."""
     from snapshot_explorer.engines.spark.schemas import spark_schema  # noqa: PLC0415 - only for Spark
     from snapshot_explorer.engines.spark.sessions import session  # noqa: PLC0415 - the same
-    from snapshot_explorer.engines.spark.tasks import collected, on_executors  # noqa: PLC0415 - the same
+    from snapshot_explorer.engines.spark.tasks import collect, on_executors  # noqa: PLC0415 - the same
 
     locations = [(table.name, *table.folder) for table in tables if table.folder is not None]
     if len(locations) < len(tables):
@@ -43,8 +43,7 @@ def rows_on_spark(
     used = session(spark)
     schema = spark_schema(pa.schema([pa.field("row", pa.string())]))
     rows = [
-        orjson.loads(line["row"])
-        for line in collected(used, on_executors(used, partial(_read, request), tasks, schema))
+        orjson.loads(line["row"]) for line in collect(used, on_executors(used, partial(_read, request), tasks, schema))
     ]
     for row in rows:
         if row.get("committed_at") is not None:

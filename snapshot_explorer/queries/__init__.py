@@ -312,4 +312,4 @@ def _files(snapshot: Snapshot, columns: Sequence[str], where: str | None) -> Seq
     """Return the files of a scan, if DuckDB may read them itself."""
     scan = scan_of(snapshot.arrow_schema, columns, where)
     splits = snapshot.resolved.plan(scan.condition).splits
-    return duckdb_files.proven(snapshot.resolved, splits, scan.columns, scan.condition)
+    return duckdb_files.provable_files(snapshot.resolved, splits, scan.columns, scan.condition)

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.overview import last_part
 from snapshot_explorer.repairs import statements
@@ -55,7 +55,7 @@ def plan_repair(request: RepairRequest) -> Repair:
     diff_request = DiffRequest(key=_key_of(request), branch=request.source.branch, name=request.name)
     versions = request.now.resolved, request.then.resolved
     plan = plan_diff(request.path, request.format, *versions, diff_request)
-    where = None if request.where is None else condition(request.where, request.then.arrow_schema)
+    where = None if request.where is None else parse_condition(request.where, request.then.arrow_schema)
     if not plan.key and request.where is not None:
         # Without a key, the matching rows are replaced: others need not be read.
         plan = plan_diff(request.path, request.format, *versions, replace(diff_request, where=request.where))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.engines import data_skipping as forms
+from snapshot_explorer.engines import data_skipping as skipping
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
@@ -164,30 +164,30 @@ def spark_condition(condition: Condition, schema: pa.Schema, alias: str = "") ->
     Args:
         alias: The alias of the table, with a dot.
     """
-    parts = [_form(part.form, schema, alias) for part in condition.parts]
+    parts = [_expression(part.expression, schema, alias) for part in condition.parts]
     known = [part for part in parts if part is not None]
     return "\n  AND ".join(known) if known and len(known) == len(parts) else None
 
 
-def _form(form: forms.Form, schema: pa.Schema, alias: str) -> str | None:  # noqa: PLR0911 - one line for each form
-    match form:
-        case forms.And(parts):
+def _expression(expression: skipping.SkippingExpression, schema: pa.Schema, alias: str) -> str | None:  # noqa: PLR0911 - one line for each expression
+    match expression:
+        case skipping.And(parts):
             return _joined(parts, "AND", schema, alias)
-        case forms.Or(parts):
+        case skipping.Or(parts):
             return _joined(parts, "OR", schema, alias)
-        case forms.Not(part):
-            inner = _form(part, schema, alias)
+        case skipping.Not(part):
+            inner = _expression(part, schema, alias)
             return None if inner is None else f"NOT ({inner})"
-        case forms.IsNull(column):
+        case skipping.IsNull(column):
             return f"{alias}{identifier(column)} IS NULL"
-        case forms.IsTrue(column):
+        case skipping.IsTrue(column):
             return f"{alias}{identifier(column)}"
-        case forms.StartsWith(column, prefix, is_all):
+        case skipping.StartsWith(column, prefix, is_all):
             return f"startswith({alias}{identifier(column)}, {text_literal(prefix)})" if is_all else None
-        case forms.Inequality(column, operator, limit):
+        case skipping.Inequality(column, operator, limit):
             value = _constant(limit, schema.field(column).type)
             return None if value is None else f"{alias}{identifier(column)} {operator} {value}"
-        case forms.Between(column, low, high):
+        case skipping.Between(column, low, high):
             name, lower = f"{alias}{identifier(column)}", _constant(low, schema.field(column).type)
             if low is high or low == high:
                 return None if lower is None else f"{name} = {lower}"
@@ -196,13 +196,13 @@ def _form(form: forms.Form, schema: pa.Schema, alias: str) -> str | None:  # noq
     return None
 
 
-def _joined(parts: Sequence[forms.Form], word: str, schema: pa.Schema, alias: str) -> str | None:
-    texts = [_form(part, schema, alias) for part in parts]
+def _joined(parts: Sequence[skipping.SkippingExpression], word: str, schema: pa.Schema, alias: str) -> str | None:
+    texts = [_expression(part, schema, alias) for part in parts]
     known = [text for text in texts if text is not None]
     return "(" + f"\n    {word} ".join(known) + ")" if len(known) == len(texts) else None
 
 
-def _constant(constant: forms.Constant, dtype: pa.DataType) -> str | None:
+def _constant(constant: skipping.Constant, dtype: pa.DataType) -> str | None:
     """Return a constant that compares with a column in Spark as it does in DuckDB; None if that is not certain."""
     if constant.is_text and not (pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
         return _converted(constant, dtype)
@@ -215,7 +215,7 @@ def _constant(constant: forms.Constant, dtype: pa.DataType) -> str | None:
     return _number(constant, dtype)
 
 
-def _number(constant: forms.Constant, dtype: pa.DataType) -> str | None:
+def _number(constant: skipping.Constant, dtype: pa.DataType) -> str | None:
     if constant.type_name not in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL", "DOUBLE"):
         return None
     value = _value(constant.text)
@@ -245,7 +245,7 @@ def _of_type(number: Decimal, dtype: pa.DataType) -> int | Decimal | None:
     return value if isinstance(value, int | Decimal) and value == number else None
 
 
-def _converted(constant: forms.Constant, dtype: pa.DataType) -> str | None:
+def _converted(constant: skipping.Constant, dtype: pa.DataType) -> str | None:
     """Return text that DuckDB casts to the column's type, as a literal of that type."""
     if pa.types.is_date32(dtype):
         day = _value(f"CAST({constant.text} AS DATE)")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.model import DELETED, INSERTED, gaps_text
 from snapshot_explorer.repairs import statements, undo_statements
@@ -59,7 +59,7 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
         )
     syntax = repair_syntax(request)
     check_request(request, syntax)
-    where = None if request.where is None else condition(request.where, request.now.arrow_schema)
+    where = None if request.where is None else parse_condition(request.where, request.now.arrow_schema)
     before, after, newest = request.then.resolved, undone.resolved, request.now.resolved
     changed = _diff(request, before, after)
     key = changed.plan.key

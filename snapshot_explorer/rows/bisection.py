@@ -13,7 +13,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.engines import local, sql
 from snapshot_explorer.engines.aggregates import Aggregate, PartialCondition, aggregate, partial_condition
-from snapshot_explorer.engines.conditions import condition as row_condition
+from snapshot_explorer.engines.conditions import parse_condition as row_condition
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import (
     UNREADABLE,

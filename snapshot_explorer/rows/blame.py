@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import Condition, condition
+from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.errors import (
     UNREADABLE,
     InvalidArgumentError,
@@ -42,7 +42,7 @@ def blame(source: RowSource, request: BlameRequest, between: Sequence[int] | Non
     versions = source.versions_of(between)
     reference = source.format.version(versions[-1])
     schema = reference.arrow_schema
-    predicate = None if request.where is None else condition(request.where, schema)
+    predicate = None if request.where is None else parse_condition(request.where, schema)
     names = checked_names(request.columns, schema.names, "columns") or tuple(schema.names)
     keyed = checked_names(request.key, schema.names, "key")
     chosen_key = tuple(reference.schema.primary_keys) if keyed is None else keyed
@@ -146,7 +146,7 @@ class _Reader:
                 ]
             )
         if self._where is not None:
-            self._where = condition(self._where.text, self._schema)
+            self._where = parse_condition(self._where.text, self._schema)
 
     def _wider(self, field: pa.Field, dtype: pa.DataType, version: int | None) -> pa.DataType:
         result = wider(dtype, field.type)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.duckdb_ast import quoted
+from snapshot_explorer.engines.duckdb_ast import quote_identifier
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
@@ -45,7 +45,7 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     repeating = f"{more:,} of {counted(len(rows), 'row')}" if more else f"None of {counted(len(rows), 'row')}"
     notes = [f"{repeating} repeat {names} of another one."]
     if more and len(chosen) == 1:
-        name = quoted(chosen[0])
+        name = quote_identifier(chosen[0])
         notes.append(f"The first version with such rows: %snapshot bisect 'count({name}) > count(distinct {name})'")
     return Frame(repeated, title=title, noun="repeated keys", notes=tuple(notes), of_rows=True)
 
@@ -57,7 +57,7 @@ def doubled_keys(source: RowSource, key: Sequence[str], between: Sequence[int] |
     """
     first = min(between) if between else None
     newest = source.format.version(source.versions(first, None)[-1])
-    names = [quoted(name) for name in checked_names(key, newest.arrow_schema.names, "key") or ()]
+    names = [quote_identifier(name) for name in checked_names(key, newest.arrow_schema.names, "key") or ()]
     counts = (f"count({names[0]})", names[0]) if len(names) == 1 else ("count(*)", f"({', '.join(names)})")
     with source.format.storage.keeping_immutable():
         frame = bisect(source, f"{counts[0]} > count(distinct {counts[1]})", first, every=True).changes

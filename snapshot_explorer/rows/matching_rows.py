@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import Condition, passing_count
+from snapshot_explorer.engines.conditions import Condition, count_matching
 from snapshot_explorer.errors import UNREADABLE, StorageError
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import Split
@@ -35,7 +35,7 @@ def _counted(version: TableVersion, columns: AlignedColumns, where: Condition, s
 
     def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
         rows = columns.rows(batch, names, of_a=True)
-        counts[order[0]].append(passing_count(pa.Table.from_batches([rows]), where) if batch.num_rows else 0)
+        counts[order[0]].append(count_matching(pa.Table.from_batches([rows]), where) if batch.num_rows else 0)
 
     local.for_each_batch(version, splits, columns.names_in(names, of_a=True), consume)
     return [sum(counts[index]) for index in range(len(splits))]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import ResourceError, SnapshotExplorerError
 from snapshot_explorer.lifetimes import despite_expiry, time_of
 from snapshot_explorer.progress import step
@@ -100,7 +100,7 @@ def trace_history(source: RowSource, where: str) -> TracedHistory:
 def _traced(source: RowSource, where: str) -> TracedHistory:
     versions = source.versions_of(None)
     reference = source.format.version(versions[-1])
-    predicate = condition(where, reference.arrow_schema)
+    predicate = parse_condition(where, reference.arrow_schema)
     affected = affected_versions(source.format, predicate, versions[-1])
     result = TracedHistory(begins_with_first=affected.begins_with_first)
     by_number = _traced_versions(source, affected, reference, predicate, result)
@@ -289,7 +289,7 @@ class _Reader:
         try:
             version = table_format.version(number)
             columns = aligned(version, self._reference, sorted(self._where.columns))
-            where = condition(self._where.text, columns.schema)
+            where = parse_condition(self._where.text, columns.schema)
             parts = self._parts(version, predicate_of(where, columns, version, of_a=True))
             live = version.files()["path"].to_pylist()
         except ResourceError:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.engines.conditions import Condition, condition
+from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.statistics import StatisticsFile
@@ -125,7 +125,7 @@ def _changelog_rows(
         changes = version.changelog_files()
         splits = [] if changes is None else changes.splits(None)
         columns = aligned(version, reference, sorted(where.columns))
-        own = condition(where.text, columns.schema)
+        own = parse_condition(where.text, columns.schema)
         counts = [] if changes is None else matching_rows(changes.reader, columns, own, splits)
     except _ERRORS as error:
         return error

@@ -10,7 +10,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import sql
-from snapshot_explorer.engines.conditions import names_of, parsed, unknown_column
+from snapshot_explorer.engines.conditions import names_of, parse_expression, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.unread_versions import Reasons
 from snapshot_explorer.lifetimes import FileLifetimes, read_statistics
@@ -32,7 +32,7 @@ def is_on_metadata(text: str, columns: Sequence[str]) -> bool:
     A name that is both refers to the column, unless `metadata.` precedes it.
     """
     known = {name.lower() for name in columns}
-    named = list(names_of(parsed(text)))
+    named = list(names_of(parse_expression(text)))
     on_metadata = [
         parts for parts in named if parts[0].lower() not in known and parts[0].lower() in (*NAMES, QUALIFIER)
     ]
@@ -178,7 +178,7 @@ def metadata_condition(text: str, columns: pa.Schema) -> MetadataCondition:
     """Return the condition that SQL text states on the metadata of a version. Reads nothing."""
     named: set[str] = set()
     metadata = {"version"}
-    for parts in names_of(parsed(text)):
+    for parts in names_of(parse_expression(text)):
         name, *rest = parts[1:] if parts[0].lower() == QUALIFIER and len(parts) > 1 else parts
         metadata.add(name.lower())
         if name.lower() in _OF_COLUMNS:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from tests.support.old_libraries import since_duckdb
@@ -36,7 +36,7 @@ ROWS = pa.table(
 
 
 def passing(text):
-    found = condition(text, ROWS.schema)
+    found = parse_condition(text, ROWS.schema)
     return found.mask(ROWS).to_pylist()
 
 
@@ -74,7 +74,7 @@ def passing(text):
     ],
 )
 def test_a_condition_knows_its_columns_and_its_rows(text, columns, rows):
-    found = condition(text, ROWS.schema)
+    found = parse_condition(text, ROWS.schema)
 
     assert found.columns == columns
     assert found.mask(ROWS).to_pylist() == rows
@@ -83,7 +83,7 @@ def test_a_condition_knows_its_columns_and_its_rows(text, columns, rows):
 
 def test_an_unknown_column_is_answered_with_the_nearest():
     with pytest.raises(InvalidArgumentError) as error:
-        condition("nam = 'x'", ROWS.schema)
+        parse_condition("nam = 'x'", ROWS.schema)
 
     assert "Unknown column 'nam' in the condition \"nam = 'x'\". Did you mean name" in str(error.value)
     assert "Columns: id, name" in str(error.value)
@@ -91,13 +91,13 @@ def test_an_unknown_column_is_answered_with_the_nearest():
 
 def test_the_nearest_column_is_written_as_a_condition_needs_it():
     with pytest.raises(InvalidArgumentError, match=r'Did you mean "region\.code"\? Columns: id, region\.code\.$'):
-        condition("region.code = 'x'", pa.schema([("id", pa.int64()), ("region.code", pa.string())]))
+        parse_condition("region.code = 'x'", pa.schema([("id", pa.int64()), ("region.code", pa.string())]))
 
 
 @pytest.mark.parametrize("text", ["name = placed", 'name = "placed"'])
 def test_text_without_the_quotes_of_sql_says_which_it_needs(text):
     with pytest.raises(InvalidArgumentError, match=r"Unknown column 'placed' in .* Text has single quotes: 'placed'\."):
-        condition(text, ROWS.schema)
+        parse_condition(text, ROWS.schema)
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_text_without_the_quotes_of_sql_says_which_it_needs(text):
 )
 def test_more_than_the_values_of_a_row_is_refused(text, said):
     with pytest.raises(InvalidArgumentError, match=said):
-        condition(text, ROWS.schema)
+        parse_condition(text, ROWS.schema)
 
 
 def test_a_syntax_error_is_one_sentence_that_names_the_place():
     with pytest.raises(InvalidArgumentError) as error:
-        condition("id = in 1", ROWS.schema)
+        parse_condition("id = in 1", ROWS.schema)
 
     assert str(error.value) == (
         "The condition 'id = in 1' is not SQL: syntax error at or near \"in\" (character 6). "
@@ -159,7 +159,7 @@ def test_a_syntax_error_is_one_sentence_that_names_the_place():
 )
 def test_text_that_is_not_sql_is_quoted_in_the_message(text, said, character):
     with pytest.raises(InvalidArgumentError) as error:
-        condition(text, ROWS.schema)
+        parse_condition(text, ROWS.schema)
 
     reported = str(error.value)
     assert reported.startswith(f"The condition {text!r} is not SQL: ")
@@ -171,7 +171,7 @@ def test_text_that_is_not_sql_is_quoted_in_the_message(text, said, character):
 @pytest.mark.parametrize("text", ["(id > 1", "((id > 1)", "id in (1, 2"])
 def test_a_parenthesis_that_is_not_closed_is_not_reported_by_the_one_that_we_add(text):
     with pytest.raises(InvalidArgumentError, match="is not SQL") as error:
-        condition(text, ROWS.schema)
+        parse_condition(text, ROWS.schema)
 
     assert 'near ")"' not in str(error.value) or text.endswith(")")
 
@@ -179,7 +179,7 @@ def test_a_parenthesis_that_is_not_closed_is_not_reported_by_the_one_that_we_add
 @pytest.mark.parametrize("text", ["id > 1, 2", "(id > 1, 2)", "row(id)"])
 def test_a_list_of_values_is_not_a_condition(text):
     with pytest.raises(InvalidArgumentError, match="is a list of values, not a condition. Write a WHERE clause"):
-        condition(text, ROWS.schema)
+        parse_condition(text, ROWS.schema)
 
 
 def test_nothing_outside_of_the_rows_can_be_reached(tmp_path):
@@ -203,9 +203,9 @@ def test_nothing_outside_of_the_rows_can_be_reached(tmp_path):
 
 
 def test_a_condition_can_be_pickled():
-    again = pickle.loads(pickle.dumps(condition("id > 1", ROWS.schema)))
+    again = pickle.loads(pickle.dumps(parse_condition("id > 1", ROWS.schema)))
 
-    assert again == condition("id > 1", ROWS.schema)
+    assert again == parse_condition("id > 1", ROWS.schema)
     assert again.mask(ROWS).to_pylist() == [False, True, True, False]
 
 
@@ -223,7 +223,7 @@ def test_a_condition_can_be_pickled():
     ],
 )
 def test_the_part_on_some_columns_is_found_in_the_parse_tree(text, columns, part):
-    found = condition(text, ROWS.schema).on(frozenset(columns))
+    found = parse_condition(text, ROWS.schema).on(frozenset(columns))
 
     assert (found and found.columns) == part
 
@@ -244,7 +244,7 @@ PARTS = st.sampled_from(
 @settings(deadline=None)
 @given(st.lists(PARTS, min_size=1, max_size=4), st.sets(st.sampled_from(["id", "name", "amount", "select", "addr"])))
 def test_rows_that_fail_a_part_fail_the_whole(parts, columns):
-    whole = condition(" AND ".join(parts), ROWS.schema)
+    whole = parse_condition(" AND ".join(parts), ROWS.schema)
     part = whole.on(frozenset(columns))
 
     if part is not None:
@@ -254,7 +254,7 @@ def test_rows_that_fail_a_part_fail_the_whole(parts, columns):
 
 
 def test_a_value_that_can_not_be_cast_is_one_sentence():
-    found = condition("cast(name as int) = 1", ROWS.schema)
+    found = parse_condition("cast(name as int) = 1", ROWS.schema)
 
     with pytest.raises(InvalidArgumentError, match="cannot be evaluated: .*ann.* TRY_CAST returns null"):
         found.mask(ROWS)
@@ -263,30 +263,30 @@ def test_a_value_that_can_not_be_cast_is_one_sentence():
 def test_columns_that_differ_only_in_case_are_not_guessed():
     schema = pa.schema([("a", pa.int64()), ("A", pa.int64()), ("b", pa.int64())])
 
-    assert condition('"A" = 1', schema).columns == {"A"}
+    assert parse_condition('"A" = 1', schema).columns == {"A"}
     with pytest.raises(InvalidArgumentError, match="differ only in case: A, a"):
-        condition('a = 1 AND "A" = 2', schema)
+        parse_condition('a = 1 AND "A" = 2', schema)
 
 
 def test_dates_are_compared_in_utc():
     rows = pa.table({"moment": pa.array([dt.datetime(2026, 1, 1, 0, 30, tzinfo=dt.UTC)])})
 
-    assert condition("moment::date = '2026-01-01'", rows.schema).mask(rows).to_pylist() == [True]
+    assert parse_condition("moment::date = '2026-01-01'", rows.schema).mask(rows).to_pylist() == [True]
 
 
 @given(st.text(alphabet="ab'\"()=<>,;- \n*0.1[]{}", max_size=20))
 def test_any_text_is_a_condition_or_raises_our_error(text):
     try:
-        condition(text, pa.schema([("a", pa.int64()), ("b", pa.string())]))
+        parse_condition(text, pa.schema([("a", pa.int64()), ("b", pa.string())]))
     except SnapshotExplorerError as error:
         assert str(error)  # noqa: PT017 - which of the two it is does not matter
 
 
 def test_a_condition_nested_without_end_is_refused():
     with pytest.raises(InvalidArgumentError):
-        condition("(" * 500_000 + "1" + ")" * 500_000, ROWS.schema)
+        parse_condition("(" * 500_000 + "1" + ")" * 500_000, ROWS.schema)
     with pytest.raises(InvalidArgumentError):
-        condition("NOT " * 5000 + "true", ROWS.schema)
+        parse_condition("NOT " * 5000 + "true", ROWS.schema)
 
 
 @pytest.mark.parametrize(
@@ -303,6 +303,6 @@ def test_a_single_column_or_value_is_no_condition(text, meant):
     schema = pa.schema([("flag", pa.bool_()), ("id", pa.int64()), ("a name", pa.string())])
 
     with pytest.raises(InvalidArgumentError, match=f"not a condition on rows. Did you mean {re.escape(meant)}[?]$"):
-        condition(text, schema)
-    assert condition("flag", schema).columns == {"flag"}
-    assert condition("true", schema).columns == frozenset()
+        parse_condition(text, schema)
+    assert parse_condition("flag", schema).columns == {"flag"}
+    assert parse_condition("true", schema).columns == frozenset()

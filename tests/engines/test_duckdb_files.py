@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import snapshot_explorer
 from snapshot_explorer import results
 from snapshot_explorer.engines import duckdb_files
-from snapshot_explorer.engines.conditions import condition, passing
+from snapshot_explorer.engines.conditions import filter_rows, parse_condition
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from tests.support.delta.table_builder import DeltaTable, add
@@ -103,7 +103,7 @@ def table_of(folder, parts, **options):
 
 def by_files(snapshot, columns=None, where=None, limit=None):
     scan = scan_of(snapshot.arrow_schema, columns, where, limit)
-    return duckdb_files.select(snapshot.resolved, snapshot.resolved.plan(scan.condition).splits, scan)
+    return duckdb_files.select_rows(snapshot.resolved, snapshot.resolved.plan(scan.condition).splits, scan)
 
 
 def same(left, right):
@@ -124,7 +124,7 @@ def test_each_condition_matches_the_rows_that_it_matches_in_memory(tmp_path_fact
     whole = snapshot.to_arrow()
 
     for where in CONDITIONS:
-        wanted = passing(whole, condition(where, whole.schema))
+        wanted = filter_rows(whole, parse_condition(where, whole.schema))
         found = by_files(snapshot, where=where)
         assert found is not None
         assert same(found, wanted), where

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import passing
+from snapshot_explorer.engines.conditions import filter_rows
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.model import Split
@@ -150,7 +150,7 @@ def test_arguments_that_make_no_sense_are_refused_before_reading(arguments, said
 def test_a_condition_is_applied_to_many_small_splits_together(monkeypatch, most_bytes, evaluations):
     evaluated = []
     monkeypatch.setattr(local, "_FILTERED_BYTES", most_bytes)
-    monkeypatch.setattr(local, "passing", lambda *rows: evaluated.append(rows) or passing(*rows))
+    monkeypatch.setattr(local, "filter_rows", lambda *rows: evaluated.append(rows) or filter_rows(*rows))
 
     rows = read(Numbers(), splits(40), where="id % 7 = 0")
 

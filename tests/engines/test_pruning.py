@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.model import Bounds
 from tests.support.old_libraries import is_older
@@ -113,10 +113,10 @@ FILE = rows_of(
     ],
 )
 def test_a_file_is_ruled_out_by(text, columns):
-    found = condition(text, SCHEMA).ruled_out(bounds_of(FILE))
+    found = parse_condition(text, SCHEMA).ruled_out(bounds_of(FILE))
 
     assert found.to_pylist() == [columns]
-    assert condition(text, SCHEMA).mask(FILE).true_count == 0 or columns is None
+    assert parse_condition(text, SCHEMA).mask(FILE).true_count == 0 or columns is None
 
 
 def test_what_is_unknown_rules_nothing_out():
@@ -130,11 +130,11 @@ def test_what_is_unknown_rules_nothing_out():
 
     for text in ("i = 8", "i IS NULL", "i IS NOT NULL", "s LIKE 'b%'", "NOT b", "f < 0", "i IN (1, 2)"):
         for bounds in (nothing, absent):
-            assert condition(text, SCHEMA).ruled_out(bounds).to_pylist() == [None]
+            assert parse_condition(text, SCHEMA).ruled_out(bounds).to_pylist() == [None]
 
 
 def test_a_column_of_nulls_passes_no_comparison():
-    found = condition("i > 0 OR NOT (i > 0)", SCHEMA).ruled_out(bounds_of(rows_of(i=[None, None])))
+    found = parse_condition("i > 0 OR NOT (i > 0)", SCHEMA).ruled_out(bounds_of(rows_of(i=[None, None])))
 
     assert found.to_pylist() == ["i"]
 
@@ -148,18 +148,21 @@ def test_a_bound_that_can_not_be_compared_rules_nothing_out():
         rows=pa.array([1]),
     )
 
-    assert condition("n < 1.0000000000000000000000000001", schema).ruled_out(bounds).to_pylist() in ([None], ["n"])
+    assert parse_condition("n < 1.0000000000000000000000000001", schema).ruled_out(bounds).to_pylist() in (
+        [None],
+        ["n"],
+    )
 
 
 def test_a_text_with_a_null_character_is_not_compared_by_its_beginning():
     rows = rows_of(s=["a\0b", "c"])
     if is_older("duckdb", "2.0"):
         with pytest.raises(InvalidArgumentError, match="unterminated quoted string"):
-            condition("s = 'a\0b'", SCHEMA)
+            parse_condition("s = 'a\0b'", SCHEMA)
         return
 
     for text in ("s = 'a\0b'", "s = 'a\0b' AND i IS NULL", "s LIKE 'a\0b%'"):
-        found = condition(text, SCHEMA)
+        found = parse_condition(text, SCHEMA)
 
         assert found.mask(rows).to_pylist() == [True, False]
         assert found.on(frozenset("si")).mask(rows).to_pylist() == [True, False]
@@ -168,7 +171,7 @@ def test_a_text_with_a_null_character_is_not_compared_by_its_beginning():
 
 
 def test_points_are_the_values_that_must_be_there():
-    found = condition("s = 'x' AND i IN (1, 2) AND f > 0", SCHEMA).points(
+    found = parse_condition("s = 'x' AND i IN (1, 2) AND f > 0", SCHEMA).points(
         SCHEMA.field("i") and pa.schema(list(SCHEMA)[:1])
     )
 
@@ -178,7 +181,7 @@ def test_points_are_the_values_that_must_be_there():
 
 @pytest.mark.parametrize("text", ["i > 1", "i = 1 OR s = 'x'", "i = 1.5", "i = 1e0", "i = 99999999999", "i = NULL"])
 def test_points_are_not_guessed(text):
-    assert condition(text, SCHEMA).points(pa.schema([SCHEMA.field("i")])) is None
+    assert parse_condition(text, SCHEMA).points(pa.schema([SCHEMA.field("i")])) is None
 
 
 NUMBERS = st.one_of(st.none(), st.integers(-3, 3))
@@ -226,6 +229,6 @@ def test_no_file_with_a_row_that_passes_is_ruled_out(files, texts):
     bounds = bounds_of(*tables)
 
     for text in texts:
-        found = condition(text, SCHEMA)
+        found = parse_condition(text, SCHEMA)
         for rows, reason in zip(tables, found.ruled_out(bounds).to_pylist(), strict=True):
             assert reason is None or found.mask(rows).true_count == 0, text

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.engines.spark.conditions import pushed_condition, sql
+from snapshot_explorer.engines.conditions import parse_condition
+from snapshot_explorer.engines.spark.conditions import filter_to_sql, pushed_condition
 
 ds = pytest.importorskip("pyspark.sql.datasource")
 if not hasattr(ds, "EqualTo"):
@@ -71,7 +71,7 @@ def test_a_filter_passes_the_rows_that_spark_passes(drawn):
     held = [*pa.array(values, kind).to_pylist(), None]
     rows = pa.table([pa.array(held, kind)], names=[name])
 
-    passes = condition(sql(found, SCHEMA), SCHEMA).mask(rows)
+    passes = parse_condition(filter_to_sql(found, SCHEMA), SCHEMA).mask(rows)
 
     assert passes.to_pylist() == [says(value) is True for value in held]
 
@@ -81,7 +81,7 @@ def test_searches_in_text_become_conditions():
     made = [ds.StringStartsWith(("s",), "it'"), ds.StringEndsWith(("s",), "'s"), ds.StringContains(("s",), "'")]
 
     for found in made:
-        assert condition(sql(found, SCHEMA), SCHEMA).mask(rows).to_pylist() == [True, False, False]
+        assert parse_condition(filter_to_sql(found, SCHEMA), SCHEMA).mask(rows).to_pylist() == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -103,18 +103,18 @@ def test_searches_in_text_become_conditions():
     ],
 )
 def test_what_may_mean_something_else_is_left_to_spark(found):
-    assert sql(found, SCHEMA) is None
+    assert filter_to_sql(found, SCHEMA) is None
 
 
 def test_columns_that_spark_sees_as_text_are_left_to_it():
     schema = pa.schema([("ns", pa.timestamp("ns")), ("time", pa.time32("ms"))])
 
-    assert sql(ds.EqualTo(("ns",), "2026-01-01T00:00:00"), schema) is None
-    assert sql(ds.GreaterThan(("time",), "10"), schema) is None
+    assert filter_to_sql(ds.EqualTo(("ns",), "2026-01-01T00:00:00"), schema) is None
+    assert filter_to_sql(ds.GreaterThan(("time",), "10"), schema) is None
 
 
 def test_filters_are_joined_to_a_condition():
-    where = condition("i > 0", SCHEMA)
+    where = parse_condition("i > 0", SCHEMA)
 
     found = pushed_condition([ds.EqualTo(("s",), "a"), ds.EqualTo(("x",), "?"), ds.IsNotNull(("d",))], SCHEMA, where)
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.engines import duckdb_sessions, pushdown, sql
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.sql import Relation, run
 from snapshot_explorer.errors import InvalidArgumentError, ResourceError, UnsupportedFeatureError
 from snapshot_explorer.old_libraries import DUCKDB_ALLOWED_PATHS, DUCKDB_NANOSECONDS, DUCKDB_PIVOT
@@ -48,7 +48,9 @@ class Read:
 
     def read(self, columns, where, limit):
         self.asked.append((list(columns), where) if limit is None else (list(columns), where, limit))
-        rows = self.rows if where is None else self.rows.filter(condition(where, self.rows.schema).mask(self.rows))
+        rows = (
+            self.rows if where is None else self.rows.filter(parse_condition(where, self.rows.schema).mask(self.rows))
+        )
         return rows.select(columns).slice(0, limit)
 
     def count(self):

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
-from snapshot_explorer.engines.conditions import condition, passing
+from snapshot_explorer.engines.conditions import filter_rows, parse_condition
 from snapshot_explorer.formats.delta.scan import read as delta
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
@@ -166,9 +166,9 @@ def test_a_condition_leaves_out_only_row_groups_without_a_match(tmp_path, in_for
 
     assert whole.num_rows == 12 - len(gone)
     for where in CONDITIONS:
-        chosen = condition(where, SCHEMA)
-        found = [passing(pa.Table.from_batches([batch]), chosen) for batch in read(chosen)]
-        expected = passing(whole, chosen).to_pylist()
+        chosen = parse_condition(where, SCHEMA)
+        found = [filter_rows(pa.Table.from_batches([batch]), chosen) for batch in read(chosen)]
+        expected = filter_rows(whole, chosen).to_pylist()
         assert repr([row for part in found for row in part.to_pylist()]) == repr(expected), where
 
 
@@ -189,7 +189,7 @@ def test_a_condition_leaves_out_only_row_groups_without_a_match(tmp_path, in_for
 def test_row_groups_are_left_out_by_their_statistics(tmp_path, in_format, where, rows):
     read = in_format(tmp_path, ascending(12), {4, 11})
 
-    found = [batch for batch in read(condition(where, SCHEMA)) if batch.num_rows]
+    found = [batch for batch in read(parse_condition(where, SCHEMA)) if batch.num_rows]
 
     assert {number for batch in found for number in batch.column("i").to_pylist()} == rows - {4, 11}
     for batch in found:  # positions count the rows that were left out
@@ -203,7 +203,7 @@ def test_files_without_statistics_or_in_other_units_are_read_whole(tmp_path, in_
     rows = ascending(12).set_column(6, "m", pa.array([datetime(2026, 1, 1)] * 12, pa.timestamp("us")))  # noqa: DTZ001
     read = in_format(tmp_path, rows, set(), **options)
 
-    found = list(read(condition("m < timestamp '2000-01-01 00:00:00'", SCHEMA)))
+    found = list(read(parse_condition("m < timestamp '2000-01-01 00:00:00'", SCHEMA)))
 
     assert sum(batch.num_rows for batch in found) == 12
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import frames, open_table, samples
-from snapshot_explorer.engines.spark.tasks import collected
+from snapshot_explorer.engines.spark.tasks import collect
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
@@ -506,12 +506,12 @@ def test_an_interrupt_cancels_the_job_and_the_session_stays_usable(spark, tmp_pa
     stopping.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            collected(spark, rows)
+            collect(spark, rows)
     finally:
         signal.signal(signal.SIGINT, before)
 
     assert not ended.exists()
-    assert [row["id"] for row in collected(spark, spark.range(3))] == [0, 1, 2]
+    assert [row["id"] for row in collect(spark, spark.range(3))] == [0, 1, 2]
 
 
 def test_missing_versions_are_named_in_a_warning(spark, tmp_path, caplog):

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotExplorerError
@@ -215,8 +215,8 @@ def test_every_pair_of_comparisons_means_the_same_to_spark(here, numbers):
     texts = [f"NOT ({one}) OR {other}" for one, other in zip(parts, parts[5:] + parts[:5], strict=True)] + parts
     from pyspark.sql import functions as f
 
-    asked = [condition(text, snapshot.arrow_schema) for text in texts]
-    found = [conditions.translated(one, snapshot.arrow_schema) for one in asked]
+    asked = [parse_condition(text, snapshot.arrow_schema) for text in texts]
+    found = [conditions.translate_condition(one, snapshot.arrow_schema) for one in asked]
     rows = snapshot.to_spark(here)
     sums = rows.agg(*(f.count(f.when(one, 1)) for one in found)).first()
 
@@ -476,7 +476,7 @@ def test_a_damaged_file_is_reported_in_our_words(spark, numbers, kept, end, mess
 
 def test_storage_options_show_nowhere(spark, numbers):
     frame = open_table(str(numbers), storage_options={"key": "hunter2"}).current.to_spark(spark, where="name LIKE 'n%'")
-    function, parts = executors.packed("hunter2"), [executors.packed(["hunter2"])]
+    function, parts = executors.pack_value("hunter2"), [executors.pack_value(["hunter2"])]
 
     shown = (repr(frame), str(frame.schema), plans(frame))
 
@@ -521,9 +521,9 @@ def test_splits_are_packed_by_size_and_cut_where_cores_would_idle():
     mega = 2**20
     cut = lambda split: [part(split.size_bytes // len(split.files)) for _ in split.files]  # noqa: E731
 
-    large = tasks.packs([part(100 * mega)] * 20, 2, cut)
-    small = tasks.packs([part(1)] * 100, 2, cut)
-    one = tasks.packs([part(128 * mega, files=8)], 4, cut)
+    large = tasks.pack_splits([part(100 * mega)] * 20, 2, cut)
+    small = tasks.pack_splits([part(1)] * 100, 2, cut)
+    one = tasks.pack_splits([part(128 * mega, files=8)], 4, cut)
 
     assert [len(task) for task in large] == [1] * 20
     assert [len(task) for task in small] == [32, 32, 32, 4]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import errors, open_table
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[1] / "data" / "paimon"
@@ -252,7 +252,7 @@ def test_a_condition_gives_the_rows_that_it_gives_after_reading_all(name, mode):
     every = table.row_changes(first, last, mode=mode)
 
     for where in conditions_on(every):
-        wanted = every.filter(condition(where, every.schema).mask(every))
+        wanted = every.filter(parse_condition(where, every.schema).mask(every))
 
         found = table.row_changes(first, last, where=where, mode=mode)
         assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist())), where
@@ -265,7 +265,7 @@ def test_a_condition_on_a_changelog_gives_the_same_rows_too(inspected):
         except errors.InvalidArgumentError:
             continue
         for where in conditions_on(every):
-            wanted = every.filter(condition(where, every.schema).mask(every))
+            wanted = every.filter(parse_condition(where, every.schema).mask(every))
 
             assert inspected.at(version).changelog(where=where).to_pylist() == wanted.to_pylist()
 
@@ -273,7 +273,7 @@ def test_a_condition_on_a_changelog_gives_the_same_rows_too(inspected):
 def files_of(table, first, last, mode, where):
     """Return how many files changes are read from, without a condition and with it."""
     changes = table.bound.row_changes(first, last, mode)
-    one = condition(where, pa.schema([pa.field("rowkind", pa.string()), *changes.schema]))
+    one = parse_condition(where, pa.schema([pa.field("rowkind", pa.string()), *changes.schema]))
     every, some = changes.splits(None), changes.splits(one)
     return sum(len(split.files) for split in every), sum(len(split.files) for split in some)
 

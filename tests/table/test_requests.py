@@ -8,7 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples, twins
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats import detect
 from snapshot_explorer.storage import Storage
 from tests.support import filesystems
@@ -326,7 +326,7 @@ def test_a_plan_counts_what_manifests_hold_that_it_does_not_read(counted, by_day
 
 def test_files_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_day):
     snapshot = open_table(f"counted://{by_day.root}").current
-    by_name = condition("name = 'day 3'", snapshot.arrow_schema)
+    by_name = parse_condition("name = 'day 3'", snapshot.arrow_schema)
 
     read, files = manifests_read(counted, lambda: snapshot.resolved.files(by_name))
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.catalogs import CatalogTable, name_parts, quoted_name, split_pattern
-from snapshot_explorer.engines.spark.sessions import checked
+from snapshot_explorer.engines.spark.sessions import check_session
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats import FORMATS, titles
 from snapshot_explorer.storage.location import shorten
@@ -32,7 +32,7 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
     """
     parts = name_parts(name, "With spark=, give its name in the catalog, such as shop.orders; without, its path.")
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
-    details = _details(_ask(checked(spark), f"DESCRIBE TABLE EXTENDED {quoted}", name))
+    details = _details(_ask(check_session(spark), f"DESCRIBE TABLE EXTENDED {quoted}", name))
     table_type, provider = details.get("Type", "").upper(), details.get("Provider", "").lower()
     if "VIEW" in table_type:
         raise TableNotFoundError(f"{name} is a view in Spark's catalog. Open one of the tables that it reads.")
@@ -69,7 +69,7 @@ def table_names(spark: SparkSession, pattern: str) -> Sequence[str]:
             or `*` for all of the current catalog.
     """
     namespace, glob = split_pattern(pattern)
-    used = checked(spark)
+    used = check_session(spark)
     spaces = _namespaces(used, namespace, pattern)
     names = []
     for space in spaces:

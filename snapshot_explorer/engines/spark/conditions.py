@@ -1,6 +1,6 @@
 """Translate conditions to Spark columns, for its readers, if they mean the same in DuckDB and Spark; and filters back.
 
-Translates the forms of data skipping whose constants have the type of their column: comparisons, IN, BETWEEN, IS NULL,
+Translates the skipping expressions whose constants have the type of their column: comparisons, IN, BETWEEN, IS NULL,
 and AND, OR and NOT over them.
 """
 
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.engines import data_skipping
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
-from snapshot_explorer.engines.spark.schemas import quoted
+from snapshot_explorer.engines.spark.schemas import quote_column
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -44,48 +44,52 @@ class _NotTranslatableError(Exception):
     """A part of the condition may have another meaning in Spark."""
 
 
-def translated(condition: Condition, schema: pa.Schema) -> Column | None:
+def translate_condition(condition: Condition, schema: pa.Schema) -> Column | None:
     """Return the condition as a Spark column; it is null or false for rows that do not match.
 
     None if it might have another meaning in Spark.
     """
     try:
         with locked_cursor() as cursor:
-            return _passes(data_skipping.And(tuple(part.form for part in condition.parts)), schema, cursor)
+            return _passes(data_skipping.And(tuple(part.expression for part in condition.parts)), schema, cursor)
     except (_NotTranslatableError, RecursionError):
         return None
 
 
-def _passes(form: data_skipping.Form, schema: pa.Schema, cursor: duckdb.DuckDBPyConnection) -> Column:
+def _passes(
+    expression: data_skipping.SkippingExpression, schema: pa.Schema, cursor: duckdb.DuckDBPyConnection
+) -> Column:
     from pyspark.sql import functions as f
 
-    match form:
+    match expression:
         case data_skipping.Or(parts) if (compared := _compared_values(parts, schema)) is not None:
             column, constants = compared
-            return f.col(quoted(column)).isin([_literal(item, schema.field(column).type, cursor) for item in constants])
+            return f.col(quote_column(column)).isin(
+                [_literal(item, schema.field(column).type, cursor) for item in constants]
+            )
         case data_skipping.And(parts) | data_skipping.Or(parts):
-            joined = and_ if isinstance(form, data_skipping.And) else or_
+            joined = and_ if isinstance(expression, data_skipping.And) else or_
             return reduce(joined, [_passes(part, schema, cursor) for part in parts])
         case data_skipping.Not(part):
             return ~_passes(part, schema, cursor)
         case data_skipping.IsNull(column):
-            return f.col(quoted(column)).isNull()
+            return f.col(quote_column(column)).isNull()
         case data_skipping.IsTrue(column):
-            return f.col(quoted(column))
+            return f.col(quote_column(column))
         case data_skipping.Inequality(column, operator, limit):
             comparison: Column = _COMPARISONS[operator](
-                f.col(quoted(column)), _literal(limit, schema.field(column).type, cursor)
+                f.col(quote_column(column)), _literal(limit, schema.field(column).type, cursor)
             )
             return comparison
         case data_skipping.Between(column, low, high):
-            values = f.col(quoted(column))
+            values = f.col(quote_column(column))
             first, last = (_literal(limit, schema.field(column).type, cursor) for limit in (low, high))
             return values == first if low is high else (values >= first) & (values <= last)
     raise _NotTranslatableError
 
 
 def _compared_values(
-    parts: Sequence[data_skipping.Form], schema: pa.Schema
+    parts: Sequence[data_skipping.SkippingExpression], schema: pa.Schema
 ) -> tuple[str, list[data_skipping.Constant]] | None:
     """Return the column and the values of an IN; None for other parts.
 
@@ -135,19 +139,19 @@ def pushed_condition(filters: Iterable[object], schema: pa.Schema, where: Condit
         filters: Filters of `pyspark.sql.datasource`, joined by AND.
     """
     pushed = where
-    for text in filter(None, (sql(each, schema) for each in filters)):
+    for text in filter(None, (filter_to_sql(each, schema) for each in filters)):
         try:
-            pushed = condition(text if pushed is None else f"(\n{pushed.text}\n) AND {text}", schema)
+            pushed = parse_condition(text if pushed is None else f"(\n{pushed.text}\n) AND {text}", schema)
         except (InvalidArgumentError, UnsupportedFeatureError):
             continue  # for example, columns whose names differ only in case, or that have a collation
     return pushed
 
 
-def sql(pushed_filter: object, schema: pa.Schema) -> str | None:
+def filter_to_sql(pushed_filter: object, schema: pa.Schema) -> str | None:
     """Return a filter as a condition that is true and false for the same rows, or None."""
     filter_name = type(pushed_filter).__name__
     if filter_name == "Not":
-        child = sql(getattr(pushed_filter, "child"), schema)  # noqa: B009 - known by its name: PySpark 4.0 has no filters
+        child = filter_to_sql(getattr(pushed_filter, "child"), schema)  # noqa: B009 - known by its name: PySpark 4.0 has no filters
         return child and f"(NOT {child})"
     path: tuple[str, ...] = getattr(pushed_filter, "attribute", ())
     column = _filtered_column(path, schema)

@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def packed(value: object) -> bytes:
+def pack_value(value: object) -> bytes:
     """Return a value as the compressed pickle that `run` accepts, with the storage options that executors need."""
     return zlib.compress(pickled_with_options(value), 1)
 
 
 def run(function: bytes, task: bytes) -> Iterator[pa.RecordBatch]:
     """Yield the results of a function for a task. The driver packed both."""
-    yield from _function(function)(unpacked(task))
+    yield from _function(function)(unpack_value(task))
 
 
 @lru_cache(maxsize=4)
 def _function(content: bytes) -> Callable[[Any], Iterator[pa.RecordBatch]]:
     """Return the function that many tasks share. It remains in memory between tasks, with its open files."""
-    function: Callable[[Any], Iterator[pa.RecordBatch]] = unpacked(content)
+    function: Callable[[Any], Iterator[pa.RecordBatch]] = unpack_value(content)
     return function
 
 
-def unpacked(content: bytes) -> Any:
-    """Return the value in a result of `packed`."""
+def unpack_value(content: bytes) -> Any:
+    """Return the value in a result of `pack_value`."""
     return pickle.loads(zlib.decompress(content))  # noqa: S301 - the driver made it; it comes as Spark's own closures do
 
 

@@ -17,7 +17,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.sessions import session
-from snapshot_explorer.engines.spark.tasks import collected, on_executors
+from snapshot_explorer.engines.spark.tasks import collect, on_executors
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.lifetimes.intervals import FACTS
@@ -101,7 +101,7 @@ def files(
         return used.createDataFrame([], spark_schema(frames.FILES))
     state = table_format.state_tasks(version, _prefetch(used, table_format))
     state_records = records(used, table_format.task_reader(), ((task, {}) for task in state.tasks), pa.schema([]))
-    rows = live(state_records, keeps_last_add=state.keeps_last_add).select(*frames.FILES.names)
+    rows = live_records(state_records, keeps_last_add=state.keeps_last_add).select(*frames.FILES.names)
     for name, value in (partition or {}).items():
         partition_value = rows["partition"].getItem(name)
         rows = rows.where(partition_value.isNull() if value is None else partition_value == value)
@@ -132,7 +132,7 @@ def lifetimes(
     changed = table_format.change_tasks(sorted(values_of), prefetch, lifetimes=True) if values_of else ()
     read = table_format.task_reader()
     return intervals(
-        live(records(used, read, states, _RUN), keeps_last_add=any(run.state.keeps_last_add for run in runs)),
+        live_records(records(used, read, states, _RUN), keeps_last_add=any(run.state.keeps_last_add for run in runs)),
         records(used, read, ((task, values_of[task.version]) for task in changed), _RUN),
     ).select(*frames.LIFETIMES.names)
 
@@ -176,7 +176,7 @@ def _run_values(index: int, run: _Run, following: _Run | None) -> Mapping[str, o
 
 
 def _prefetch(spark: SparkSession, table_format: TableFormat) -> Prefetch:
-    return lambda tasks: prefetched(spark, table_format.task_reader(), tasks)
+    return lambda tasks: prefetch(spark, table_format.task_reader(), tasks)
 
 
 _ROWS = 8_192
@@ -191,11 +191,11 @@ def records(
     return on_executors(spark, partial(_records, read, schema, hidden=True), tasks, spark_schema(schema))
 
 
-def prefetched(spark: SparkSession, read: TaskReader, tasks: Sequence[MetadataTask]) -> pa.Table:
+def prefetch(spark: SparkSession, read: TaskReader, tasks: Sequence[MetadataTask]) -> pa.Table:
     """Return the PREFETCHED of tasks. Runs one Spark job."""
     function = partial(_records, read, PREFETCHED)
     rows = on_executors(spark, function, [(task, {}) for task in tasks], spark_schema(PREFETCHED))
-    return pa.Table.from_pylist([row.asDict() for row in collected(spark, rows)], PREFETCHED)
+    return pa.Table.from_pylist([row.asDict() for row in collect(spark, rows)], PREFETCHED)
 
 
 def _records(
@@ -219,7 +219,7 @@ def _records(
         yield from table.select(schema.names).cast(arrow_schema(schema)).to_batches(max_chunksize=_ROWS)
 
 
-def live(records: DataFrame, *, keeps_last_add: bool) -> DataFrame:
+def live_records(records: DataFrame, *, keeps_last_add: bool) -> DataFrame:
     """Return the records of live files: adds without a later remove.
 
     Args:

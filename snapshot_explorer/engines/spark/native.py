@@ -23,12 +23,12 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import NOTHING
-from snapshot_explorer.engines.footers import Footer, footer
-from snapshot_explorer.engines.spark.conditions import translated
+from snapshot_explorer.engines.footers import Footer, read_footer
+from snapshot_explorer.engines.spark.conditions import translate_condition
 from snapshot_explorer.engines.spark.schemas import (
     arrow_schema,
     has_text,
-    quoted,
+    quote_column,
     spark_batch,
     spark_schema,
     spark_type,
@@ -134,7 +134,7 @@ def frames(
     Args:
         needed: The columns to return and the columns of the condition.
     """
-    passes = None if condition is None else translated(condition, needed)
+    passes = None if condition is None else translate_condition(condition, needed)
     if not schema.names or not is_worthwhile(splits) or (condition is not None and passes is None):
         return [], list(splits)
     groups, rest = native_groups(version, splits, needed)
@@ -279,7 +279,7 @@ def _is_readable_path(address: str | None) -> bool:
 
 def _footers(files: Sequence[NativeFile]) -> list[Footer | None]:
     with ThreadPoolExecutor(_THREADS, "snapshot-footers") as pool:
-        return list(pool.map(footer, files))
+        return list(pool.map(read_footer, files))
 
 
 def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Source | None]:
@@ -381,7 +381,7 @@ def _scanned(
         rows = rows.select(*columns)
         if passes is not None:
             rows = rows.filter(passes)
-        rows = rows.select(*(_never_null(field, f.col(quoted(field.name))).alias(field.name) for field in theirs))
+        rows = rows.select(*(_never_null(field, f.col(quote_column(field.name))).alias(field.name) for field in theirs))
         if rows.schema == theirs:
             return rows
         log.debug("Spark reads the schema %s, but the table has %s", rows.schema, theirs)
@@ -394,7 +394,7 @@ def _column(source: _Source, field: Any) -> Column:
     from pyspark.sql import functions as f
 
     if source.name is not None:
-        values = f.col(quoted(source.name)).cast(field.dataType)
+        values = f.col(quote_column(source.name)).cast(field.dataType)
         if source.dtype not in _UNSAFE_FILTER_TYPES:
             return values
         # The same values in an expression for which Spark pushes no filter down.

@@ -15,9 +15,9 @@ import pyarrow as pa
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.engines.spark import native
-from snapshot_explorer.engines.spark.schemas import arrow_schema, quoted, spark_batch, spark_schema
+from snapshot_explorer.engines.spark.schemas import arrow_schema, quote_column, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.sessions import parallelism, session
-from snapshot_explorer.engines.spark.tasks import on_executors, packs
+from snapshot_explorer.engines.spark.tasks import on_executors, pack_splits
 from snapshot_explorer.errors import MissingDependencyError
 from snapshot_explorer.old_libraries import PYSPARK_COLLATIONS
 
@@ -83,7 +83,7 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
         schema=arrow_schema(schema or _DUMMY),
     )
     if rest or not frames:
-        tasks = packs(rest, parallelism(spark_session), version.split_by_file)
+        tasks = pack_splits(rest, parallelism(spark_session), version.split_by_file)
         frames.append(on_executors(spark_session, partial(read, reading), tasks, theirs))
     rows = frames[0]
     for frame in frames[1:]:
@@ -104,7 +104,9 @@ def _collated(rows: DataFrame, schema: pa.Schema) -> DataFrame:
         )
     from pyspark.sql.functions import col, collate
 
-    return rows.withColumns({name: collate(col(quoted(name)), collation) for name, collation in collations.items()})
+    return rows.withColumns(
+        {name: collate(col(quote_column(name)), collation) for name, collation in collations.items()}
+    )
 
 
 def _plain(rows: DataFrame, schema: pa.Schema) -> DataFrame:

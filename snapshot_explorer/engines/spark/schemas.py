@@ -26,7 +26,7 @@ _VARIANT = {MARK: b"true"}
 _WITHOUT = "Leave it out with columns=[...], or load it with to_arrow()."
 
 
-def quoted(name: str) -> str:
+def quote_column(name: str) -> str:
     """Return a column name, quoted for Spark."""
     return "`" + name.replace("`", "``") + "`"
 

@@ -48,7 +48,7 @@ def session(
         notify: Called with `STARTED` if a session starts, and with a warning if a local one runs another Python.
     """
     check_floors(SPARK_FLOORS)
-    spark = active() if spark_session is None else checked(spark_session)
+    spark = active_session() if spark_session is None else check_session(spark_session)
     if spark is not None:
         other = None if is_connect(spark) else foreign_python(spark.sparkContext.master, spark.sparkContext.pythonExec)
         if other is not None:
@@ -57,14 +57,14 @@ def session(
     if os.environ.get("SPARK_REMOTE"):
         from pyspark.sql import SparkSession
 
-        with quiet():
+        with suppress_warnings():
             return SparkSession.builder.getOrCreate()
     _check_java()
     notify(STARTED)
     return _started()
 
 
-def checked(spark: SparkSession) -> SparkSession:
+def check_session(spark: SparkSession) -> SparkSession:
     """Return the argument if it looks like a SparkSession. PySpark need not be installed."""
     if not (hasattr(spark, "sql") and hasattr(spark, "createDataFrame")):
         raise InvalidArgumentError(f"spark must be a Spark session, got {type(spark).__name__}.")
@@ -80,7 +80,7 @@ def foreign_python(master: str | None, executable: str) -> str | None:
     return None if os.path.dirname(path) == os.path.dirname(sys.executable) else path  # noqa: PTH120 - as above
 
 
-def active() -> SparkSession | None:
+def active_session() -> SparkSession | None:
     """Return the active session, or None."""
     try:
         from pyspark.sql import SparkSession
@@ -120,7 +120,7 @@ def _started() -> SparkSession:
         builder = builder.config(name, value)
     builder = builder.config("spark.driver.memory", f"{session_mebibytes()}m")
     try:
-        with quiet():
+        with suppress_warnings():
             return builder.getOrCreate()
     except (RuntimeError, OSError) as error:  # PySparkRuntimeError is a RuntimeError
         reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
@@ -147,7 +147,7 @@ def parallelism(spark: SparkSession) -> int:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def suppress_warnings() -> Iterator[None]:
     """Suppress PySpark's warning about new versions of pandas, which is not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)

@@ -14,8 +14,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
-from snapshot_explorer.engines.spark.executors import packed
-from snapshot_explorer.engines.spark.sessions import is_connect, quiet
+from snapshot_explorer.engines.spark.executors import pack_value
+from snapshot_explorer.engines.spark.sessions import is_connect, suppress_warnings
 from snapshot_explorer.old_libraries import PYSPARK_THREADS
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ def on_executors(
             picklable by name, such as a function of a module of this package or a `functools.partial` of one. Its
             bound arguments stay on the executor between tasks.
     """
-    parts = [packed(task) for task in tasks]
+    parts = [pack_value(task) for task in tasks]
     if not parts:
         return spark.createDataFrame([], schema)
-    with quiet():
+    with suppress_warnings():
         return spark.range(0, len(parts), 1, len(parts)).mapInArrow(
-            task_function(packed(function), parts, NOT_ON_EXECUTOR), schema
+            task_function(pack_value(function), parts, NOT_ON_EXECUTOR), schema
         )
 
 
@@ -62,7 +62,7 @@ _CANCEL_SECONDS = 0.2
 """Seconds between cancellations of a job: it may not have begun at the first one."""
 
 
-def collected(spark: SparkSession, rows: DataFrame) -> list[Row]:
+def collect(spark: SparkSession, rows: DataFrame) -> list[Row]:
     """Return the rows of a DataFrame. Runs one Spark job, which Ctrl-C and a stop button cancel.
 
     In a thread of its own: PySpark's `collect` waits for the end of the job before it lets an interrupt through.
@@ -109,7 +109,9 @@ def task_function(
     return rows
 
 
-def packs(splits: Iterable[Split], parallelism: int, cut: Callable[[Split], Iterable[Split]]) -> list[list[Split]]:
+def pack_splits(
+    splits: Iterable[Split], parallelism: int, cut: Callable[[Split], Iterable[Split]]
+) -> list[list[Split]]:
     """Return splits packed into tasks, in order: each up to 128 MB, or smaller to keep all cores busy.
 
     Args:
@@ -134,7 +136,7 @@ PAYLOADS = pa.schema([pa.field("payload", pa.binary(), nullable=False)])
 """The columns of the result by default."""
 
 
-def exchanged(
+def exchange(
     spark: SparkSession,
     produce: Callable[..., Iterator[pa.RecordBatch]],
     tasks: Iterable[object],
@@ -154,9 +156,9 @@ def exchanged(
         [StructField("bucket", IntegerType(), nullable=False), StructField("payload", BinaryType(), nullable=False)]
     )
     payloads = StructType([StructField("payload", BinaryType(), nullable=False)])
-    with quiet():
+    with suppress_warnings():
         sent = on_executors(spark, produce, tasks, messages)
-        return sent.groupBy("bucket").applyInArrow(_reducing(packed(reduce), NOT_ON_EXECUTOR), schema or payloads)
+        return sent.groupBy("bucket").applyInArrow(_reducing(pack_value(reduce), NOT_ON_EXECUTOR), schema or payloads)
 
 
 def _reducing(function: bytes, not_there: str) -> Callable[[pa.Table], pa.Table]:

@@ -78,7 +78,7 @@ def _identifier(name: str) -> str:
 
 def spark_session() -> SparkSession:
     """Return the active Spark session, whose catalog has the tables."""
-    result = sessions.active()
+    result = sessions.active_session()
     if result is None:
         raise UsageError("--spark needs an active Spark session, whose catalog has the table. Start one first.")
     return result

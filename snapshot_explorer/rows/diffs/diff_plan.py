@@ -8,7 +8,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from snapshot_explorer.compare.comparison import PartedBranches
-from snapshot_explorer.engines.conditions import Condition, condition
+from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat, TableVersion
@@ -262,14 +262,14 @@ def plan_diff(
     key = (request.key,) if isinstance(request.key, str) else request.key
     selected = checked_names(request.columns, names, "columns")
     checked_key = None if key is None else checked_names(key, names, "key") or ()
-    where = None if request.where is None else condition(request.where, b.arrow_schema)
+    where = None if request.where is None else parse_condition(request.where, b.arrow_schema)
     needed = (
         None
         if selected is None
         else [*selected, *(checked_key or b.schema.primary_keys), *(where.columns if where else ())]
     )
     columns = aligned(a, b, needed)
-    where = where and condition(request.where or "", columns.schema)
+    where = where and parse_condition(request.where or "", columns.schema)
     chosen_key = columns.primary_key if checked_key is None else checked_key
     _check_key(chosen_key, columns, a)
     compared = frozenset(names if selected is None else (*selected, *chosen_key))
@@ -332,7 +332,7 @@ def predicate_of(
         own = columns.names_a.get(name) if of_a else name
         if own != name or schema.field(name).type != columns.schema.field(name).type:
             return None
-    return condition(where.text, schema)
+    return parse_condition(where.text, schema)
 
 
 def _call(path: str, request: DiffRequest, numbers: tuple[int, int]) -> str:

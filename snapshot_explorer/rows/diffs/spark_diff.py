@@ -12,7 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
-from snapshot_explorer.engines.spark.tasks import MESSAGES, PAYLOADS, exchanged, packs
+from snapshot_explorer.engines.spark.tasks import MESSAGES, PAYLOADS, exchange, pack_splits
 from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyError
 from snapshot_explorer.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.rows.diffs.changed_rows import changes_schema, compared
@@ -104,10 +104,10 @@ class SparkChangedRows(DiffRows):
         tasks = [
             Task(of_a=of_a, splits=tuple(pack))
             for of_a, side in ((True, plan.a), (False, plan.b))
-            for pack in packs(side.splits, at_once, side.version.split_by_file)
+            for pack in pack_splits(side.splits, at_once, side.version.split_by_file)
         ]
         produce = partial(_messages, _without_splits(plan), buckets)
-        return exchanged(self._spark, produce, tasks, reduce, schema)
+        return exchange(self._spark, produce, tasks, reduce, schema)
 
 
 def _without_splits(plan: RowDiffPlan) -> RowDiffPlan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.render.cells import counted
@@ -64,7 +64,7 @@ def plan_pair(a: PairSide, b: PairSide, request: PairRequest, *, statistics: boo
     aligned = paired.aligned
     key = _key(a, b, aligned.names_a, request.key)
     names = aligned.schema.names
-    where = None if request.where is None else condition(request.where, aligned.schema)
+    where = None if request.where is None else parse_condition(request.where, aligned.schema)
     rules = comparison_rules(
         aligned.schema,
         key,

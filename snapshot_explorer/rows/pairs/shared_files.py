@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.arrow.data_types import is_number
-from snapshot_explorer.engines.footers import footer
+from snapshot_explorer.engines.footers import read_footer
 from snapshot_explorer.rows.diffs.changed_splits import ChangedSplits, changed_splits
 
 if TYPE_CHECKING:
@@ -121,10 +121,10 @@ class _NamedFile:
     def identity(self, version: TableVersion, columns: Sequence[str], *, by_name: bool) -> Hashable | None:
         """Return a value that is equal for files of two tables with the same rows; None if unknown."""
         file, names = self.file, None
-        if self.has_no_ids and ((field_ids := footer(file)) is None or field_ids.has_ids):
+        if self.has_no_ids and ((field_ids := read_footer(file)) is None or field_ids.has_ids):
             return None
         if by_name and file.ids is not None:
-            file_footer = footer(file)
+            file_footer = read_footer(file)
             names = {} if file_footer is None else {number: name for name, number in file_footer.ids.items()}
         stored = tuple(self._stored(version, name, names) for name in columns)
         return None if None in stored else (self.address, file.kind, stored)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines.conditions import condition as condition_of
+from snapshot_explorer.engines.conditions import parse_condition as condition_of
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.metadata.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.arrow.murmur3 import murmur3
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.metadata.data_types import arrow_type, parse_type
 from snapshot_explorer.formats.iceberg.metadata.partitions import (
@@ -32,7 +32,7 @@ def columns_of(source, transform, values, *, kind=None):
 
 def kept(source, transform, values, where, *, kind=None):
     schema, columns = columns_of(source, transform, values, kind=kind)
-    predicate = condition(where, arrow_schema(schema))
+    predicate = parse_condition(where, arrow_schema(schema))
     return matching(columns, len(values), schema, predicate).tolist()
 
 
@@ -129,7 +129,7 @@ def test_a_partition_whose_source_was_dropped_is_kept_and_has_its_stored_value_a
     columns = partition_columns(spec, schema, pa.StructArray.from_arrays([pa.array([5])], names=["1000"]))
 
     assert partition_texts(columns, 1) == [{"p": "5"}]
-    assert matching(columns, 1, schema, condition("b = 1", arrow_schema(schema))).tolist() == [True]
+    assert matching(columns, 1, schema, parse_condition("b = 1", arrow_schema(schema))).tolist() == [True]
 
 
 def test_a_spec_that_contradicts_the_format_is_refused():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import snapshot_explorer
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
@@ -52,7 +52,7 @@ def test_a_condition_gives_the_rows_that_it_gives_after_reading_all(folder):
     every = snapshot.to_arrow()
 
     for where in conditions_on(every):
-        wanted = every.filter(condition(where, every.schema).mask(every))
+        wanted = every.filter(parse_condition(where, every.schema).mask(every))
 
         assert sorted(map(repr, snapshot.to_arrow(where=where).to_pylist())) == sorted(map(repr, wanted.to_pylist()))
 
@@ -225,7 +225,7 @@ def test_a_newer_version_of_a_key_is_never_skipped_by_its_values():
         snapshot = table.at(version)
         every = snapshot.to_arrow()
         for where in list(conditions_on(every))[-4:]:
-            wanted = every.filter(condition(where, every.schema).mask(every))
+            wanted = every.filter(parse_condition(where, every.schema).mask(every))
             assert snapshot.count(where) == wanted.num_rows, (version, where)
 
 
@@ -257,6 +257,6 @@ def test_pruning_loses_no_row(memory_root, files, where):
     snapshot = open_table(f"memory://{root}").current
     every = snapshot.to_arrow()
 
-    wanted = every.filter(condition(where, every.schema).mask(every))
+    wanted = every.filter(parse_condition(where, every.schema).mask(every))
 
     assert snapshot.to_arrow(where=where).to_pylist() == wanted.to_pylist()

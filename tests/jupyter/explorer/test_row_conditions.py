@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 
 COLUMNS = {
@@ -30,7 +30,7 @@ def test_a_condition_holds_for_its_row(name):
 
     values = rows[name].to_pylist()
     for text, value in zip(found, values, strict=True):
-        mask = condition(text, rows.schema).mask(rows)
+        mask = parse_condition(text, rows.schema).mask(rows)
         assert pa.array(mask).to_pylist() == [one == value for one in values]
 
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import condition as condition_of
+from snapshot_explorer.engines.conditions import parse_condition as condition_of
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
@@ -150,7 +150,7 @@ class Version:
     def plan(self, where=None):
         """The plan of reading the rows that match a condition."""
         schema = arrow_schema(parse_schema(self.schema))
-        return planning.plan(self.metadata(), None if where is None else condition(where, schema))
+        return planning.plan(self.metadata(), None if where is None else parse_condition(where, schema))
 
     def rows(self, *columns, where=None):
         """The rows as dictionaries, of these columns or all of the schema."""

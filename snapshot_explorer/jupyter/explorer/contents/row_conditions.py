@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.engines.duckdb_ast import quoted
+from snapshot_explorer.engines.duckdb_ast import quote_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +39,9 @@ def row_conditions(rows: pa.Table, key: Sequence[str], *, keep_places: bool = Fa
 def comparison(name: str, sign: str, scalar: pa.Scalar) -> str | None:
     """Return the condition that a column is `sign` a value, or null for null; None if no condition is exact."""
     if not scalar.is_valid:
-        return f"{quoted(name)} is null"
+        return f"{quote_identifier(name)} is null"
     literal = _literal(scalar)
-    return None if literal is None else f"{quoted(name)} {sign} {literal}"
+    return None if literal is None else f"{quote_identifier(name)} {sign} {literal}"
 
 
 def _equals(name: str, scalar: pa.Scalar) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.engines.duckdb_ast import quoted
+from snapshot_explorer.engines.duckdb_ast import quote_identifier
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.cost import ReadLimits, cost_of
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import comparison
@@ -133,7 +133,7 @@ class VersionRows:
             signs = ("<", ">") if self._descending else (">", "<")
             bounds = [
                 comparison(sort, signs[0], first),
-                comparison(sort, signs[1], last) if last.is_valid else f"{quoted(sort)} is not null",
+                comparison(sort, signs[1], last) if last.is_valid else f"{quote_identifier(sort)} is not null",
             ]
             names = [*dict.fromkeys([*self._columns, sort])]
             rows = self._read(" and ".join(bound for bound in bounds if bound), columns=names)
