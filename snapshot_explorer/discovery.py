@@ -182,7 +182,7 @@ def _search(
                 before_level(len(level))
             inspected = _concurrently(threads, inspect, level[:allowed])
             folders += inspected
-            level = [joined(folder.name, name) for folder in inspected for name in folder.subfolders]
+            level = [join_path(folder.name, name) for folder in inspected for name in folder.subfolders]
     return folders, unlisted, len(level)
 
 
@@ -219,7 +219,7 @@ def _contains_itself(root: Storage, name: str) -> bool:
 
 def _row(folder: Folder, root: Storage, *, sizes: bool) -> dict[str, object]:
     """Return a table's row of FOUND_TABLES, with the error if the table cannot be opened."""
-    path = joined(root.root, folder.name)
+    path = join_path(root.root, folder.name)
     row: dict[str, object] = {"name": folder.title(root.root), "format": folder.format, "path": path}
     if folder.problem is not None or folder.format is None:
         return row | {"problem": folder.problem}
@@ -249,6 +249,6 @@ def _concurrently(threads: ThreadPoolExecutor, work: Callable[[A], B], items: Se
             future.cancel()
 
 
-def joined(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     """Return the path of a folder below another one; either may be empty."""
     return f"{folder}{'' if folder.endswith('/') else '/'}{name}" if folder and name else folder or name

@@ -74,17 +74,17 @@ class Limits:
     def check_bytes(self, path: str, size_bytes: int, decoded: int) -> None:
         """Check the decoded size of a file."""
         if decoded > self.most_bytes(size_bytes):
-            raise exceeded(path, size_bytes, f"decodes to {decoded} bytes or more", "metadata_bytes", decoded, self)
+            raise limit_error(path, size_bytes, f"decodes to {decoded} bytes or more", "metadata_bytes", decoded, self)
 
     def check_rows(self, path: str, size_bytes: int, rows: int) -> None:
         """Check the number of rows of a file."""
         if rows > self.most_rows(size_bytes):
-            raise exceeded(path, size_bytes, f"claims {rows} rows", "metadata_rows", rows, self)
+            raise limit_error(path, size_bytes, f"claims {rows} rows", "metadata_rows", rows, self)
 
     def check_value(self, path: str, size_bytes: int, value: int, noun: str) -> None:
         """Check the size of a value, such as a line."""
         if value > self.value_bytes:
-            raise exceeded(path, size_bytes, f"has {noun} of {value} bytes or more", "value_bytes", value, self)
+            raise limit_error(path, size_bytes, f"has {noun} of {value} bytes or more", "value_bytes", value, self)
 
 
 def check_limits(limits: object) -> None:
@@ -114,7 +114,7 @@ def parse_limits(text: str) -> Limits:
     return Limits(**limits)
 
 
-def too_large(path: str, size_bytes: int, limit: int) -> LimitError:
+def size_error(path: str, size_bytes: int, limit: int) -> LimitError:
     """Return the error for a file that is not read, because of its size as it is stored."""
     return LimitError(
         f"{path} has {size_bytes} bytes or more, which are not read whole; the limit is {limit}. It may be damaged, or "
@@ -123,7 +123,7 @@ def too_large(path: str, size_bytes: int, limit: int) -> LimitError:
     )
 
 
-def exceeded(path: str, size_bytes: int, claim: str, name: str, needed: int, limits: Limits) -> LimitError:
+def limit_error(path: str, size_bytes: int, claim: str, name: str, needed: int, limits: Limits) -> LimitError:
     """Return the error for a file that exceeds a limit; it names the file, the limit and how to raise it."""
     limit = {
         "metadata_bytes": limits.most_bytes(size_bytes),

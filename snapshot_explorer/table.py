@@ -81,7 +81,7 @@ from snapshot_explorer.rows import (
     bisect,
     blame,
     call_text,
-    doubled_keys,
+    duplicate_key_versions,
     naming_renamed_columns,
     plan_diff,
     profile_over,
@@ -872,7 +872,7 @@ class Table(Drawable):
         chosen = AnomalyRules.of(rules)
         names, keys = ([value] if isinstance(value, str) else value for value in (columns, key))
         with _naming_renamed_columns(source):
-            doubled = None if keys is None else doubled_keys(source, keys, versions)
+            doubled = None if keys is None else duplicate_key_versions(source, keys, versions)
             return table_anomalies(source, names, versions, chosen, doubled)
 
     @_reads_metadata_once

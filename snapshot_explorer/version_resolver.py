@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import dropwhile
 from typing import Any, Generic, Protocol, Self, TypeVar, get_args
 
-from snapshot_explorer.compare.comparison import PartedBranches
+from snapshot_explorer.compare.comparison import BranchDivergence
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.model import ChangeMode, Gap, Listing
@@ -259,13 +259,13 @@ class Sides(Generic[T]):
             return first.resolved, last.resolved
         return self.a.at(self.ref_a).resolved, self.b.at(self.ref_b).resolved
 
-    def parted(self, first: TableVersion, last: TableVersion) -> PartedBranches | None:
+    def parted(self, first: TableVersion, last: TableVersion) -> BranchDivergence | None:
         """Return the branches of the two versions; None if one history has both."""
         if self.a is self.b or first.number is None or last.number is None:
             return None
         self.a.bound.check_comparable(self.b.bound, (first.number, last.number))
         shared = max(_shared_versions(self.a, self.b).items(), default=(None, None))
-        return PartedBranches(
+        return BranchDivergence(
             name_a=branch_name(self.a),
             name_b=branch_name(self.b),
             format_a=self.a.bound,

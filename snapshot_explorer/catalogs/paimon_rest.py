@@ -56,7 +56,7 @@ def check_table(name: str, properties: Mapping[str, str]) -> None:
         )
 
 
-def failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
+def client_error(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
     """Return our error for an error of the client, without the server's text."""
     if isinstance(error, ImportError):
         return MissingDependencyError(_NO_CLIENT)

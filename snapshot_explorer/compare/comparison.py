@@ -14,9 +14,9 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.compare.files import (
     compare_files,
+    difference_proof,
     files_frame,
     partitions_frame,
-    proven,
     summary_frame,
     with_partition_names,
 )
@@ -98,7 +98,7 @@ class Comparison(Drawable):
         listing: Listing,
         *,
         commits: Callable[[Sequence[int]], tuple[pa.Table, Reasons]] | None = None,
-        parted: PartedBranches | None = None,
+        parted: BranchDivergence | None = None,
     ) -> None:
         """Bind to two versions. Use `Table.compare` to get a comparison.
 
@@ -250,7 +250,7 @@ class Comparison(Drawable):
             return "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
         kinds = None if self._gaps or self._parted else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged
-        sentence = proven(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
+        sentence = difference_proof(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
         return f"{sentence} The schema differs." if len(self.schema) else sentence
 
     def showing(self, *names: str) -> Comparison:
@@ -422,7 +422,7 @@ def _number_of(version: TableVersion) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartedBranches:
+class BranchDivergence:
     """The branches of versions A and B, where A is not on the branch of B, nor B on the branch of A."""
 
     name_a: str

@@ -244,14 +244,16 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
         ("in B", difference.b),
     )
     rows: list[tuple[str, int | None, int | None, int | None]] = [
-        (word, None, None, None) if part is None else (word, len(part), total(part, "rows"), total(part, "size_bytes"))
+        (word, None, None, None)
+        if part is None
+        else (word, len(part), known_sum(part, "rows"), known_sum(part, "size_bytes"))
         for word, part in parts
     ]
     changed = difference.b.filter(pa.array(difference.deleted))
     if len(changed):
         more, fewer = total_deleted(difference)
         net = None if more is None or fewer is None else more - fewer
-        rows.insert(2, ("shared, rows deleted", len(changed), net, total(changed, "size_bytes")))
+        rows.insert(2, ("shared, rows deleted", len(changed), net, known_sum(changed, "size_bytes")))
     columns = [
         pa.array(values, dtype) for values, dtype in zip(zip(*rows, strict=True), frames.COMPARED.types, strict=True)
     ]
@@ -264,7 +266,7 @@ def _rearranged(files: pa.Table, change: str) -> pa.Table | None:
     return None if changed["data_change"].null_count else changed.filter(pc.invert(changed["data_change"]))
 
 
-def total(files: pa.Table, name: str) -> int | None:
+def known_sum(files: pa.Table, name: str) -> int | None:
     """Return the sum of a column; None if a value is unknown."""
     return None if files[name].null_count else pc.sum(files[name]).as_py() or 0
 
@@ -273,7 +275,7 @@ _REARRANGING_KINDS = {"compact", "analyze"}
 """Kinds of commits that change no data."""
 
 
-def proven(
+def difference_proof(
     difference: FileDifference, files: pa.Table, changes: pa.Table | None, kinds: Collection[str] | None, *, keyed: bool
 ) -> str:
     """Return a sentence on how many rows of two versions can differ, under one schema.
@@ -329,7 +331,7 @@ def _keeps_rows(files: pa.Table, changes: pa.Table | None, *, keyed: bool) -> bo
     if keyed:
         return True
     sums = [
-        None if changes is None else total(changes.filter(pc.equal(changes["change"], word)), "rows")
+        None if changes is None else known_sum(changes.filter(pc.equal(changes["change"], word)), "rows")
         for word in ("remove", "add")
     ]
     return sums[0] is not None and sums[0] == sums[1]
@@ -346,12 +348,12 @@ def _max_changed_rows(
     deleted = total_deleted(difference)
     if None in deleted:
         # An unknown number of deleted rows is at most all rows.
-        deleted = (total(files.filter(pc.equal(files["change"], "deletions")), "rows"), 0)
-    parts = [total(files.filter(whole), "rows"), *deleted]
+        deleted = (known_sum(files.filter(pc.equal(files["change"], "deletions")), "rows"), 0)
+    parts = [known_sum(files.filter(whole), "rows"), *deleted]
     bounds = [sum(part for part in parts if part is not None)] if None not in parts else []
     if changes is not None and all(part["level"].null_count == len(part) for part in (difference.a, difference.b)):
         # Without levels, the log records every data change per file, including deletion vectors.
         data_changes = changes.filter(pc.fill_null(changes["data_change"], fill_value=True))
-        changed_rows = total(data_changes, "rows")
+        changed_rows = known_sum(data_changes, "rows")
         bounds += [] if changed_rows is None else [changed_rows]
     return min(bounds, default=None)

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from snapshot_explorer.errors import LimitError
-from snapshot_explorer.limits import Limits, exceeded
+from snapshot_explorer.limits import Limits, limit_error
 
 MAX_LEVELS = 1024
 """The maximum depth of nested objects and lists that is parsed: orjson's own limit."""
@@ -26,7 +26,7 @@ def check(content: bytes, path: str, limits: Limits) -> None:
     if len(content) > _SMALL:
         many = content.count(b"\n")
         if many > limits.most_rows(len(content)):
-            raise exceeded(path, len(content), f"has {many} lines, nearly all blank", "metadata_rows", many, limits)
+            raise limit_error(path, len(content), f"has {many} lines, nearly all blank", "metadata_rows", many, limits)
     if len(content) > limits.value_bytes:
         limits.check_value(path, len(content), _longest(content), "a line")
 

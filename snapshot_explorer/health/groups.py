@@ -17,7 +17,7 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def mergeable(count: Ints, size_bytes: Ints, target_bytes: int) -> Ints:
+def count_mergeable(count: Ints, size_bytes: Ints, target_bytes: int) -> Ints:
     """Return the number of files that merging would save, from the number of small files and their bytes.
 
     A single file saves none, nor do files whose bytes fill as many files of the target size.
@@ -26,12 +26,12 @@ def mergeable(count: Ints, size_bytes: Ints, target_bytes: int) -> Ints:
     return np.where(count > 1, np.maximum(0, count - merged), 0)
 
 
-def only_several(count: Ints) -> Ints:
+def drop_single(count: Ints) -> Ints:
     """Return the numbers, with 0 in place of 1: a single small file has nothing to merge with."""
     return np.where(count > 1, count, 0)
 
 
-def middle(low: Ints, high: Ints) -> Ints:
+def middle_mean(low: Ints, high: Ints) -> Ints:
     """Return the mean of the two middle values, rounded down."""
     return low + (high - low) // 2
 
@@ -79,7 +79,7 @@ class Groups:
         counts = np.bincount(self.of_files, minlength=self.count)
         ends = np.cumsum(counts)
         begins = ends - counts
-        median = middle(ordered[begins + (counts - 1) // 2], ordered[begins + counts // 2])
+        median = middle_mean(ordered[begins + (counts - 1) // 2], ordered[begins + counts // 2])
         return ordered[begins], median, ordered[ends - 1]
 
     @cached_property
@@ -137,7 +137,7 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
     minimum, median, maximum = groups.spread if groups.count else (size_bytes,) * 3
     small = groups.sizes < settings.small_bytes
     small_files = groups.counted(small)
-    mergeable_files = mergeable(small_files, groups.summed(groups.sizes, small), settings.target_bytes)
+    mergeable_files = count_mergeable(small_files, groups.summed(groups.sizes, small), settings.target_bytes)
     rows = groups.total("rows")
     vector_files, deleted_rows = _vectors(groups)
     delete_records = groups.total("delete_records")
@@ -152,7 +152,7 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
         "min_bytes": minimum,
         "median_bytes": median,
         "max_bytes": maximum,
-        "small_files": only_several(small_files),
+        "small_files": drop_single(small_files),
         "mergeable_files": mergeable_files,
         "share": _ratio(pa.array(size_bytes), int(size_bytes.sum())),
         "skew": _ratio(pa.array(size_bytes), float(np.median(size_bytes)) if groups.count else 0),

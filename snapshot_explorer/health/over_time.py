@@ -10,7 +10,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow.extremes import extreme_over
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.health.groups import Ints, Mask, is_valid, mergeable, numbers, only_several
+from snapshot_explorer.health.groups import Ints, Mask, count_mergeable, drop_single, is_valid, numbers
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import MaintenanceSettings, gaps_note
 from snapshot_explorer.results import Frame, non_empty_columns
@@ -69,7 +69,7 @@ def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings, *, has_d
     files, total = file_intervals.running(np.ones(len(size_bytes), np.int64)), file_intervals.running(size_bytes)
     median = medians(size_bytes, file_intervals.first, file_intervals.last, count)
     small = file_intervals.steps(file_intervals.groups, size_bytes < settings.small_bytes, size_bytes)
-    mergeable_files = mergeable(small.number, small.size_bytes, settings.target_bytes)
+    mergeable_files = count_mergeable(small.number, small.size_bytes, settings.target_bytes)
     every = file_intervals.steps(file_intervals.groups, None, size_bytes)
     levels, no_level = numbers(file_intervals.intervals, "level")
     has_levels = bool(len(levels)) and not no_level.all()
@@ -82,7 +82,7 @@ def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings, *, has_d
         "size_bytes": total,
         "mean_bytes": pa.array(total // per_file, mask=files == 0),
         "median_bytes": pa.array(median, mask=files == 0),
-        "small_files": small.total(only_several(small.number)),
+        "small_files": small.total(drop_single(small.number)),
         "mergeable_files": small.total(mergeable_files),
         "groups": every.total(np.minimum(every.number, 1)),
         "level0_files": file_intervals.running((levels == 0).astype(np.int64))

@@ -15,7 +15,7 @@ from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import value_of_name
 from snapshot_explorer.refs import parse_ref
-from snapshot_explorer.refs.records import split_steps, steps
+from snapshot_explorer.refs.records import format_steps, split_steps
 from snapshot_explorer.visible import visible
 
 _OF_TABLE = re.compile(r"([A-Za-z_]\w*)@(.+)", re.DOTALL)
@@ -197,7 +197,7 @@ class _Parser:
         if value is None:
             return text
         is_time = base.startswith("@") and not value.startswith("@")
-        named = f"{'@' * is_time}{value}{steps(back)}"
+        named = f"{'@' * is_time}{value}{format_steps(back)}"
         try:
             ref = parse_ref(text)
         except InvalidArgumentError:

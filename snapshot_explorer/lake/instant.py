@@ -90,7 +90,7 @@ def pin(entry: LakeTable, time: datetime) -> PinnedTable:
     return PinnedTable(**pinned, version=version, committed_at=committed_at, branch=branch, note=note)
 
 
-def unpinned(entry: LakeTable, error: SnapshotExplorerError) -> PinnedTable:
+def failed_entry(entry: LakeTable, error: SnapshotExplorerError) -> PinnedTable:
     """Return the record of a table that cannot be read."""
     return PinnedTable(
         name=entry.name, path=entry.path, format=entry.format, version=None, committed_at=None, problem=str(error)

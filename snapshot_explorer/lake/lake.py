@@ -24,8 +24,8 @@ from snapshot_explorer.lake.changes import LakeChanges, read_changes
 from snapshot_explorer.lake.checks import check_lake
 from snapshot_explorer.lake.comparison import diff_frame, diff_row
 from snapshot_explorer.lake.following import LakeFollower
-from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, pin, unpinned
-from snapshot_explorer.lake.names import find_by_name, nearest
+from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, failed_entry, pin
+from snapshot_explorer.lake.names import find_by_name, suggest_names
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
 from snapshot_explorer.lake.processes import ReaderProcesses, each_table
 from snapshot_explorer.lake.spark_rows import rows_on_spark
@@ -95,7 +95,7 @@ class Lake:
             raise InvalidArgumentError(f"A pattern must be text such as shop.*, got {got}.")
         tables = [table for table in self.tables if any(matches(table.name, pattern) for pattern in patterns)]
         if not tables:
-            hint = nearest(patterns[0], [table.name for table in self.tables])
+            hint = suggest_names(patterns[0], [table.name for table in self.tables])
             raise TableNotFoundError(f"No table of {self.name} matches {', '.join(patterns)}. {hint}")
         return Lake(self.name, tables, note=self.note, time=self.time)
 
@@ -197,7 +197,7 @@ class Lake:
         instant = (self.time or now) if time is None else _past("time", time, now)
         tables: list[PinnedTable] = []
         for entry, result in self.each(lambda entry: pin(entry, instant), what="Reading versions"):
-            tables.append(unpinned(entry, result) if isinstance(result, SnapshotExplorerError) else result)
+            tables.append(failed_entry(entry, result) if isinstance(result, SnapshotExplorerError) else result)
         return LakeSnapshot(
             name=self.name,
             time=instant,

@@ -39,20 +39,20 @@ def find_by_name(name: str, tables: Mapping[str, A], lake: str) -> A:
     same = [full for full in tables if short_name(full) == name]
     if same:
         raise TableNotFoundError(
-            f"{lake} has {len(same):,} tables called {name}: {listed(same)}. Use one of these names."
+            f"{lake} has {len(same):,} tables called {name}: {list_names(same)}. Use one of these names."
         )
-    raise TableNotFoundError(f"{lake} has no table {name!r}. {nearest(name, tables)}")
+    raise TableNotFoundError(f"{lake} has no table {name!r}. {suggest_names(name, tables)}")
 
 
-def nearest(name: str, names: Collection[str]) -> str:
+def suggest_names(name: str, names: Collection[str]) -> str:
     """Return the most similar name, and the existing names."""
     whole = {short_name(full): full for full in names}
     near = get_close_matches(str(name), [*whole, *names], 1, 0.5)
     meant = f"Did you mean {whole.get(near[0], near[0])}? " if near else ""
-    return f"{meant}Tables: {listed(sorted(names))}."
+    return f"{meant}Tables: {list_names(sorted(names))}."
 
 
-def listed(names: Collection[str]) -> str:
+def list_names(names: Collection[str]) -> str:
     """Return the first names, and how many more there are."""
     first = ", ".join([*names][:_NAMED])
     return f"{first} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else first

@@ -370,7 +370,7 @@ class LakeOverview(Frame):
         notes_of = Counter(row["note"] for row in rows if row["note"])
         shared = {note: count for note, count in notes_of.items() if count > 1}
         explained = [row | {"note": None} if row["note"] in shared else row for row in rows]
-        marked = [(str(row["name"]), sentence) for row in explained if (sentence := what_text(row)) is not None]
+        marked = [(str(row["name"]), sentence) for row in explained if (sentence := event_text(row)) is not None]
         ending: list[Part] = []
         if len(rows) > _MOST_DRAWN:
             ending.append(
@@ -434,7 +434,7 @@ def _change_text(added: int | None, removed: int | None, shown: Callable[[int], 
     return " ".join(f"{sign}{shown(count)}" for sign, count in (("+", added), ("-", removed)) if count) or "0"
 
 
-def what_text(row: Mapping[str, Any]) -> str | None:
+def event_text(row: Mapping[str, Any]) -> str | None:
     """Return the problems and changes of a table as text; None if there are none."""
     parts = [row["problem"]] if row["problem"] else []
     if row["rhythm"] == "late":

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer import catalogs
-from snapshot_explorer.discovery import joined, search_tables
+from snapshot_explorer.discovery import join_path, search_tables
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, StorageError
 from snapshot_explorer.opening import open_found, open_table
 
@@ -138,7 +138,7 @@ def tables_below(
         def opened() -> Table:
             raise StorageError(problem)
 
-        return LakeTable(title, path=joined(root, name), table_format=None, opened=opened)
+        return LakeTable(title, path=join_path(root, name), table_format=None, opened=opened)
 
     tables = [entry(item.name, item.title(root), item.format, item.problem) for item in search.folders]
     return root, sorted(tables, key=lambda table: table.name), search.note

@@ -31,7 +31,14 @@ from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.rewrite import Dialect, RewrittenQuery, name, restore_column, restore_names, rewrite
+from snapshot_explorer.queries.rewrite import (
+    Dialect,
+    RewrittenQuery,
+    generated_name,
+    restore_column,
+    restore_names,
+    rewrite,
+)
 from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.refs import Latest, OfBranch, Ref, Tag, Version
 from snapshot_explorer.resources import reports_lacking_resources
@@ -141,9 +148,9 @@ def check(query: str, tables: Mapping[str, VersionedTable]) -> None:
 def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before | None = None) -> pa.Table:
     """Return the result of a query from DuckDB as an Arrow table. Arguments and errors as for `sql`."""
     parsed = _Query.of(query, tables)
-    rewritten = parsed.rewritten("duckdb", name)
+    rewritten = parsed.rewritten("duckdb", generated_name)
     words = {token.keyword for token in parsed.tokens}
-    relations = {name(number): _relation(item) for number, item in enumerate(parsed.sources)}
+    relations = {generated_name(number): _relation(item) for number, item in enumerate(parsed.sources)}
     rows = duckdb_sql.run(
         rewritten.text,
         relations,
@@ -161,7 +168,7 @@ def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before
 
 def _readings(parsed: _Query, required: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[QueryReading]:
     """Return the snapshots whose rows are read, not only counted."""
-    named = {name(number): item for number, item in enumerate(parsed.sources)}
+    named = {generated_name(number): item for number, item in enumerate(parsed.sources)}
     return [
         QueryReading(
             table=named[relation].written, snapshot=named[relation].snapshot, where=rows.where, limit=rows.limit

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.queries.tokens import Token, at_sign, clause, is_clause, position_of
+from snapshot_explorer.queries.tokens import Token, is_clause, parse_at_sign, parse_clause, position_of
 from snapshot_explorer.refs import Latest, Ref, parse_ref
 
 _READ_STATEMENTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")
@@ -260,11 +260,11 @@ class _Walk:
             name, _, text = token.value.partition("@")
             table = self._find_table(name)
             ref = ref if table is None else parse_ref(text, now=self.now)
-        elif table is not None and (sign := at_sign(self.query, token, self.now)):
+        elif table is not None and (sign := parse_at_sign(self.query, token, self.now)):
             ref, end = sign
             while self.at < len(self.tokens) and self.tokens[self.at].start < end:
                 self.at += 1
-        elif table is not None and (version_clause := clause(self.query, following, self.now)):
+        elif table is not None and (version_clause := parse_clause(self.query, following, self.now)):
             self.at += version_clause.size
             ref, end, number = version_clause.ref, self.tokens[self.at - 1].end, version_clause.number_as_text
         if table is None:

@@ -34,7 +34,7 @@ class RewrittenQuery:
         return min(self.origins[part] + within, max(end - 1, self.origins[part]))
 
 
-def name(number: int) -> str:
+def generated_name(number: int) -> str:
     """Return the generated name of a table at a version."""
     return f"snapshot__{number}"
 
@@ -52,7 +52,7 @@ def restore_column(column: str, query: str, written: Mapping[int, str]) -> str:
     if _GENERATED.fullmatch(column) or _GENERATED.search(query):
         return column
     for number, table in written.items():
-        column = column.replace(f"{name(number)} AS {table}", table)
+        column = column.replace(f"{generated_name(number)} AS {table}", table)
     return restore_names(column, written)
 
 
@@ -90,10 +90,10 @@ def _qualifier(reference: Reference, dialect: Dialect) -> str:
     """Return the alias by which the rest of the query can use the table's name."""
     if reference.qualifier is None or (reference.sampled and dialect == "spark"):
         return ""
-    return f" AS {quoted(reference.qualifier, dialect)}"
+    return f" AS {quote_in_dialect(reference.qualifier, dialect)}"
 
 
-def quoted(text: str, dialect: Dialect = "duckdb") -> str:
+def quote_in_dialect(text: str, dialect: Dialect = "duckdb") -> str:
     """Return a name in the quotes of a dialect."""
     quote = '"' if dialect == "duckdb" else "`"
     return quote + text.replace(quote, quote * 2) + quote
@@ -104,7 +104,7 @@ def _rewrite_token(token: Token, dialect: Dialect) -> str:
         # Keep line breaks, so that positions in an engine's messages are right, and hints, which are for the engine.
         return token.text if token.text.startswith("/*+") else " " + "\n" * token.text.count("\n")
     if token.kind == "name":
-        return quoted(token.value, dialect)
+        return quote_in_dialect(token.value, dialect)
     if token.kind == "text" and dialect == "spark":
         if token.text[0] in "eE":
             inner = re.sub(r"\\.|''", lambda match: match[0].replace("''", "\\'"), token.text[2:-1], flags=re.DOTALL)

@@ -137,7 +137,7 @@ def is_clause(following: Sequence[Token]) -> bool:
     return words[:1] != [] and words[0] in (*_BY_VERSION, *_BY_TIME) and words[1:3] == ["AS", "OF"]
 
 
-def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | None:
+def parse_clause(query: str, following: Sequence[Token], now: datetime) -> Clause | None:
     """Return the clause at the start of the tokens after a table name, or None."""
     if not is_clause(following):
         return None
@@ -188,7 +188,7 @@ def _version(value: Token, now: datetime) -> Ref:
         return Tag(name=value.value)
 
 
-def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
+def parse_at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
     """Return the ref of `orders@17`, written without spaces after a name, and its end, or None."""
     if query[name.end : name.end + 1] != "@":
         return None

@@ -23,11 +23,11 @@ from snapshot_explorer.refs.records import (
     Tag,
     Version,
     brief_repr,
+    format_steps,
     format_time,
     parse_time,
     split_steps,
     start_of_day,
-    steps,
 )
 
 _LONGEST = 1000
@@ -215,17 +215,17 @@ def candidates(base: str, back: int) -> Iterator[str]:
     """
     word = base.lower().strip()
     if not word and back:
-        yield f"latest{steps(back)}"
+        yield f"latest{format_steps(back)}"
     if parent := re.fullmatch(r"([^^]*)\^([0-9]{1,9})", word):
-        yield f"{parent[1]}{steps(int(parent[2]) + back)}"
+        yield f"{parent[1]}{format_steps(int(parent[2]) + back)}"
     if numbered := _NUMBERED.fullmatch(word):
-        yield f"{int(numbered[1])}{steps(back)}"
+        yield f"{int(numbered[1])}{format_steps(back)}"
     for time in _times(word.removeprefix("@")):
-        yield f"@{time}{steps(back)}"
+        yield f"@{time}{format_steps(back)}"
     if re.fullmatch(r"@[0-9]{1,9}", word):
-        yield f"{int(word[1:])}{steps(back)}"
+        yield f"{int(word[1:])}{format_steps(back)}"
     for near in difflib.get_close_matches(word[:40].removeprefix("@"), (*_LATEST, *_EARLIEST), n=1, cutoff=0.75):
-        yield f"{'latest' if near in _LATEST else 'earliest'}{steps(back)}"
+        yield f"{'latest' if near in _LATEST else 'earliest'}{format_steps(back)}"
 
 
 def _times(word: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ class Version(_Steps):
         _check_number(self.number, "version")
 
     def __str__(self) -> str:
-        return f"{self.number}{steps(self.back)}"
+        return f"{self.number}{format_steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Latest(_Steps):
     """The newest version."""
 
     def __str__(self) -> str:
-        return f"latest{steps(self.back)}"
+        return f"latest{format_steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Earliest(_Steps):
     """The oldest version that exists."""
 
     def __str__(self) -> str:
-        return f"earliest{steps(self.back)}"
+        return f"earliest{format_steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Tag(_Steps):
         _check_name(self.name, "tag")
 
     def __str__(self) -> str:
-        return f"tag:{_spelled_name(self.name)}{steps(self.back)}"
+        return f"tag:{_spelled_name(self.name)}{format_steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class OfBranch(_Steps):
 
     def __str__(self) -> str:
         name = quote_name(self.name) if NUMBERED.search(self.name) else _spelled_name(self.name)
-        return f"branch:{name}{'' if self.number is None else f'@{self.number}'}{steps(self.back)}"
+        return f"branch:{name}{'' if self.number is None else f'@{self.number}'}{format_steps(self.back)}"
 
     @property
     def own_ref(self) -> "Version | Latest":
@@ -104,10 +104,10 @@ class AsOf(_Steps):
 
     def __post_init__(self) -> None:
         _Steps.__post_init__(self)
-        object.__setattr__(self, "time", utc(self.time))
+        object.__setattr__(self, "time", to_utc(self.time))
 
     def __str__(self) -> str:
-        return f"@{format_time(self.time)}{steps(self.back)}"
+        return f"@{format_time(self.time)}{format_steps(self.back)}"
 
 
 Ref = Version | Latest | Earliest | Tag | OfBranch | AsOf
@@ -135,7 +135,7 @@ def split_steps(text: str) -> tuple[str, int]:
     return text, back
 
 
-def steps(back: int) -> str:
+def format_steps(back: int) -> str:
     """Return a number of steps back as text."""
     return f"~{back}" if back else ""
 
@@ -181,11 +181,11 @@ def parse_time(text: str, now: datetime | None) -> datetime | None:
             return start_of_day(now) - timedelta(microseconds=1)
         if _TIME.fullmatch(text):
             compact = re.sub(r" (?=Z|[+-]\d\d:?\d\d$)", "", text.upper())
-            return utc(datetime.fromisoformat(compact))
+            return to_utc(datetime.fromisoformat(compact))
         if _AGO.fullmatch(text):
             spans = re.findall(_SPAN, text, re.ASCII)
             seconds = sum(int(count) * _SECONDS[unit[0]] for count, unit in spans)
-            return utc(now or datetime.now(UTC)) - timedelta(seconds=seconds)
+            return to_utc(now or datetime.now(UTC)) - timedelta(seconds=seconds)
     except (ValueError, OverflowError):
         return None
     return None
@@ -193,10 +193,10 @@ def parse_time(text: str, now: datetime | None) -> datetime | None:
 
 def start_of_day(now: datetime | None) -> datetime:
     """Return the time at which the current day began, in UTC."""
-    return utc(now or datetime.now(UTC)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return to_utc(now or datetime.now(UTC)).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def utc(time: datetime) -> datetime:
+def to_utc(time: datetime) -> datetime:
     """Return a time as a plain datetime in UTC. A naive one is assumed to be in UTC."""
     try:
         aware = time.astimezone(UTC) if time.tzinfo else time

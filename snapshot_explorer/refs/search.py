@@ -20,7 +20,7 @@ from snapshot_explorer.refs.records import (
     brief_repr,
     format_time,
     quote_name,
-    utc,
+    to_utc,
 )
 
 
@@ -231,7 +231,7 @@ def _resolve_time(ref: AsOf, history: RefHistory) -> int:
         return _step_back(ref, low - 1, history)
     if oldest == end:
         raise SnapshotNotFoundError(f"No version matches {ref}: the versions expired during the search. Try again.")
-    time = utc(seen.get(oldest) or history.committed_at([versions[oldest]])[0])
+    time = to_utc(seen.get(oldest) or history.committed_at([versions[oldest]])[0])
     error_class = NothingBeforeError if oldest == begin else SnapshotNotFoundError
     raise error_class(
         f"No version matches {ref}: no available version was committed at or before this time. "

@@ -16,7 +16,7 @@ from snapshot_explorer.arrow.equal_values import exact_keys
 from snapshot_explorer.engines import local
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.repairs.selection import MOST_KEYS, RowCounts, matching_changes
-from snapshot_explorer.rows.diffs.row_matching import among, row_hashes
+from snapshot_explorer.rows.diffs.row_matching import is_in, row_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ def commit_rows(
     return _classified(changed, condition, columns, key, reasons, touched)
 
 
-def touched_counts(diff: RowDiff, since: RowDiff, condition: Condition | None, key: Sequence[str]) -> RowCounts:
+def count_touched(diff: RowDiff, since: RowDiff, condition: Condition | None, key: Sequence[str]) -> RowCounts:
     """Return how many changed rows of a diff, which a condition selects, are also changed in another diff."""
     columns = list(key) or list(diff.plan.columns)
     touched = _Identities(columns, (_once(part) for part in _selected(diff, condition))).among(since)
@@ -104,7 +104,7 @@ def touched_counts(diff: RowDiff, since: RowDiff, condition: Condition | None, k
     return RowCounts(inserted=counts[INSERTED], deleted=counts[DELETED], updated=counts[AFTER])
 
 
-def inserted_again(changed: RowDiff, since: RowDiff) -> int:
+def count_inserted_again(changed: RowDiff, since: RowDiff) -> int:
     """Return how many of the rows that a diff without a key has as inserted are also changed in another one."""
     columns = list(changed.plan.columns)
     parts = [part.filter(pc.equal(part.column(0), INSERTED)) for part in changed.changed.parts()]
@@ -149,7 +149,7 @@ class _Identities:
     def found(self, rows: pa.Table) -> Iterator[tuple[str, int]]:
         """Yield the identities that occur in rows, with the index of the row."""
         arrays = [single_chunk(rows[name]) for name in self._columns]
-        suspects: npt.NDArray[np.int64] = np.flatnonzero(among(row_hashes(arrays, len(rows)), self._hashes))
+        suspects: npt.NDArray[np.int64] = np.flatnonzero(is_in(row_hashes(arrays, len(rows)), self._hashes))
         chosen = pa.array(suspects)
         for identity, index in zip(exact_keys([array.take(chosen) for array in arrays]), suspects, strict=True):
             if identity in self._known:

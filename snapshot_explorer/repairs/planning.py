@@ -10,7 +10,7 @@ from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.overview import last_part
 from snapshot_explorer.repairs import statements
-from snapshot_explorer.repairs.commit_rows import touched_counts
+from snapshot_explorer.repairs.commit_rows import count_touched
 from snapshot_explorer.repairs.repair import LaterRows, Repair
 from snapshot_explorer.repairs.request import (
     call_of,
@@ -108,7 +108,7 @@ def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, 
         return result
     if not diff.plan.schema.equals(since.plan.schema):
         return result  # a restore brings other columns back
-    counts = touched_counts(diff, since, where if diff.plan.key else None, diff.plan.key)
+    counts = count_touched(diff, since, where if diff.plan.key else None, diff.plan.key)
     return replace(result, rows=counts)
 
 
@@ -143,7 +143,7 @@ def _restored(
     restored, flink = (
         None
         if template is None
-        else statements.restoring(template, parts, version=repair.to, identifier_text=commit_id)
+        else statements.restore_statement(template, parts, version=repair.to, identifier_text=commit_id)
         for template, parts in zip((request.format.restore_command, syntax.flink_restore_command), names, strict=True)
     )
     notes = (syntax.restore_note, *name_notes, same_version(repair.version), *retention_notes(request, repair.to))
@@ -176,7 +176,7 @@ def _row_statements(
     if key and rows.keys is not None:
         texts = [key_condition(rows.keys, key, schema, alias) for alias in ("", f"{CURRENT}.", f"{EARLIER}.")]
         selection = Selection(plain=texts[0], of_target=texts[1], of_source=texts[2])
-        return with_settings(request, statements.by_key(target, key, selection, rows.counts, names_keys=True))
+        return with_settings(request, statements.key_statement(target, key, selection, rows.counts, names_keys=True))
     check_texts(request, where)
     conditions = [spark_condition(where, schema, alias) for alias in ("", f"{CURRENT}.", f"{EARLIER}.")]
     plain, of_target, of_source = conditions
@@ -188,8 +188,8 @@ def _row_statements(
         )
     selection = Selection(plain=plain, of_target=of_target, of_source=of_source)
     if key:
-        return with_settings(request, statements.by_key(target, key, selection, rows.counts, names_keys=False))
-    written = statements.replacing(target, selection, at_once=syntax.replaces_rows_at_once)
+        return with_settings(request, statements.key_statement(target, key, selection, rows.counts, names_keys=False))
+    written = statements.replace_statements(target, selection, at_once=syntax.replaces_rows_at_once)
     several = "These are two commits: between them the rows are missing. Run both." if len(written) > 1 else ""
     all_rows = (
         "There is no key: the rows that match now are deleted, and those that matched then are inserted. Afterwards a "

@@ -14,7 +14,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.history import CommitFilter, read_history, unread_commit_notes
 from snapshot_explorer.overview import last_part
-from snapshot_explorer.repairs.spark_sql import identifier, is_key_type, qualified
+from snapshot_explorer.repairs.spark_sql import is_key_type, qualified_name, spark_identifier
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.duplicates import row_counts
 
@@ -176,12 +176,13 @@ def check_key(request: RepairRequest, key: Sequence[str]) -> None:
 def name_in_engine(request: RepairRequest, syntax: RepairSyntax) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the parts of the table's name in the engine, and a note if the name is only assumed."""
     if request.engine_name is not None:
-        return qualified(request.engine_name), ()
+        return qualified_name(request.engine_name), ()
     if request.name != last_part(request.path):
-        return qualified(request.name), ()  # opened by its name in a catalog
+        return qualified_name(request.name), ()  # opened by its name in a catalog
     if syntax.path_schema is not None:
         return (syntax.path_schema, request.path), ()
-    note = f"{identifier(request.name)} stands for the table's name in your catalog: repair(..., name='shop.orders')."
+    name = spark_identifier(request.name)
+    note = f"{name} stands for the table's name in your catalog: repair(..., name='shop.orders')."
     return (request.name,), (note,)
 
 

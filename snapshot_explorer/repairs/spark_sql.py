@@ -38,7 +38,7 @@ _EXACT_FLOAT = 2**24
 """Whole numbers up to this one are exact as 32-bit floats."""
 
 
-def identifier(name: str) -> str:
+def spark_identifier(name: str) -> str:
     """Return a name as an identifier.
 
     Raises:
@@ -53,7 +53,7 @@ def identifier(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def qualified(name: str) -> tuple[str, ...]:
+def qualified_name(name: str) -> tuple[str, ...]:
     """Return the parts of a table's name in an engine: `lake.shop.orders`, each part in backticks or not.
 
     Raises:
@@ -133,7 +133,7 @@ def is_key_type(dtype: pa.DataType) -> bool:
     )
 
 
-def listed(items: Iterable[str]) -> str:
+def join_items(items: Iterable[str]) -> str:
     """Return items with commas, in lines that drawings do not wrap: a break in a text would be another text."""
     lines = [""]
     for item in items:
@@ -150,10 +150,10 @@ def key_condition(rows: Sequence[Mapping[str, object]], key: Sequence[str], sche
         rows: The values of the key columns, at least one row.
         alias: The alias of the table, with a dot.
     """
-    columns = [f"{alias}{identifier(name)}" for name in key]
+    columns = [f"{alias}{spark_identifier(name)}" for name in key]
     values = [[literal(row[name], schema.field(name).type) for name in key] for row in rows]
     if len(key) == 1:
-        return f"{columns[0]} IN ({listed(value for (value,) in values)})"
+        return f"{columns[0]} IN ({join_items(value for (value,) in values)})"
     wholes = [" AND ".join(f"{column} = {value}" for column, value in zip(columns, row, strict=True)) for row in values]
     return "(" + "\n    OR ".join(f"({whole})" for whole in wholes) + ")"
 
@@ -179,16 +179,16 @@ def _expression(expression: skipping.SkippingExpression, schema: pa.Schema, alia
             inner = _expression(part, schema, alias)
             return None if inner is None else f"NOT ({inner})"
         case skipping.IsNull(column):
-            return f"{alias}{identifier(column)} IS NULL"
+            return f"{alias}{spark_identifier(column)} IS NULL"
         case skipping.IsTrue(column):
-            return f"{alias}{identifier(column)}"
+            return f"{alias}{spark_identifier(column)}"
         case skipping.StartsWith(column, prefix, is_all):
-            return f"startswith({alias}{identifier(column)}, {text_literal(prefix)})" if is_all else None
+            return f"startswith({alias}{spark_identifier(column)}, {text_literal(prefix)})" if is_all else None
         case skipping.Inequality(column, operator, limit):
             value = _constant(limit, schema.field(column).type)
-            return None if value is None else f"{alias}{identifier(column)} {operator} {value}"
+            return None if value is None else f"{alias}{spark_identifier(column)} {operator} {value}"
         case skipping.Between(column, low, high):
-            name, lower = f"{alias}{identifier(column)}", _constant(low, schema.field(column).type)
+            name, lower = f"{alias}{spark_identifier(column)}", _constant(low, schema.field(column).type)
             if low is high or low == high:
                 return None if lower is None else f"{name} = {lower}"
             upper = _constant(high, schema.field(column).type)

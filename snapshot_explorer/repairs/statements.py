@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.repairs.spark_sql import identifier, listed
+from snapshot_explorer.repairs.spark_sql import join_items, spark_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Target:
     @property
     def table(self) -> str:
         """The name of the table."""
-        return ".".join(map(identifier, self.name))
+        return ".".join(map(spark_identifier, self.name))
 
     @property
     def earlier(self) -> str:
@@ -56,7 +56,7 @@ class Selection:
     of_source: str
 
 
-def by_key(
+def key_statement(
     target: Target, key: Sequence[str], selection: Selection, counts: RowCounts, *, names_keys: bool
 ) -> tuple[str, ...]:
     """Return the statement that puts rows back by their key: one commit.
@@ -71,26 +71,26 @@ def by_key(
     return (_merge(target, key, selection, names_keys=names_keys),)
 
 
-def replacing(target: Target, selection: Selection, *, at_once: bool) -> tuple[str, ...]:
+def replace_statements(target: Target, selection: Selection, *, at_once: bool) -> tuple[str, ...]:
     """Return the statements that replace all rows of a condition: one commit, or a DELETE and an INSERT."""
     if at_once:
-        names = listed(map(identifier, target.columns))
+        names = join_items(map(spark_identifier, target.columns))
         rows = f"SELECT {names}\nFROM {target.earlier}\nWHERE {selection.plain}"
         return (f"INSERT INTO {target.table}\nREPLACE WHERE {selection.plain}\n{rows}",)
     return f"DELETE FROM {target.table}\nWHERE {target.deleted(selection.plain)}", _insert(target, selection.plain)
 
 
 def _insert(target: Target, condition: str) -> str:
-    names = listed(map(identifier, target.columns))
+    names = join_items(map(spark_identifier, target.columns))
     return f"INSERT INTO {target.table} ({names})\nSELECT {names}\nFROM {target.earlier}\nWHERE {condition}"
 
 
 def _merge(target: Target, key: Sequence[str], selection: Selection, *, names_keys: bool) -> str:
-    columns = list(map(identifier, target.columns))
-    keys = list(map(identifier, key))
+    columns = list(map(spark_identifier, target.columns))
+    keys = list(map(spark_identifier, key))
     rest = [column for column in columns if column not in keys]
     # A list of keys restricts the rows that are read; a condition may hold for one of the two versions of a row.
-    source = f"SELECT {listed(columns)}\n  FROM {target.earlier}" + (
+    source = f"SELECT {join_items(columns)}\n  FROM {target.earlier}" + (
         f"\n  WHERE {selection.plain}" if names_keys else ""
     )
     matched = "" if names_keys else f" AND (({selection.of_target}) OR ({selection.of_source}))"
@@ -101,16 +101,16 @@ def _merge(target: Target, key: Sequence[str], selection: Selection, *, names_ke
         "ON " + "\n  AND ".join(f"{CURRENT}.{name} = {EARLIER}.{name}" for name in keys),
     ]
     if rest:
-        sets = listed(f"{name} = {EARLIER}.{name}" for name in rest)  # Paimon does not resolve the alias in front
+        sets = join_items(f"{name} = {EARLIER}.{name}" for name in rest)  # Paimon does not resolve the alias in front
         lines.append(f"WHEN MATCHED{matched} THEN UPDATE SET\n    {sets}")
-    values = listed(f"{EARLIER}.{name}" for name in columns)
-    lines.append(f"WHEN NOT MATCHED{new} THEN INSERT\n    ({listed(columns)})\n  VALUES\n    ({values})")
+    values = join_items(f"{EARLIER}.{name}" for name in columns)
+    lines.append(f"WHEN NOT MATCHED{new} THEN INSERT\n    ({join_items(columns)})\n  VALUES\n    ({values})")
     # Without the alias, which Paimon does not resolve here either; only the table's own columns are in scope.
     lines.append(f"WHEN NOT MATCHED BY SOURCE AND (\n    {target.deleted(selection.plain)}\n  ) THEN DELETE")
     return "\n".join(lines)
 
 
-def restoring(template: str, name: Sequence[str], *, version: int, identifier_text: str) -> str:
+def restore_statement(template: str, name: Sequence[str], *, version: int, identifier_text: str) -> str:
     """Return the engine's own statement that restores a version.
 
     Args:
@@ -119,7 +119,7 @@ def restoring(template: str, name: Sequence[str], *, version: int, identifier_te
     """
     fields = {"version": version, "identifier": identifier_text}
     if not template.startswith("CALL "):
-        return template.format(name=".".join(map(identifier, name)), **fields)
+        return template.format(name=".".join(map(spark_identifier, name)), **fields)
     *catalog, schema, table = name if len(name) > 1 else ("", *name)
     parts = [part for part in (schema, table) if part]
     if not all(_PLAIN.fullmatch(part) for part in parts):
@@ -128,7 +128,7 @@ def restoring(template: str, name: Sequence[str], *, version: int, identifier_te
             "the table, or give another name=."
         )
     statement = template.format(name=".".join(parts), **fields)
-    prefix = "".join(f"{identifier(part)}." for part in catalog if _is_of_catalog(template))
+    prefix = "".join(f"{spark_identifier(part)}." for part in catalog if _is_of_catalog(template))
     return f"CALL {prefix}{statement.removeprefix('CALL ')}"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.model import DELETED, INSERTED
-from snapshot_explorer.repairs.spark_sql import identifier, listed, literal
+from snapshot_explorer.repairs.spark_sql import join_items, literal, spark_identifier
 from snapshot_explorer.repairs.statements import CURRENT, EARLIER
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def insert_removed(target: Target, later: str, key: Sequence[str], condition: st
     """
     lines = [
         f"INSERT INTO {target.table} ({_names(target.columns)})",
-        f"SELECT {listed(f'{EARLIER}.{identifier(name)}' for name in target.columns)}",
+        f"SELECT {join_items(f'{EARLIER}.{spark_identifier(name)}' for name in target.columns)}",
         f"FROM {target.earlier} AS {EARLIER}",
         f"LEFT ANTI JOIN {later} AS {LATER} ON {_same_key(key, EARLIER, LATER)}",
         f"LEFT ANTI JOIN {target.table} AS {CURRENT} ON {_same_key(key, EARLIER, CURRENT)}",
@@ -60,40 +60,40 @@ def merge_changed(
     rest = [name for name in target.columns if name not in key]
     was_there, is_there, *later_names = _free_names(target.columns, 2 + len(rest))
     names = dict(zip(rest, later_names, strict=True))
-    known = f"{identifier(key[0])} IS NOT NULL"
+    known = f"{spark_identifier(key[0])} IS NOT NULL"
     selected = [
-        *(f"coalesce({EARLIER}.{name}, {LATER}.{name}) AS {name}" for name in map(identifier, key)),
-        *(f"{EARLIER}.{identifier(name)} AS {identifier(name)}" for name in rest),
-        *(f"{LATER}.{identifier(name)} AS {own_name}" for name, own_name in names.items()),
+        *(f"coalesce({EARLIER}.{name}, {LATER}.{name}) AS {name}" for name in map(spark_identifier, key)),
+        *(f"{EARLIER}.{spark_identifier(name)} AS {spark_identifier(name)}" for name in rest),
+        *(f"{LATER}.{spark_identifier(name)} AS {own_name}" for name, own_name in names.items()),
         f"{EARLIER}.{known} AS {was_there}",
         f"{LATER}.{known} AS {is_there}",
     ]
     equal = _all_same(
-        [(f"{EARLIER}.{identifier(name)}", f"{LATER}.{identifier(name)}", name in floats) for name in rest]
+        [(f"{EARLIER}.{spark_identifier(name)}", f"{LATER}.{spark_identifier(name)}", name in floats) for name in rest]
     )
-    one_sided = f"{EARLIER}.{identifier(key[0])} IS NULL OR {LATER}.{identifier(key[0])} IS NULL"
+    one_sided = f"{EARLIER}.{spark_identifier(key[0])} IS NULL OR {LATER}.{spark_identifier(key[0])} IS NULL"
     is_left = _all_same(
         [
-            (f"{CURRENT}.{identifier(name)}", f"{_CHANGED}.{own_name}", name in floats)
+            (f"{CURRENT}.{spark_identifier(name)}", f"{_CHANGED}.{own_name}", name in floats)
             for name, own_name in names.items()
         ]
     )
     lines = [
         f"MERGE INTO {target.table} AS {CURRENT}",
-        f"USING (\n  SELECT {listed(selected)}\n  FROM {target.earlier} AS {EARLIER}",
+        f"USING (\n  SELECT {join_items(selected)}\n  FROM {target.earlier} AS {EARLIER}",
         f"  FULL OUTER JOIN {later} AS {LATER} ON {_same_key(key, EARLIER, LATER)}",
         f"  WHERE ({one_sided}\n    OR NOT ({equal}))" + ("" if condition is None else f"\n    AND ({condition})"),
         f") AS {_CHANGED}",
         f"ON {_same_key(key, CURRENT, _CHANGED)}",
     ]
     if counts.updated:
-        sets = listed(f"{identifier(name)} = {_CHANGED}.{identifier(name)}" for name in rest)
+        sets = join_items(f"{spark_identifier(name)} = {_CHANGED}.{spark_identifier(name)}" for name in rest)
         both = f"{_CHANGED}.{was_there} AND {_CHANGED}.{is_there}"
         lines.append(f"WHEN MATCHED AND {both}\n    AND {is_left} THEN UPDATE SET\n    {sets}")
     if counts.deleted:
         lines.append(f"WHEN MATCHED AND NOT {_CHANGED}.{was_there}\n    AND {is_left} THEN DELETE")
     if counts.inserted:
-        values = listed(f"{_CHANGED}.{identifier(name)}" for name in target.columns)
+        values = join_items(f"{_CHANGED}.{spark_identifier(name)}" for name in target.columns)
         lines.append(
             f"WHEN NOT MATCHED AND NOT {_CHANGED}.{is_there} THEN INSERT\n    ({_names(target.columns)})\n"
             f"  VALUES\n    ({values})"
@@ -114,7 +114,7 @@ def insert_difference(target: Target, later: str, condition: str | None) -> str:
 def insert_rows(target: Target, rows: pa.Table) -> str:
     """Return the INSERT of the rows that a commit deleted, which are listed."""
     removed = _of_kind(rows, DELETED)
-    values = listed(
+    values = join_items(
         f"({', '.join(_literal(value, removed.schema.field(index).type) for index, value in enumerate(row))})"
         for row in _rows(removed)
     )
@@ -126,7 +126,7 @@ def delete_rows(target: Target, rows: pa.Table) -> str:
     inserted = _of_kind(rows, INSERTED)
     conditions = dict.fromkeys(
         " AND ".join(
-            _is_value(identifier(name), value, inserted.schema.field(index).type)
+            _is_value(spark_identifier(name), value, inserted.schema.field(index).type)
             for index, (name, value) in enumerate(zip(inserted.column_names, row, strict=True))
         )
         for row in _rows(inserted)
@@ -135,7 +135,7 @@ def delete_rows(target: Target, rows: pa.Table) -> str:
 
 
 def _names(columns: Sequence[str]) -> str:
-    return listed(map(identifier, columns))
+    return join_items(map(spark_identifier, columns))
 
 
 def _free_names(columns: Sequence[str], number: int) -> list[str]:
@@ -143,12 +143,13 @@ def _free_names(columns: Sequence[str], number: int) -> list[str]:
     taken = {name.lower() for name in columns}
     names = (f"{LATER}_{index}" for index in count())
     return [
-        identifier(name) for name, _ in zip((name for name in names if name not in taken), range(number), strict=False)
+        spark_identifier(name)
+        for name, _ in zip((name for name in names if name not in taken), range(number), strict=False)
     ]
 
 
 def _same_key(key: Sequence[str], left: str, right: str) -> str:
-    return " AND ".join(f"{left}.{name} = {right}.{name}" for name in map(identifier, key))
+    return " AND ".join(f"{left}.{name} = {right}.{name}" for name in map(spark_identifier, key))
 
 
 def _all_same(pairs: Sequence[tuple[str, str, bool]]) -> str:

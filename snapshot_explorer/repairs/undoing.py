@@ -11,7 +11,7 @@ from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.model import DELETED, INSERTED, gaps_text
 from snapshot_explorer.repairs import statements, undo_statements
-from snapshot_explorer.repairs.commit_rows import commit_rows, inserted_again
+from snapshot_explorer.repairs.commit_rows import commit_rows, count_inserted_again
 from snapshot_explorer.repairs.repair import Repair
 from snapshot_explorer.repairs.request import (
     call_of,
@@ -119,7 +119,7 @@ def _check_pairs(request: RepairRequest, changed: RowDiff, since: RowDiff, versi
         return
     reason = "where=... may select one of them and not the other"
     if request.where is None:
-        again = inserted_again(changed, since)
+        again = count_inserted_again(changed, since)
         if not again:
             return
         reason = f"later commits changed {_rows(again)} of those inserted again"
@@ -193,7 +193,7 @@ class _Undo:
                 key_condition(self._rows.keys, key, self._schema, alias) for alias in ("", f"{CURRENT}.", f"{EARLIER}.")
             ]
             selection = Selection(plain=texts[0], of_target=texts[1], of_source=texts[2])
-            written = statements.by_key(target, key, selection, counts, names_keys=True)
+            written = statements.key_statement(target, key, selection, counts, names_keys=True)
         elif not counts.deleted and not counts.updated:
             written = (undo_statements.insert_removed(target, self._later, key, self._condition(EARLIER)),)
         else:

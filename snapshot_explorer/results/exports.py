@@ -95,7 +95,7 @@ class Exportable:
     def _csv_rows(self, rows: pa.Table) -> pa.Table:
         while any(pa.types.is_struct(field.type) for field in rows.schema):
             rows = rows.flatten()
-        return flat(rows)
+        return flatten_rows(rows)
 
 
 def json_text(rows: pa.Table) -> str:
@@ -107,7 +107,7 @@ def json_text(rows: pa.Table) -> str:
     return visible_json(_dumped(with_dicts(rows, "lossy")))
 
 
-def flat(rows: pa.Table) -> pa.Table:
+def flatten_rows(rows: pa.Table) -> pa.Table:
     """Return rows in one chunk, with nested values as JSON text and binary as hexadecimal text."""
     for index, item in enumerate(rows.schema):
         if _is_binary(item.type) or pa.types.is_nested(item.type) or pa.types.is_null(item.type):

@@ -10,7 +10,7 @@ from snapshot_explorer.rows.diffs.diff import row_diff
 from snapshot_explorer.rows.diffs.diff_plan import DiffRequest, RowDiffPlan, plan_diff
 from snapshot_explorer.rows.diffs.diff_result import RowDiff
 from snapshot_explorer.rows.diffs.spark_diff import row_diff_by
-from snapshot_explorer.rows.duplicates import doubled_keys
+from snapshot_explorer.rows.duplicates import duplicate_key_versions
 from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
 from snapshot_explorer.rows.profiling.profiles import Profile, profile_over, table_anomalies
@@ -38,7 +38,7 @@ __all__ = [
     "call_text",
     "changed_splits",
     "differing_splits",
-    "doubled_keys",
+    "duplicate_key_versions",
     "naming_renamed_columns",
     "plan_diff",
     "plan_pair",

@@ -21,12 +21,12 @@ from snapshot_explorer.model import Gap, Split
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.affected_versions import AffectedVersions, affected_versions
 from snapshot_explorer.rows.blame_result import Blame, BlameReading, BlameRequest, ChangesAt, blame_of
-from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, checked_names, listed, wider
-from snapshot_explorer.rows.diffs.changed_rows import changes_schema, compared
+from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, check_names, list_names, wider_type
+from snapshot_explorer.rows.diffs.changed_rows import changes_schema, compare_rows
 from snapshot_explorer.rows.diffs.changed_splits import differing_splits
-from snapshot_explorer.rows.diffs.diff import check_not_null, not_unique
+from snapshot_explorer.rows.diffs.diff import check_not_null, not_unique_error
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated, row_hashes
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, find_repeated, row_hashes
 from snapshot_explorer.rows.source import ColumnNames, RowSource, column_names
 
 _AT_ONCE = 8
@@ -43,8 +43,8 @@ def blame(source: RowSource, request: BlameRequest, between: Sequence[int] | Non
     reference = source.format.version(versions[-1])
     schema = reference.arrow_schema
     predicate = None if request.where is None else parse_condition(request.where, schema)
-    names = checked_names(request.columns, schema.names, "columns") or tuple(schema.names)
-    keyed = checked_names(request.key, schema.names, "key")
+    names = check_names(request.columns, schema.names, "columns") or tuple(schema.names)
+    keyed = check_names(request.key, schema.names, "key")
     chosen_key = tuple(reference.schema.primary_keys) if keyed is None else keyed
     names = tuple(name for name in schema.names if name in {*names, *chosen_key})
     affected = affected_versions(source.format, predicate, versions[-1], last=versions[-1])
@@ -149,7 +149,7 @@ class _Reader:
             self._where = parse_condition(self._where.text, self._schema)
 
     def _wider(self, field: pa.Field, dtype: pa.DataType, version: int | None) -> pa.DataType:
-        result = wider(dtype, field.type)
+        result = wider_type(dtype, field.type)
         if result is None:
             raise UnsupportedFeatureError(
                 f"The column {field.name!r} was {dtype} at version {version} and is {field.type}: values of these "
@@ -163,7 +163,7 @@ class _Reader:
         own_schema, schema = version.arrow_schema, self._reference.arrow_schema
         if not own_names and len(own_schema) and self._needed:
             raise InvalidArgumentError(
-                f"Version {version.number} has none of the columns that are compared: {listed(self._needed)}. Give "
+                f"Version {version.number} has none of the columns that are compared: {list_names(self._needed)}. Give "
                 "between, a range of versions that have one."
             )
         ids, own_ids = self._reference.field_ids, version.field_ids
@@ -172,7 +172,9 @@ class _Reader:
             field = schema.field(name)
             dtype: pa.DataType | None = field.type
             if name in own_names:
-                dtype = wider(own_schema.field(own_names[name]).type, field.type, own_ids[own_names[name]], ids[name])
+                dtype = wider_type(
+                    own_schema.field(own_names[name]).type, field.type, own_ids[own_names[name]], ids[name]
+                )
             if dtype is None:
                 self._wider(field, own_schema.field(own_names[name]).type, version.number)
             fields.append(pa.field(name, dtype))
@@ -235,7 +237,7 @@ class _Reader:
         if self._key:
             self._check_key(left, before or after)
             self._check_key(right, after)
-        return compared(left, right, self._key)
+        return compare_rows(left, right, self._key)
 
     def _rows(self, state: _State, splits: Sequence[Split]) -> HashedRows:
         """Return the rows of splits that pass the condition, in the columns that are compared, and their hashes."""
@@ -259,6 +261,6 @@ class _Reader:
     def _check_key(self, rows: HashedRows, state: _State) -> None:
         """Raise if the key does not identify the rows of a version that were read; Iceberg enforces none."""
         check_not_null(rows.rows, self._key, state.version.number)
-        index = repeated(rows, self._key)
+        index = find_repeated(rows, self._key)
         if index is not None:
-            raise not_unique(rows.rows, index, self._key, state.version.number)
+            raise not_unique_error(rows.rows, index, self._key, state.version.number)

@@ -14,7 +14,7 @@ from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.bisection import bisect
-from snapshot_explorer.rows.diffs.aligned_columns import checked_names
+from snapshot_explorer.rows.diffs.aligned_columns import check_names
 from snapshot_explorer.rows.source import RowSource
 from snapshot_explorer.visible import visible
 
@@ -50,14 +50,14 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     return Frame(repeated, title=title, noun="repeated keys", notes=tuple(notes), of_rows=True)
 
 
-def doubled_keys(source: RowSource, key: Sequence[str], between: Sequence[int] | None) -> Frame:
+def duplicate_key_versions(source: RowSource, key: Sequence[str], between: Sequence[int] | None) -> Frame:
     """Return the versions at which several rows begin to have the same key: ANOMALIES, ascending.
 
     Reads the columns of the key at every version from the first of `between` on.
     """
     first = min(between) if between else None
     newest = source.format.version(source.versions(first, None)[-1])
-    names = [quote_identifier(name) for name in checked_names(key, newest.arrow_schema.names, "key") or ()]
+    names = [quote_identifier(name) for name in check_names(key, newest.arrow_schema.names, "key") or ()]
     counts = (f"count({names[0]})", names[0]) if len(names) == 1 else ("count(*)", f"({', '.join(names)})")
     with source.format.storage.keeping_immutable():
         frame = bisect(source, f"{counts[0]} > count(distinct {counts[1]})", first, every=True).changes

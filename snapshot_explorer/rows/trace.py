@@ -19,7 +19,7 @@ from snapshot_explorer.errors import ResourceError, SnapshotExplorerError
 from snapshot_explorer.lifetimes import despite_expiry, time_of
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.affected_versions import affected_versions
-from snapshot_explorer.rows.diffs.aligned_columns import aligned
+from snapshot_explorer.rows.diffs.aligned_columns import align_columns
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
 from snapshot_explorer.rows.group_states import WHOLE_TABLE, file_groups, group_states, may_store
 from snapshot_explorer.rows.matching_rows import matching_rows
@@ -288,7 +288,7 @@ class _Reader:
         """Return the matching rows of a version, by groups of files, and add the matching rows of its files."""
         try:
             version = table_format.version(number)
-            columns = aligned(version, self._reference, sorted(self._where.columns))
+            columns = align_columns(version, self._reference, sorted(self._where.columns))
             where = parse_condition(self._where.text, columns.schema)
             parts = self._parts(version, predicate_of(where, columns, version, of_a=True))
             live = version.files()["path"].to_pylist()

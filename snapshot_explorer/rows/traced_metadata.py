@@ -15,7 +15,7 @@ from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.statistics import StatisticsFile
 from snapshot_explorer.model import Bounds, runs_of, runs_text
 from snapshot_explorer.progress import step
-from snapshot_explorer.rows.diffs.aligned_columns import aligned
+from snapshot_explorer.rows.diffs.aligned_columns import align_columns
 from snapshot_explorer.rows.matching_rows import FAILURES, matching_rows
 
 _AT_ONCE = 32
@@ -124,7 +124,7 @@ def _changelog_rows(
         version = table_format.version(number)
         changes = version.changelog_files()
         splits = [] if changes is None else changes.splits(None)
-        columns = aligned(version, reference, sorted(where.columns))
+        columns = align_columns(version, reference, sorted(where.columns))
         own = parse_condition(where.text, columns.schema)
         counts = [] if changes is None else matching_rows(changes.reader, columns, own, splits)
     except _ERRORS as error:

@@ -24,7 +24,7 @@ from typing import Any, TypeVar, overload
 import pyarrow as pa
 
 from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
-from snapshot_explorer.limits import DEFAULT, Limits, check_limits, too_large
+from snapshot_explorer.limits import DEFAULT, Limits, check_limits, size_error
 from snapshot_explorer.resources import resource_error
 from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import azure, gcs
@@ -728,7 +728,7 @@ class Storage:
         if (lacking := resource_error(error, f"Could not read {shorten(path)} in {self.root}")) is not None:
             return StorageError(str(lacking)) if isinstance(error, OSError) else lacking
         if isinstance(own := own_error(error), OversizedAnswerError):
-            return too_large(shorten(path), own.size_bytes, own.limit)
+            return size_error(shorten(path), own.size_bytes, own.limit)
         # No file can have the name of a folder that could not be listed, so none is searched for.
         is_missing = (
             is_missing_folder(error) and not is_transient(error) if is_folder else self._is_missing(error, path)

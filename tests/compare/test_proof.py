@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.compare import Comparison
-from snapshot_explorer.compare.files import compare_files, files_frame, proven
+from snapshot_explorer.compare.files import compare_files, difference_proof, files_frame
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
 from tests.support.paimon.table_builder import PaimonTable
@@ -135,7 +135,7 @@ def without_levels(a, b, *between, keyed=False):
     """Return what is said of two versions of a format without levels, as Delta is."""
     difference = compare_files(files(*a), files(*b))
     reported = files_frame(difference, changes(*between), backwards=False)
-    return proven(difference, reported, changes(*between), {"other"}, keyed=keyed)
+    return difference_proof(difference, reported, changes(*between), {"other"}, keyed=keyed)
 
 
 def test_without_levels_a_new_deletion_vector_counts_the_rows_that_it_deletes_more():

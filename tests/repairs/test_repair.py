@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.repairs.spark_sql import identifier, literal, qualified, text_literal
+from snapshot_explorer.repairs.spark_sql import literal, qualified_name, spark_identifier, text_literal
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double")]
@@ -235,14 +235,14 @@ def test_text_is_in_quotes_only_if_nothing_in_it_can_end_them(value):
 
 @given(st.text(min_size=1).filter(lambda name: "${" not in name))
 def test_a_name_is_read_back_from_its_quotes(name):
-    assert qualified(f"lake.{identifier(name)}") == ("lake", name)
+    assert qualified_name(f"lake.{spark_identifier(name)}") == ("lake", name)
 
 
 def test_a_name_that_spark_replaces_is_refused():
     with pytest.raises(UnsupportedFeatureError, match="replaces"):
-        identifier("${spark.app.name}")
+        spark_identifier("${spark.app.name}")
     with pytest.raises(InvalidArgumentError, match="not the name of a table"):
-        qualified("orders; drop table x`")
+        qualified_name("orders; drop table x`")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.repairs.spark_sql import identifier, literal
+from snapshot_explorer.repairs.spark_sql import literal, spark_identifier
 
 TEXTS = [
     "",
@@ -34,7 +34,7 @@ def test_texts_and_names_are_read_back(spark, escaped):
     spark.conf.set(setting, escaped)
     try:
         columns = [
-            f"{literal(text, pa.string())} AS {identifier(text or 'empty')}" for text in TEXTS if "${" not in text
+            f"{literal(text, pa.string())} AS {spark_identifier(text or 'empty')}" for text in TEXTS if "${" not in text
         ]
         row = spark.sql(f"SELECT {literal('${x}', pa.string())} AS x, {', '.join(columns)}").collect()[0]
     finally:

@@ -30,7 +30,7 @@ from snapshot_explorer.jupyter.explorer.environment import (
     time_zone,
     widget_bundle,
 )
-from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
+from snapshot_explorer.jupyter.explorer.following import Debounce, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.lake_view import LakeView
 from snapshot_explorer.jupyter.explorer.page.files import FILE_FORMATS, file_bytes
 from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
@@ -191,7 +191,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._still_bundle: dict[str, str] = {}
         self._about: dict[str, str] = {}
         self._still_cell = 0
-        self._still_later = Delay(self._update_still, _STILL_DELAY)
+        self._still_later = Debounce(self._update_still, _STILL_DELAY)
         self._follow, self._play = Ticker(self.poll), Ticker(self.state.next)
         self._follow_errors = FollowErrors(self.state)
         self._log: Log | None = None

@@ -55,7 +55,7 @@ class Ticker:
         self._act()
 
 
-class Delay:
+class Debounce:
     """Calls a function once, some seconds after the last start. Without a loop, as in a script, it never calls."""
 
     def __init__(self, act: Callable[[], None], seconds: float) -> None:

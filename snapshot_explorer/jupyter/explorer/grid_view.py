@@ -14,7 +14,7 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
     Arrangement,
     GridRows,
     Opens,
-    arranged,
+    arrange_rows,
     full_text,
     page_of,
 )
@@ -61,7 +61,7 @@ class GridView:
         if rows is None:
             return
         try:
-            self._order = None if rows.read is not None else arranged(rows, how)
+            self._order = None if rows.read is not None else arrange_rows(rows, how)
         except InvalidArgumentError as problem:
             self._order, error = None, str(problem)
         self._how = how

@@ -50,10 +50,10 @@ class AlignedColumns:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([self.schema.field(name) for name in names]))
 
     def _widened(self, values: pa.Array, dtype: pa.DataType, name: str, ids: FieldIds) -> pa.Array:
-        return widened(values, dtype, name, ids, self.ids_b[name], leave_out=self.leave_out)
+        return widen(values, dtype, name, ids, self.ids_b[name], leave_out=self.leave_out)
 
 
-def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = None) -> AlignedColumns:
+def align_columns(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = None) -> AlignedColumns:
     """Return the mapping between the columns of two versions. Reads only the schemas.
 
     Columns match by field id; in Delta by their names in data files, which column mapping keeps in a rename.
@@ -66,7 +66,8 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
     if not pairs and len(schemas[0]) and len(schemas[1]):
         raise InvalidArgumentError(
             f"Versions {a.number} and {b.number} have no column in common, so that their rows cannot be compared. "
-            f"Columns of {a.number}: {listed(schemas[0].names)}. Columns of {b.number}: {listed(schemas[1].names)}."
+            f"Columns of {a.number}: {list_names(schemas[0].names)}. "
+            f"Columns of {b.number}: {list_names(schemas[1].names)}."
         )
     ids_a, ids_b = a.field_ids, b.field_ids
     needed = frozenset(schemas[1].names if columns is None else columns)
@@ -75,13 +76,13 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
         own = pairs.get(field.name)
         dtype: pa.DataType | None = field.type
         if own is not None and field.name in needed:
-            dtype = wider(schemas[0].field(own).type, field.type, ids_a[own], ids_b[field.name])
+            dtype = wider_type(schemas[0].field(own).type, field.type, ids_a[own], ids_b[field.name])
         if dtype is None:
             raise UnsupportedFeatureError(
                 f"The column {field.name!r} is {schemas[0].field(own).type} at version {a.number} and {field.type} at "
                 f"version {b.number}: values of these types cannot be compared. Leave it out: columns=[...]."
             )
-        if own is not None and field.name in needed and (other := other_references(schemas[0].field(own), field)):
+        if own is not None and field.name in needed and (other := differing_references(schemas[0].field(own), field)):
             raise UnsupportedFeatureError(
                 f"The places in the column {field.name!r} have {other[0]} at version {a.number} and {other[1]} at "
                 f"version {b.number}: they cannot be compared. Leave the column out: columns=[...]."
@@ -97,7 +98,7 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
     )
 
 
-def other_references(left: pa.Field, right: pa.Field) -> tuple[str, str] | None:
+def differing_references(left: pa.Field, right: pa.Field) -> tuple[str, str] | None:
     """Return the coordinate reference systems and edges of the places in two columns if they differ, else None.
 
     Then equal bytes are different places.
@@ -124,13 +125,13 @@ def _references(field: pa.Field, at: str) -> dict[str, str]:
     return result
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Return names for a message: the first 20, and how many more."""
     shown = ", ".join(names[:20])
     return shown + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")  # noqa: PLR2004 - a line
 
 
-def checked_names(names: Sequence[str] | str | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:
+def check_names(names: Sequence[str] | str | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:
     """Return the names in an argument, each once and each a column; None if the argument was not passed."""
     if names is None:
         return None
@@ -174,7 +175,7 @@ _MAX_DIGITS = 38
 _NO_IDS = FieldIds(id=None)
 
 
-def wider(
+def wider_type(
     left: pa.DataType,
     other: pa.DataType,
     ids: FieldIds = _NO_IDS,
@@ -276,7 +277,7 @@ def _wider_nested(
     first: pa.DataType, other: pa.DataType, ids: FieldIds, other_ids: FieldIds, *, across_tables: bool
 ) -> pa.DataType | None:
     def wider_part(left: pa.DataType, right: pa.DataType, index: int) -> pa.DataType | None:
-        return wider(left, right, _part(ids, index), _part(other_ids, index), across_tables=across_tables)
+        return wider_type(left, right, _part(ids, index), _part(other_ids, index), across_tables=across_tables)
 
     if pa.types.is_struct(first) and pa.types.is_struct(other):
         return _wider_struct(first, other, ids, other_ids, across_tables=across_tables)
@@ -302,14 +303,14 @@ def _wider_struct(
         dtype: pa.DataType | None = field.type
         if index is not None:
             before, after = _part(ids, index), _part(other_ids, number)
-            dtype = wider(left.field(index).type, field.type, before, after, across_tables=across_tables)
+            dtype = wider_type(left.field(index).type, field.type, before, after, across_tables=across_tables)
         if dtype is None:
             return None
         fields.append(pa.field(field.name, dtype, metadata=field.metadata))
     return pa.struct(fields)
 
 
-def widened(
+def widen(
     values: pa.Array,
     dtype: pa.DataType,
     name: str,
@@ -321,7 +322,7 @@ def widened(
     """Return values in a wider type.
 
     Args:
-        dtype: The type from `wider`.
+        dtype: The type from `wider_type`.
         leave_out: The argument that leaves a column out, for the message.
     """
     try:

@@ -11,9 +11,16 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
 from snapshot_explorer.render.cells import cell, cut
-from snapshot_explorer.rows.diffs.aligned_columns import checked_names
+from snapshot_explorer.rows.diffs.aligned_columns import check_names
 from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, Indices, changed_cells, matched, taken, unmatched
+from snapshot_explorer.rows.diffs.row_matching import (
+    HashedRows,
+    Indices,
+    changed_cells,
+    match_rows,
+    take_rows,
+    unmatched_indices,
+)
 
 _KINDS = (INSERTED, BEFORE, AFTER, DELETED)
 _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
@@ -36,13 +43,13 @@ def changes_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(kind, pa.string(), nullable=False), pa.field(changed, pa.list_(pa.string())), *schema])
 
 
-def compared(before: HashedRows, after: HashedRows, key: Sequence[str], rules: ComparisonRules = EXACT) -> pa.Table:
-    """Return the rows that differ, in one table; see `compared_parts`."""
-    parts = compared_parts(before, after, key, rules)
+def compare_rows(before: HashedRows, after: HashedRows, key: Sequence[str], rules: ComparisonRules = EXACT) -> pa.Table:
+    """Return the rows that differ, in one table; see `compare_parts`."""
+    parts = compare_parts(before, after, key, rules)
     return pa.concat_tables([changes_schema(before.rows.schema).empty_table(), *parts])
 
 
-def compared_parts(
+def compare_parts(
     before: HashedRows, after: HashedRows, key: Sequence[str], rules: ComparisonRules = EXACT
 ) -> Iterator[pa.Table]:
     """Yield the rows that differ: deleted ones, inserted ones, then updated ones, each before and after its update.
@@ -54,14 +61,14 @@ def compared_parts(
     """
     columns = before.rows.column_names
     old, new = rules.normalized_rows(before), rules.normalized_rows(after)
-    left, right = matched(old, new, key or columns)
+    left, right = match_rows(old, new, key or columns)
     rest = [name for name in columns if name not in key] if key else []
     cells = changed_cells(old.rows, new.rows, left, right, rest)
     rules.keep_beyond(cells, before.rows, after.rows, (left, right), rest)
     updated = np.flatnonzero(cells.any(axis=1))
     at_once = _rows_at_once(before.rows, after.rows)
     for side, kind, partners in ((before, _DELETED, left), (after, _INSERTED, right)):
-        for indices in _runs(unmatched(len(side.hashes), partners), at_once):
+        for indices in _runs(unmatched_indices(len(side.hashes), partners), at_once):
             kinds = np.full(len(indices), kind, np.int8)
             yield _part(_at(side.rows, indices), kinds, _names(cells[:0], rest, len(indices)))
     for indices in _runs(updated, at_once // 2 + 1):
@@ -86,7 +93,7 @@ def _runs(indices: Indices, size: int) -> Iterator[Indices]:
 
 
 def _at(rows: pa.Table, indices: Indices) -> pa.Table:
-    return pa.Table.from_arrays([taken(column, indices) for column in rows.columns], schema=rows.schema)
+    return pa.Table.from_arrays([take_rows(column, indices) for column in rows.columns], schema=rows.schema)
 
 
 def _part(rows: pa.Table, kinds: npt.NDArray[np.int8], names: pa.Array) -> pa.Table:
@@ -208,7 +215,7 @@ def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]
 
     An updated row counts under the values that it has in B.
     """
-    chosen = checked_names(names, schema.names, "by_partition") or ()
+    chosen = check_names(names, schema.names, "by_partition") or ()
     fields = [schema.field(name) for name in chosen]
     nested = next((field for field in fields if pa.types.is_nested(field.type)), None)
     if not chosen or nested is not None:

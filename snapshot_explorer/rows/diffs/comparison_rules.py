@@ -14,7 +14,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, Indices, taken
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, Indices, take_rows
 
 _DIGITS = 100
 """Digits with which decimals and integers are subtracted: more than any has."""
@@ -73,7 +73,7 @@ class ComparisonRules:
             if name not in self.absolute and name not in self.relative:
                 continue
             differing = np.flatnonzero(cells[:, index])
-            old, new = (taken(side[name], at[differing]) for side, at in zip((before, after), pairs, strict=True))
+            old, new = (take_rows(side[name], at[differing]) for side, at in zip((before, after), pairs, strict=True))
             cells[differing, index] = ~self._within(old, new, name)
 
     def _within(self, old: pa.Array, new: pa.Array, name: str) -> npt.NDArray[np.bool_]:

@@ -11,10 +11,10 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.render.cells import cell, cut
-from snapshot_explorer.rows.diffs.changed_rows import compared_parts
+from snapshot_explorer.rows.diffs.changed_rows import compare_parts
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side
-from snapshot_explorer.rows.diffs.diff_result import HELD_BYTES, RowDiff, stored
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, Hashes, among, repeated, row_hashes
+from snapshot_explorer.rows.diffs.diff_result import HELD_BYTES, RowDiff, spill
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, Hashes, find_repeated, is_in, row_hashes
 from snapshot_explorer.rows.diffs.spilled_rows import EqualRows, SplitRows
 
 _WIDEST_VALUE = 60
@@ -123,7 +123,7 @@ def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None
 
     def see(_: tuple[int, int], batch: pa.RecordBatch) -> None:
         rows, own = reader.rows(batch)
-        mask = among(own, hashes)
+        mask = is_in(own, hashes)
         if mask.any():
             suspects.append((rows.filter(pa.array(mask)), own[mask]))
 
@@ -136,13 +136,13 @@ def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None
 
 def raise_repeated(plan: RowDiffPlan, side: Side, rows: HashedRows) -> None:
     """Raise if two of the rows have the same key."""
-    index = repeated(plan.rules.normalized_rows(rows), plan.key)
+    index = find_repeated(plan.rules.normalized_rows(rows), plan.key)
     if index is None:
         return
-    raise not_unique(rows.rows, index, plan.key, side.label)
+    raise not_unique_error(rows.rows, index, plan.key, side.label)
 
 
-def not_unique(rows: pa.Table, index: int, key: Sequence[str], version: object) -> InvalidArgumentError:
+def not_unique_error(rows: pa.Table, index: int, key: Sequence[str], version: object) -> InvalidArgumentError:
     """Return the error for a key that several rows of a version have, one of them at a place."""
     return InvalidArgumentError(
         f"The key {', '.join(key)} is not unique: several rows of version {version} have "
@@ -171,7 +171,7 @@ def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
                     raise_repeated(plan, reader.side, side)
                     if dropped is not None and len(dropped):
                         _check_against(plan, reader, side.hashes, dropped)
-            yield from compared_parts(before, after, plan.key, plan.rules)
+            yield from compare_parts(before, after, plan.key, plan.rules)
 
 
 def _check_against(plan: RowDiffPlan, reader: SideReader, hashes: Hashes, dropped: Hashes) -> None:
@@ -191,7 +191,7 @@ def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
             check_files(side.version, side.splits)
     if plan.a.table is None:  # of two tables most rows are read, and their keys are checked on the way
         check_key(plan)
-    stored_changes = stored(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))
+    stored_changes = spill(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))
     return RowDiff(plan=plan, changed=stored_changes)
 
 

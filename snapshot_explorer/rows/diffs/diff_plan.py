@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from snapshot_explorer.compare.comparison import PartedBranches
+from snapshot_explorer.compare.comparison import BranchDivergence
 from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
@@ -17,7 +17,7 @@ from snapshot_explorer.model import Gap, Split, gaps_text
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.render.cells import counted, moment, size
 from snapshot_explorer.results import Frame
-from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, aligned, checked_names, listed
+from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, align_columns, check_names, list_names
 from snapshot_explorer.rows.diffs.changed_splits import changed_splits
 from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules
 from snapshot_explorer.rows.source import call_text, opening
@@ -248,7 +248,7 @@ def plan_diff(
     b: TableVersion,
     request: DiffRequest,
     *,
-    parted: PartedBranches | None = None,
+    parted: BranchDivergence | None = None,
 ) -> RowDiffPlan:
     """Return the plan of the row diff of two versions. Plans both versions and lists the log; opens no data file.
 
@@ -260,15 +260,15 @@ def plan_diff(
     a.storage.together(lambda: a.arrow_schema, lambda: b.arrow_schema)  # which both keep
     names = b.arrow_schema.names
     key = (request.key,) if isinstance(request.key, str) else request.key
-    selected = checked_names(request.columns, names, "columns")
-    checked_key = None if key is None else checked_names(key, names, "key") or ()
+    selected = check_names(request.columns, names, "columns")
+    checked_key = None if key is None else check_names(key, names, "key") or ()
     where = None if request.where is None else parse_condition(request.where, b.arrow_schema)
     needed = (
         None
         if selected is None
         else [*selected, *(checked_key or b.schema.primary_keys), *(where.columns if where else ())]
     )
-    columns = aligned(a, b, needed)
+    columns = align_columns(a, b, needed)
     where = where and parse_condition(request.where or "", columns.schema)
     chosen_key = columns.primary_key if checked_key is None else checked_key
     _check_key(chosen_key, columns, a)
@@ -317,7 +317,7 @@ def _check_key(key: Sequence[str], columns: AlignedColumns, a: TableVersion) -> 
         if name not in columns.names_a:
             raise InvalidArgumentError(
                 f"The key column {name!r} does not exist at version {a.number}, so it cannot identify its rows. "
-                f"Columns that both versions have: {listed(list(columns.names_a))}."
+                f"Columns that both versions have: {list_names(list(columns.names_a))}."
             )
 
 

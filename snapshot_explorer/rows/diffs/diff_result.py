@@ -19,7 +19,7 @@ from snapshot_explorer.render import Code, Drawable, Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import cell, counted, cut, fact_line
 from snapshot_explorer.render.grid import drawn_field
 from snapshot_explorer.results import Exportable, Frame
-from snapshot_explorer.results.exports import flat
+from snapshot_explorer.results.exports import flatten_rows
 from snapshot_explorer.results.outputs import scratch_folder
 from snapshot_explorer.rows.diffs.changed_rows import (
     by_column,
@@ -76,7 +76,7 @@ class ChangedRows(DiffRows):
     """Changed rows, in memory or in a temporary file that is removed with this object."""
 
     def __init__(self, schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> None:
-        """Contain no rows yet; `stored` adds them."""
+        """Contain no rows yet; `spill` adds them."""
         self._limit_bytes = limit_bytes
         self.schema = schema
         self._counts: Counter[str] = Counter()
@@ -133,7 +133,7 @@ class ChangedRows(DiffRows):
                 yield pa.Table.from_batches([batch])
 
 
-def stored(parts: Iterable[pa.Table], schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> ChangedRows:
+def spill(parts: Iterable[pa.Table], schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> ChangedRows:
     """Return changed rows from their parts, in memory up to the limit, otherwise in a temporary file."""
     result = ChangedRows(changes_schema(schema), limit_bytes=limit_bytes)
     result.fill(parts)
@@ -264,7 +264,7 @@ class RowDiff(Exportable, Drawable):
         return self.changed.schema, self.changed.parts()
 
     def _csv_rows(self, rows: pa.Table) -> pa.Table:
-        return flat(rows)
+        return flatten_rows(rows)
 
     def showing(self, rows: int) -> RowDiff:
         """Return the same diff, drawn with up to `rows` rows."""

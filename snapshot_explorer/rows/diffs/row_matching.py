@@ -28,7 +28,7 @@ class HashedRows:
     """The hash of each row's key; without a key, of the whole row."""
 
 
-def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tuple[Indices, Indices]:
+def match_rows(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tuple[Indices, Indices]:
     """Return the indices of rows of two sets that have a partner with equal columns, and the partners' indices.
 
     Each row has at most one partner. The rows without one are the difference of the multisets.
@@ -41,7 +41,7 @@ def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tu
         return left, right
     # Different rows have the same hash: all rows with these hashes are compared by their values.
     unclear = np.unique(before.hashes[left[~equal]])
-    clear = ~among(before.hashes[left], unclear)
+    clear = ~is_in(before.hashes[left], unclear)
     more_left, more_right = _exactly_matched(before, after, unclear, columns)
     return np.concatenate([left[clear], more_left]), np.concatenate([right[clear], more_right])
 
@@ -95,13 +95,13 @@ def equal_at(before: pa.ChunkedArray, other: pa.ChunkedArray, left: Indices, rig
     shared = min(len(before), len(other))
     moved = np.flatnonzero(left != right)
     if 2 * (len(left) - len(moved)) < shared:
-        return same(taken(before, left), taken(other, right))
+        return same(take_rows(before, left), take_rows(other, right))
     in_place = _equal_in_place(before.slice(0, shared), other.slice(0, shared))
     if len(left) == shared and not len(moved):
         return in_place
     is_equal = in_place[np.minimum(left, shared - 1)]
     if len(moved):
-        is_equal[moved] = same(taken(before, left[moved]), taken(other, right[moved]))
+        is_equal[moved] = same(take_rows(before, left[moved]), take_rows(other, right[moved]))
     return is_equal
 
 
@@ -116,7 +116,7 @@ def _equal_in_place(before: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
     return np.concatenate([np.zeros(0, bool), *parts])
 
 
-def taken(column: pa.ChunkedArray, indices: Indices) -> pa.Array:
+def take_rows(column: pa.ChunkedArray, indices: Indices) -> pa.Array:
     """Return the values of a column at some indices, in one array."""
     return single_chunk(column.take(pa.array(indices)))
 
@@ -126,8 +126,8 @@ def _exactly_matched(
 ) -> tuple[Indices, Indices]:
     sides = []
     for side in (before, after):
-        indices = np.flatnonzero(among(side.hashes, hashes))
-        keys = exact_keys([taken(side.rows[name], indices) for name in columns])
+        indices = np.flatnonzero(is_in(side.hashes, hashes))
+        keys = exact_keys([take_rows(side.rows[name], indices) for name in columns])
         sides.append(list(zip(keys, indices.tolist(), strict=True)))
     waiting = defaultdict(list)
     for key, index in reversed(sides[1]):
@@ -137,30 +137,30 @@ def _exactly_matched(
     return np.array(left, np.int64), np.array(right, np.int64)
 
 
-def among(hashes: Hashes, others: Hashes) -> npt.NDArray[np.bool_]:
+def is_in(hashes: Hashes, others: Hashes) -> npt.NDArray[np.bool_]:
     """Return for each hash whether `others` contains it."""
     return np.isin(hashes, others, kind="sort")  # the default method fails with old versions: NUMPY_ISIN
 
 
-def unmatched(rows: int, indices: Indices) -> Indices:
+def unmatched_indices(rows: int, indices: Indices) -> Indices:
     """Return the indices of the rows that are not among some indices."""
     is_left = np.ones(rows, bool)
     is_left[indices] = False
     return np.flatnonzero(is_left)
 
 
-def repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
+def find_repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
     """Return the index of a row whose columns equal another row's columns; None if all rows differ."""
     ordered = np.sort(rows.hashes)
     again = np.flatnonzero(ordered[1:] == ordered[:-1])
     if not len(again):
         return None
-    suspects = np.flatnonzero(among(rows.hashes, ordered[again]))
+    suspects = np.flatnonzero(is_in(rows.hashes, ordered[again]))
     seen: set[str] = set()
     for start in range(0, len(suspects), _AT_ONCE):
         batch = suspects[start : start + _AT_ONCE]
         for index, key in zip(
-            batch.tolist(), exact_keys([taken(rows.rows[column], batch) for column in columns]), strict=True
+            batch.tolist(), exact_keys([take_rows(rows.rows[column], batch) for column in columns]), strict=True
         ):
             if key in seen:
                 return int(index)

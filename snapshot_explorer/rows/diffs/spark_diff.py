@@ -15,9 +15,9 @@ from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, s
 from snapshot_explorer.engines.spark.tasks import MESSAGES, PAYLOADS, exchange, pack_splits
 from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyError
 from snapshot_explorer.old_libraries import PYSPARK_ARROW
-from snapshot_explorer.rows.diffs.changed_rows import changes_schema, compared
+from snapshot_explorer.rows.diffs.changed_rows import changes_schema, compare_rows
 from snapshot_explorer.rows.diffs.diff import SideReader, raise_repeated, row_diff
-from snapshot_explorer.rows.diffs.diff_result import ChangedRows, DiffRows, RowDiff, stored
+from snapshot_explorer.rows.diffs.diff_result import ChangedRows, DiffRows, RowDiff, spill
 from snapshot_explorer.rows.diffs.row_matching import HashedRows
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class SparkChangedRows(DiffRows):
     @cached_property
     def _collected(self) -> ChangedRows:
         payloads = self._frame(partial(_payloads, _without_splits(self._plan)), None).toLocalIterator()
-        return stored((_received(bytes(row["payload"])) for row in payloads), self._plan.schema)
+        return spill((_received(bytes(row["payload"])) for row in payloads), self._plan.schema)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -171,7 +171,7 @@ def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
     if plan.key:
         raise_repeated(plan, plan.a, before)
         raise_repeated(plan, plan.b, after)
-    return compared(before, after, plan.key, plan.rules)
+    return compare_rows(before, after, plan.key, plan.rules)
 
 
 def _payloads(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:

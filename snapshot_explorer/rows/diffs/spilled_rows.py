@@ -11,7 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.results.outputs import scratch_folder
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, Hashes, Indices, equal_hashes, equal_rows, unmatched
+from snapshot_explorer.rows.diffs.row_matching import (
+    HashedRows,
+    Hashes,
+    Indices,
+    equal_hashes,
+    equal_rows,
+    unmatched_indices,
+)
 
 _HASH = "hash"
 """The name of the column of hashes in temporary files, which is the last one."""
@@ -241,7 +248,7 @@ class EqualRows:
         equal = equal_rows(sides[0].rows, sides[1].rows, left, right, sides[0].rows.column_names)
         self._dropped.append(hashes[0][left[equal]])
         for side, indices in enumerate((left[equal], right[equal])):
-            self._keep(side, unmatched(len(hashes[side]), indices))
+            self._keep(side, unmatched_indices(len(hashes[side]), indices))
         self._next = max(self._held) + self._window
 
     def _keep(self, side: int, indices: Indices) -> None:

@@ -9,7 +9,7 @@ from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.render.cells import counted
-from snapshot_explorer.rows.diffs.aligned_columns import checked_names
+from snapshot_explorer.rows.diffs.aligned_columns import check_names
 from snapshot_explorer.rows.diffs.comparison_rules import comparison_rules
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side, predicate_of
 from snapshot_explorer.rows.pairs.metadata_proofs import exact_rows, metadata_proofs
@@ -130,7 +130,7 @@ def _key(a: PairSide, b: PairSide, names_a: Mapping[str, str], key: Sequence[str
         is_same = frozenset(names_a.get(name) for name in keys[1]) == frozenset(keys[0])
         return keys[1] if is_same else ()
     names = (key,) if isinstance(key, str) else key
-    chosen = checked_names(names, b.version.arrow_schema.names, "key") or ()
+    chosen = check_names(names, b.version.arrow_schema.names, "key") or ()
     lacking = next((name for name in chosen if name not in names_a), None)
     if lacking is not None:
         raise InvalidArgumentError(

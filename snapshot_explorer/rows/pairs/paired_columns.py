@@ -27,7 +27,13 @@ import pyarrow as pa
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.model import FieldIds
-from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, checked_names, listed, other_references, wider
+from snapshot_explorer.rows.diffs.aligned_columns import (
+    AlignedColumns,
+    check_names,
+    differing_references,
+    list_names,
+    wider_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,22 +72,22 @@ def paired_columns(
     """
     schema_a, schema_b = a.arrow_schema, b.arrow_schema
     known = list(dict.fromkeys([*schema_b.names, *schema_a.names]))
-    excluded = frozenset(checked_names(exclude, known, "exclude") or ())
+    excluded = frozenset(check_names(exclude, known, "exclude") or ())
     names_a = _pairs(schema_a.names, schema_b.names, renames)
     names_a = {name: own for name, own in names_a.items() if not excluded.intersection((name, own))}
     if not names_a:
         raise InvalidArgumentError(
-            f"No column of A is compared with one of B. Columns of A: {listed(schema_a.names)}. Columns of B: "
-            f"{listed(schema_b.names)}. columns={{...}} pairs a name in A with one in B."
+            f"No column of A is compared with one of B. Columns of A: {list_names(schema_a.names)}. Columns of B: "
+            f"{list_names(schema_b.names)}. columns={{...}} pairs a name in A with one in B."
         )
     fields, conversions, wrong = [], [], []
     for name in (name for name in schema_b.names if name in names_a):
         kinds = schema_a.field(names_a[name]).type, schema_b.field(name).type
-        dtype = wider(*kinds, across_tables=True)
+        dtype = wider_type(*kinds, across_tables=True)
         if dtype is None:
             wrong.append(f"{name!r} ({kinds[0]} in A, {kinds[1]} in B)")
             continue
-        if other := other_references(schema_a.field(names_a[name]), schema_b.field(name)):
+        if other := differing_references(schema_a.field(names_a[name]), schema_b.field(name)):
             wrong.append(f"{name!r} (places with {other[0]} in A, {other[1]} in B)")
             continue
         fields.append(pa.field(name, dtype))
@@ -89,7 +95,7 @@ def paired_columns(
             conversions.append(f"{name}: {kinds[0]} and {kinds[1]}, compared as {dtype}")
     if wrong:
         raise UnsupportedFeatureError(
-            f"Columns have types whose values cannot be compared: {listed(wrong)}. Leave them out: {LEAVE_OUT}."
+            f"Columns have types whose values cannot be compared: {list_names(wrong)}. Leave them out: {LEAVE_OUT}."
         )
     paired_a = frozenset(names_a.values())
     aligned = AlignedColumns(

@@ -7,7 +7,13 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.jupyter.explorer.contents.grid_rows import Arrangement, arranged, grid_rows, page_of, with_json
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
+    Arrangement,
+    arrange_rows,
+    grid_rows,
+    page_of,
+    with_json,
+)
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 
 LARGE = 2**63 - 1
@@ -40,7 +46,7 @@ def view(grid):
 
 
 def places(grid, **how):
-    found = arranged(grid, Arrangement(**how))
+    found = arrange_rows(grid, Arrangement(**how))
     return None if found is None else found.tolist()
 
 

@@ -19,7 +19,7 @@ from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 from snapshot_explorer.render.figures import legible
 from snapshot_explorer.render.grid import heading_of, shown_columns
 from snapshot_explorer.render.palette import KIND_COLOURS
-from snapshot_explorer.results.exports import flat, indented_json
+from snapshot_explorer.results.exports import flatten_rows, indented_json
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, objec
     return result
 
 
-def arranged(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | None:
+def arrange_rows(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | None:
     """Return the places of the rows that pass the filter, in order; None for all of them as they are."""
     rows, order = grid.rows, None
     if how.text.strip():
@@ -202,7 +202,7 @@ def with_json(rows: pa.Table) -> pa.Table:
         column = rows.select([index])
         if pa.types.is_nested(item.type) and column.nbytes <= _LARGEST_VALUES:
             with suppress(CorruptTableError):
-                texts = flat(with_texts(column)).column(0)
+                texts = flatten_rows(with_texts(column)).column(0)
                 rows = rows.set_column(index, pa.field(item.name, pa.string(), metadata=DRAWN), texts)
     return rows
 
@@ -214,7 +214,7 @@ def full_text(rows: pa.Table, row: int, column: int) -> str:
     text = cell(value.column(0)[0]).text
     if value.take([0]).nbytes <= _LARGEST_VALUES:
         with suppress(CorruptTableError):
-            formatted = indented_json(with_texts(value)) if is_nested else flat(value).column(0)[0].as_py()
+            formatted = indented_json(with_texts(value)) if is_nested else flatten_rows(value).column(0)[0].as_py()
             text = formatted if isinstance(formatted, str) else text
     return "\n".join(visible(line) for line in text[:_LARGEST_TEXT].split("\n"))
 

@@ -12,7 +12,7 @@ from snapshot_explorer.engines.duckdb_ast import quote_identifier
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.cost import ReadLimits, cost_of
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import comparison
-from snapshot_explorer.results.exports import flat
+from snapshot_explorer.results.exports import flatten_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,7 +93,7 @@ class VersionRows:
     def _order(self, keys: pa.ChunkedArray) -> pa.Array:
         """Return the places of the rows in their order; equal rows keep the order of the scan."""
         if pa.types.is_nested(keys.type):
-            keys = flat(pa.table({"": keys})).column(0)
+            keys = flatten_rows(pa.table({"": keys})).column(0)
         places = pa.array(range(len(keys)), pa.int64())
         sort_keys = [("key", "descending" if self._descending else "ascending"), ("place", "ascending")]
         return pc.sort_indices(pa.table({"key": keys, "place": places}), sort_keys=sort_keys)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_row
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, paged
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, page_rows
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
@@ -229,7 +229,7 @@ def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         Line("Versions that can be loaded, newest first:"),
         Grid(_runs(readability), noun="runs", limit=PAGE),
     ]
-    page, pages = paged(readability, request.page)
+    page, pages = page_rows(readability, request.page)
     parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
     return ViewResult(
         drawing=Drawing(title=f"What of {cache.table.name} can be read", parts=tuple(parts)),

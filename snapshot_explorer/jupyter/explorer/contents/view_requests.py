@@ -228,7 +228,7 @@ class SnapshotCache:
         return made
 
 
-def paged(rows: pa.Table, page: int) -> tuple[pa.Table, int]:
+def page_rows(rows: pa.Table, page: int) -> tuple[pa.Table, int]:
     """Return the rows of a page, from 0, and the number of pages; the last page if there are fewer."""
     pages = max(1, -(-rows.num_rows // PAGE))
     return rows.slice(min(page, pages - 1) * PAGE, PAGE), pages

@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.results.exports import flat
+from snapshot_explorer.results.exports import flatten_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,5 +31,5 @@ def file_bytes(rows: pa.Table, file_format: str) -> bytes:
     else:
         import pyarrow.csv as pa_csv  # noqa: PLC0415 - likewise
 
-        pa_csv.write_csv(flat(rows), sink)
+        pa_csv.write_csv(flatten_rows(rows), sink)
     return sink.getvalue()
