@@ -22,7 +22,7 @@ try:
     from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
     from snapshot_explorer.jupyter import terminal
     from snapshot_explorer.opening import open_table
-    from snapshot_explorer.render import Drawing, Pairs, text
+    from snapshot_explorer.render import Drawing, Pairs, render_text
     from snapshot_explorer.results import Frame
     from snapshot_explorer.table import Table
 except KeyboardInterrupt:  # loading them takes half a second
@@ -101,8 +101,8 @@ def _read(options: argparse.Namespace) -> terminal.Output:
         below = _tables_below(options.path) if isinstance(error, TableNotFoundError) else None
         if below is None:
             return terminal.Output(status=2, text=str(error), is_error=True)
-        return terminal.Output(status=0, text=text(below.drawing(), room=room))
-    shown = f"{text(_card(table), room=room)}\n\n{text(log.drawing(), room=room)}"
+        return terminal.Output(status=0, text=render_text(below.drawing(), room=room))
+    shown = f"{render_text(_card(table), room=room)}\n\n{render_text(log.drawing(), room=room)}"
     return terminal.Output(status=0, text=shown)
 
 

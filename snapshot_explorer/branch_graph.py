@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.model import Branch
 from snapshot_explorer.refs import MAIN
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.render.commits import commit_lines
 from snapshot_explorer.render.tracks import Link, Mark, Span, Track, Tracks
 from snapshot_explorer.results import Frame
@@ -80,7 +80,7 @@ def branch_graph(table: GraphTable, branches: Sequence[Branch], tags: Mapping[st
     opened = {_node(lanes, at, version): version for version in lanes[at].versions} if lanes else {}
     lost = [name for name, version in tags.items() if opened and _tag_node(lanes, at, version) is None]
     if lost:
-        notes.append(f"{counted(len(lost), 'tag')} of versions on none of these branches: {', '.join(lost[:5])}")
+        notes.append(f"{pluralize(len(lost), 'tag')} of versions on none of these branches: {', '.join(lost[:5])}")
     if table.bound.main_branch is None:
         notes.append(
             f"{table.bound.name.capitalize()} tables have no branches" + ("" if tags else "; this one has no tags")

@@ -8,7 +8,7 @@ import pyarrow as pa
 from snapshot_explorer.errors import UNREADABLE, LimitError, UnsupportedFeatureError
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Part
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 
 _NOT_CHECKED = (
     "Not checked: whether rows are doubled (%snapshot anomalies --key A,B), and whether values are right; both need "
@@ -49,7 +49,7 @@ class Diagnosis(Drawable):
         for symptom in self.symptoms:
             parts += [Line(symptom.sentence), Code(symptom.command)]
         if problems:
-            answer = f"{counted(problems, 'thing')} to look at"
+            answer = f"{pluralize(problems, 'thing')} to look at"
         else:
             answer = "nothing to look at" if is_whole else "nothing to look at in what was checked"
         return Drawing(title=f"{self.name}: {answer}", parts=(*parts, Line(_NOT_CHECKED, is_faint=True)))
@@ -76,14 +76,14 @@ def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Sym
     unknown = sum(row["readable"] is None for row in rows)
     if lost:
         ends = f"version {lost[0]}" if len(lost) == 1 else f"versions between {lost[-1]} and {lost[0]}"
-        part = f"{len(lost):,} of {counted(len(rows), 'version')}"
+        part = f"{len(lost):,} of {pluralize(len(rows), 'version')}"
         sentence = f"{part} cannot be loaded, because files are missing or damaged: {ends}."
     elif unknown:
         sentence = (
-            f"Of {counted(unknown, 'version')} it is unknown whether all files exist; no file is known to be missing."
+            f"Of {pluralize(unknown, 'version')} it is unknown whether all files exist; no file is known to be missing."
         )
     else:
-        sentence = f"No file is missing: {counted(len(rows), 'version')} can be loaded."
+        sentence = f"No file is missing: {pluralize(len(rows), 'version')} can be loaded."
     is_problem = bool(lost) if lost or not unknown else None
     return Symptom(is_problem=is_problem, sentence=" ".join([sentence, *notes]), command="%snapshot readability")
 
@@ -108,7 +108,9 @@ def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int], can_diff_rows:
     if index and jumping == 1:
         pair = versions[index - 1], newest["version"]
         command = f"%snapshot diff {pair[0]}..{pair[1]} {'--rows' if can_diff_rows(*pair) else '--files'}"
-    sentence = f"Numbers jump at {counted(jumping, 'version')}, last at version {newest['version']}: {newest['rule']}."
+    sentence = (
+        f"Numbers jump at {pluralize(jumping, 'version')}, last at version {newest['version']}: {newest['rule']}."
+    )
     return Symptom(is_problem=True, sentence=sentence, command=command)
 
 

@@ -17,7 +17,7 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.folder_hints import nearest_folder
 from snapshot_explorer.formats import detect, formats_by_name, metadata_folders
 from snapshot_explorer.progress import step
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Storage
@@ -140,11 +140,11 @@ def search_tables(
     if folders[0].format is None and not folders[0].subfolders and not root.list(""):
         hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
         raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
-    note = f"{counted(len(folders), 'folder')} listed"
+    note = f"{pluralize(len(folders), 'folder')} listed"
     if unlisted:
         note += f", {unlisted:,} more not listed: raise max_listings, or search a folder below"
     if deeper:
-        note += f", {counted(deeper, 'folder')} below not searched: raise depth"
+        note += f", {pluralize(deeper, 'folder')} below not searched: raise depth"
     tables = [folder for folder in folders if folder.format is not None or folder.problem is not None]
     return Search(root=root, folders=tables, note=note)
 

@@ -22,7 +22,7 @@ and values are escaped. It never contains a secret, nor a URL's user, password, 
 """
 
 from snapshot_explorer.url_secrets import hide_url_secrets
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 
 class SnapshotExplorerError(Exception):
@@ -30,7 +30,7 @@ class SnapshotExplorerError(Exception):
 
     def __init__(self, *args: object) -> None:
         """Store a message, with invisible characters escaped and the secrets of URLs hidden."""
-        super().__init__(*(visible(hide_url_secrets(arg)) if isinstance(arg, str) else arg for arg in args))
+        super().__init__(*(sanitize(hide_url_secrets(arg)) if isinstance(arg, str) else arg for arg in args))
 
 
 class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):

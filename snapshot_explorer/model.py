@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
-from snapshot_explorer.render import Drawing, Grid, Pairs, mimebundle, text
+from snapshot_explorer.render import Drawing, Grid, Pairs, mimebundle, render_text
 from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
 
@@ -76,7 +76,7 @@ class Commit:
         return mimebundle(self.drawing())
 
     def __str__(self) -> str:
-        return text(self.drawing())
+        return render_text(self.drawing())
 
     def drawing(self) -> Drawing:
         """Return the commit as a drawing: a name and a value per line, then the details that its writer stored."""
@@ -141,7 +141,7 @@ class TableSchema:
         return mimebundle(self.drawing())
 
     def __str__(self) -> str:
-        return text(self.drawing())
+        return render_text(self.drawing())
 
     def drawing(self) -> Drawing:
         """Return the schema as a drawing: a row per column, up to a limit, with its role in the keys."""

@@ -10,7 +10,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.model import Branch, TableSchema
 from snapshot_explorer.render import Code, Drawing, Line, Pairs
-from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.render.cells import format_size, format_utc
 from snapshot_explorer.results import Frame
 from snapshot_explorer.results.frame import PictureMaker
 
@@ -74,11 +74,11 @@ def overview_facts(
     newest = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []
     if newest:
         time, rows = newest[0]["committed_at"], newest[0]["total_rows"]
-        facts["last commit"] = " ".join([newest[0]["kind"], *([moment(time)] if time else [])])
+        facts["last commit"] = " ".join([newest[0]["kind"], *([format_utc(time)] if time else [])])
         facts[total_rows_name(table_format)] = None if rows is None else f"{rows:,}"
     if files is not None:
         count, size_bytes = len(files), pc.sum(files["size_bytes"]).as_py() or 0
-        facts["files"] = f"{count:,}, {size(size_bytes)}"
+        facts["files"] = f"{count:,}, {format_size(size_bytes)}"
     if schema is not None:
         facts["partition keys"] = ", ".join(schema.partition_keys) or None
         facts["primary keys"] = ", ".join(schema.primary_keys) or None

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import COMMITS
-from snapshot_explorer.render import Code, Drawing, Grid, Line, html
-from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render import Code, Drawing, Grid, Line, render_html
+from snapshot_explorer.render.cells import format_utc
 from snapshot_explorer.render.commit_bars import commit_bars
 from snapshot_explorer.results import Frame
 from snapshot_explorer.results.outputs import output_file, output_path
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,7 +137,7 @@ def _sections(result: object) -> Sequence[Section]:
 
 
 def _page(sections: Sequence[Section], title: str | None, limit: int) -> str:
-    heading = escape(visible(title or sections[0].drawing.title))
+    heading = escape(sanitize(title or sections[0].drawing.title))
     parts = [_section(section, limit) for section in sections]
     codes = tuple(Code(section.code) for section in sections if section.code)
     run = Drawing(title="What was run", parts=codes or (Line("The code is not known."),))
@@ -146,7 +146,7 @@ def _page(sections: Sequence[Section], title: str | None, limit: int) -> str:
         title="What was not read", parts=tuple(map(Line, not_read)) or (Line("Each part says it itself."),)
     )
     parts += [f"<section>{_html(run)}</section>", f"<section>{_html(unread)}</section>"]
-    made = f"Made by snapshot_explorer at {moment(datetime.now(UTC))}. All times are in UTC."
+    made = f"Made by snapshot_explorer at {format_utc(datetime.now(UTC))}. All times are in UTC."
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -165,4 +165,4 @@ def _section(section: Section, limit: int) -> str:
 
 def _html(drawing: Drawing) -> str:
     """Return a drawing as HTML below the page's own heading."""
-    return html(drawing).replace(' aria-level="3"', ' aria-level="2"')
+    return render_html(drawing).replace(' aria-level="3"', ' aria-level="2"')

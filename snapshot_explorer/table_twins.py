@@ -17,7 +17,7 @@ from snapshot_explorer.model import gaps_note
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.pair_diff import diff
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import counted, moment
+from snapshot_explorer.render.cells import format_utc, pluralize
 from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import hidden_options, hidden_url
@@ -118,7 +118,7 @@ class Twins(Drawable):
         """The result in a sentence or two."""
         a, b = self._names
         if not (self.only_a or self.only_b):
-            files = counted(self.shared, "data file")
+            files = pluralize(self.shared, "data file")
             words = {
                 "none": "and no row of them is deleted",
                 "same number": "with the same number of deleted rows in each",
@@ -133,20 +133,20 @@ class Twins(Drawable):
         ahead = self.ahead
         if all(ahead):
             return (
-                f"{pair} Since then both went on: {a} has {counted(ahead[0], 'later version')}, {b} has {ahead[1]:,}. "
-                f"{self._difference}"
+                f"{pair} Since then both went on: {a} has {pluralize(ahead[0], 'later version')}, {b} has "
+                f"{ahead[1]:,}. {self._difference}"
             )
         behind, count = (b, ahead[0]) if ahead[0] else (a, ahead[1])
         lag = "" if self.lag is None or self.lag < _SECOND else f" and {_rounded(self.lag)}"
-        since = "" if self.since is None else f", since {moment(self.since)}"
-        return f"{behind} is {counted(count, 'version')}{lag} behind{since}. {pair}"
+        since = "" if self.since is None else f", since {format_utc(self.since)}"
+        return f"{behind} is {pluralize(count, 'version')}{lag} behind{since}. {pair}"
 
     @property
     def _difference(self) -> str:
         a, b = self._names
         is_are = "is" if self.only_a == 1 else "are"
         return (
-            f"Of the newest versions, {counted(self.only_a, 'data file')} {is_are} only in {a}, {self.only_b:,} only "
+            f"Of the newest versions, {pluralize(self.only_a, 'data file')} {is_are} only in {a}, {self.only_b:,} only "
             f"in {b}, {self.shared:,} in both."
         )
 
@@ -162,10 +162,10 @@ class Twins(Drawable):
             newest = side.versions[-1] if side.versions else None
             time = None if newest is None else side.times[newest]
             newest_text = "no version" if newest is None else f"version {newest:,}"
-            facts.append((title, f"{newest_text}{'' if time is None else f' of {moment(time)}'}, {table.path}"))
+            facts.append((title, f"{newest_text}{'' if time is None else f' of {format_utc(time)}'}, {table.path}"))
         only = f"{self.only_a:,} only in {self._names[0]}, {self.only_b:,} only in {self._names[1]}"
         facts += [
-            ("newest versions", f"{counted(self.shared, 'data file')} in both, {only}"),
+            ("newest versions", f"{pluralize(self.shared, 'data file')} in both, {only}"),
             ("deletes", "not checked" if self.deletes is None else self.deletes),
         ]
         notes = [note for side in self._sides for note in side.notes]

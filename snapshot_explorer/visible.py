@@ -13,7 +13,7 @@ _ESCAPED_BYTES = frozenset(map(chr, range(_BYTES + 0x80, _BYTES + 0x100)))
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def visible(value: str) -> str:
+def sanitize(value: str) -> str:
     r"""Return text on one line, with every invisible character escaped.
 
     Control, zero-width, direction-changing and private characters, unusual blanks and lone surrogates become `\n` or
@@ -27,7 +27,7 @@ def visible(value: str) -> str:
     return "".join(shown)
 
 
-def encodable(value: str) -> str:
+def escape_unencodable(value: str) -> str:
     r"""Return text that UTF-8 can encode: a byte of a file's name that is not UTF-8 becomes its escape, `\xff`."""
     try:
         value.encode()
@@ -46,7 +46,7 @@ def _escaped(letter: str) -> str:
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - the ends of the ranges that the escapes cover
 
 
-def visible_json(text: str) -> str:
+def sanitize_json(text: str) -> str:
     r"""Return JSON text with every invisible character as an escape such as `\u202e`, which is read as the same.
 
     A terminal that shows it is not driven by a name or a value in it, and no line reads from right to left.
@@ -84,7 +84,7 @@ class VisibleArguments(logging.Filter):
 
 
 def _argument(value: object) -> object:
-    return value if value is None or isinstance(value, int | float) else visible(hide_url_secrets(str(value)))
+    return value if value is None or isinstance(value, int | float) else sanitize(hide_url_secrets(str(value)))
 
 
 def logger_of(name: str) -> logging.Logger:

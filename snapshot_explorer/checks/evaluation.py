@@ -13,7 +13,7 @@ from snapshot_explorer.compare.schemas import compare_schemas
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.health import RHYTHM_COMMITS, rhythm
 from snapshot_explorer.model import MAINTENANCE_KINDS, capitalized, gaps_text
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.rows.profiling.column_numbers import read_totals, rows_note
 from snapshot_explorer.single_flight import cached_property
 
@@ -138,7 +138,7 @@ class _CheckedTable:
         needed, known = rules.min_changes + 2, len(self._table.versions())
         if known < needed:
             return _Finding(
-                is_ok=None, found=f"{counted(known, 'version')}, but a jump needs {needed} to compare with."
+                is_ok=None, found=f"{pluralize(known, 'version')}, but a jump needs {needed} to compare with."
             )
         frame = self._table.anomalies(rules=rules)
         rows = [
@@ -148,7 +148,7 @@ class _CheckedTable:
         ]
         unknown = frame.title.partition("; ")[2]
         notes = [_sentence(unknown)] * bool(unknown) + list(frame.notes)
-        jumping = f"No number jumps in {counted(len(self._window), 'commit')}."
+        jumping = f"No number jumps in {pluralize(len(self._window), 'commit')}."
         if rows:
             jumping = _named([f"Version {row['version']}: {row['rule']}" for row in rows], "jump")
         return _Finding(is_ok=not rows, found=" ".join([jumping, *notes]), version=_first(rows))
@@ -162,7 +162,7 @@ class _CheckedTable:
         for version, (a, b) in zip(versions[1:], pairwise(schemas), strict=True):
             changes += [{"version": version} | row for row in compare_schemas(a, b).to_pylist()]
         changes.reverse()
-        compared = f"The schema is the same at {counted(len(versions), 'version')}."
+        compared = f"The schema is the same at {pluralize(len(versions), 'version')}."
         if changes:
             compared = _named([_change(row) for row in changes], "change")
         return _Finding(is_ok=not changes, found=compared, version=_first(changes))
@@ -179,7 +179,7 @@ class _CheckedTable:
         if lost or unknown:
             outcome = _named([f"Version {row['version']}: {row['reason']}" for row in lost or unknown], "version")
             return _Finding(is_ok=False if lost else None, found=outcome, version=_first(lost or unknown))
-        return _Finding(is_ok=True, found=f"All files of {counted(len(judged), 'version')} exist.")
+        return _Finding(is_ok=True, found=f"All files of {pluralize(len(judged), 'version')} exist.")
 
     def _duplicates(self) -> _Finding:
         version = self._newest_version
@@ -271,7 +271,7 @@ class _CheckedTable:
 
 def _named(findings: Sequence[str], noun: str) -> str:
     more = len(findings) - _NAMED
-    return "; ".join(findings[:_NAMED]) + (f"; and {counted(more, f'more {noun}')}" if more > 0 else "") + "."
+    return "; ".join(findings[:_NAMED]) + (f"; and {pluralize(more, f'more {noun}')}" if more > 0 else "") + "."
 
 
 def _change(row: Mapping[str, object]) -> str:

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import counted, moment
+from snapshot_explorer.render.cells import format_utc, pluralize
 from snapshot_explorer.results import Frame
-from snapshot_explorer.visible import visible, visible_json
+from snapshot_explorer.visible import sanitize, sanitize_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,8 +90,8 @@ class CheckResult(Drawable):
         counts = Counter(line.state for line in self.lines)
         parts = [f"{counts[state]:,} {_WORDS[state]}" for state in _ORDER if counts[state]]
         tables = len({line.table for line in self.lines})
-        of = f" of {counted(tables, 'table')}" if tables > 1 else ""
-        return f"{counted(len(self.lines), 'check')}{of}: {', '.join(parts) or 'nothing to check'}"
+        of = f" of {pluralize(tables, 'table')}" if tables > 1 else ""
+        return f"{pluralize(len(self.lines), 'check')}{of}: {', '.join(parts) or 'nothing to check'}"
 
     @property
     def frame(self) -> Frame:
@@ -112,7 +112,7 @@ class CheckResult(Drawable):
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON text."""
-        return visible_json(orjson.dumps(self.to_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode())
+        return sanitize_json(orjson.dumps(self.to_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode())
 
     def to_markdown(self) -> str:
         """Return the result as Markdown, such as for a comment on a pull request; passed checks are folded."""
@@ -123,7 +123,7 @@ class CheckResult(Drawable):
         if open_lines:
             lines += [*_markdown_table(open_lines), ""]
         if passed:
-            lines += [f"<details><summary>{counted(len(passed), 'check')} passed</summary>", ""]
+            lines += [f"<details><summary>{pluralize(len(passed), 'check')} passed</summary>", ""]
             lines += [*_markdown_table(passed[: max(1, _MOST_LINES - len(open_lines))]), "", "</details>", ""]
         return "\n".join(lines)
 
@@ -171,13 +171,13 @@ class CheckResult(Drawable):
             for line in shown[:_MOST_LINES]
         ]
         more = len(shown) - _MOST_LINES
-        cut_off = [Line(f"and {counted(more, 'more check')}; .frame has all.")] if more > 0 else []
+        cut_off = [Line(f"and {pluralize(more, 'more check')}; .frame has all.")] if more > 0 else []
         parts: list[Part] = [Line(self._window), *([Pairs(tuple(rows))] if rows else []), *cut_off]
         return Drawing(title=f"{self.name}: {self.verdict}", parts=tuple(parts))
 
     @property
     def _window(self) -> str:
-        return f"Commits since {moment(self.since)}, judged at {moment(self.at)}."
+        return f"Commits since {format_utc(self.since)}, judged at {format_utc(self.at)}."
 
     @property
     def _sorted(self) -> Sequence[CheckLine]:
@@ -197,15 +197,15 @@ def _markdown_table(lines: Sequence[CheckLine]) -> list[str]:
         for line in lines[:_MOST_LINES]
     ]
     more = len(lines) - _MOST_LINES
-    cut_off = ["", f"and {counted(more, 'more check')}"] if more > 0 else []
+    cut_off = ["", f"and {pluralize(more, 'more check')}"] if more > 0 else []
     return ["| | table | rule | found |", "|---|---|---|---|", *rows, *cut_off]
 
 
 def _markdown(content: str) -> str:
     """Return text that Markdown shows as it is: no markup, no HTML, no mention of anyone."""
-    return escape(visible(content), quote=False).translate(_MARKDOWN)
+    return escape(sanitize(content), quote=False).translate(_MARKDOWN)
 
 
 def _xml(content: str) -> str:
     """Return text without the characters that XML cannot contain."""
-    return visible(content)
+    return sanitize(content)

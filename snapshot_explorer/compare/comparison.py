@@ -39,7 +39,7 @@ from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.model import gaps_note, gaps_text, runs_of, runs_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.cells import format_utc
 from snapshot_explorer.render.commits import log_rows
 from snapshot_explorer.render.differences import difference_figure
 from snapshot_explorer.render.figures import Picture
@@ -328,7 +328,7 @@ class Comparison(Drawable):
 
     def _version_text(self, version: int, *, of_a: bool) -> str:
         committed_at = self._commit_times[0 if of_a else 1]
-        time = "an unknown time" if committed_at is None else moment(committed_at)
+        time = "an unknown time" if committed_at is None else format_utc(committed_at)
         if self._parted:
             return f"version {version} of branch {self._parted.name_a if of_a else self._parted.name_b}, of {time}"
         side = "" if self._is_same else f", the {'newer' if version == max(self.a, self.b) else 'older'} one"

@@ -11,7 +11,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.group_ids import Codes, codes_of_maps, group_ids
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 
 _Mask = npt.NDArray[np.bool_]
 _KEY = ("path", "level", "deletion_vector")
@@ -312,7 +312,7 @@ def difference_proof(
         return f"{prefix}; the metadata does not contain the number of changed rows."
     if not rows:
         return f"{prefix}: the rows are the same."
-    return f"{prefix}, at most {counted(rows, 'row')} changed."
+    return f"{prefix}, at most {pluralize(rows, 'row')} changed."
 
 
 def _involves_level_0(files: pa.Table) -> bool:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.model import Finding, MaintenanceSettings
-from snapshot_explorer.render.cells import counted, size
+from snapshot_explorer.render.cells import format_size, pluralize
 
 STATES = ("act", "watch", "unknown", "ok")
 """The states of a finding, the most urgent first."""
@@ -123,7 +123,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         act_from=act,
         found=f"compaction would remove {mergeable:,} of {files:,} files, by merging {small:,} small ones"
         if mergeable
-        else f"compaction would remove none of {counted(files, 'file')}: no {noun[1]} has enough small ones to merge",
+        else f"compaction would remove none of {pluralize(files, 'file')}: no {noun[1]} has enough small ones to merge",
         threshold=f"{_MERGEABLE[0][0]:,} removable files and {_MERGEABLE[0][1]:.0%} of all, "
         f"act from {_MERGEABLE[1][0]:,} and {_MERGEABLE[1][1]:.0%}",
         meaning="Readers open each file with requests of its own: many small files slow them down.",
@@ -138,8 +138,10 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         is_large_enough=largest >= _LARGE * settings.target_bytes,
         found=f"all is in one {noun[1]}"
         if len(sizes) == 1
-        else f"the largest of {len(sizes):,} {noun[0]} has {size(largest)}, the median {size(int(median))}",
-        threshold=f"{_SKEW} times the median, where the largest has {size(_LARGE * settings.target_bytes)} or more",
+        else f"the largest of {len(sizes):,} {noun[0]} has {format_size(largest)}, "
+        f"the median {format_size(int(median))}",
+        threshold=f"{_SKEW} times the median, "
+        f"where the largest has {format_size(_LARGE * settings.target_bytes)} or more",
         meaning="Tasks are per partition and bucket: the largest determines how long a read or compaction takes.",
         advice="Find out what its rows have in common; choose a bucket key or partitions that distribute them",
     )
@@ -150,7 +152,8 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         value=below,
         watch_from=watch,
         act_from=act,
-        found=f"{below:,} of {len(sizes):,} {'holds' if below == 1 else 'hold'} less than {size(settings.small_bytes)}",
+        found=f"{below:,} of {len(sizes):,} {'holds' if below == 1 else 'hold'} less than "
+        f"{format_size(settings.small_bytes)}",
         threshold=f"{_SMALL_GROUPS[0][0]:,} and {_SMALL_GROUPS[0][1]:.0%} of all, act from {_SMALL_GROUPS[1][0]:,}",
         meaning="Compaction does not merge files of different partitions or buckets, so their files remain small.",
         advice=settings.repartition_advice,
@@ -160,7 +163,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
 def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[Finding]:
     if settings.deleted_ratio is None:
         return
-    size_condition = f"in tables of {size(settings.small_bytes)} or more"
+    size_condition = f"in tables of {format_size(settings.small_bytes)} or more"
     is_large_enough = _sum(partitions, "size_bytes") >= settings.small_bytes
     rows = _sum_known(partitions, "rows")
     deleted = _sum_known(partitions, "deleted_rows")
@@ -227,7 +230,7 @@ def _of_runs(
             finding="postponed files",
             value=count,
             watch_from=1,
-            found=f"{count:,} files of {size(_sum(waiting, 'size_bytes'))} wait for a bucket",
+            found=f"{count:,} files of {format_size(_sum(waiting, 'size_bytes'))} wait for a bucket",
             threshold="1 file",
             meaning="Readers do not see their rows until a compaction assigns them to buckets.",
             advice=settings.compact,
@@ -244,15 +247,15 @@ def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator
         return
     sizes = pa.concat_tables([base, delta])["size_bytes"].drop_null().to_numpy()
     small = int((sizes < settings.metadata_bytes).sum())
-    median = size(int(np.median(sizes))) if len(sizes) else "none"
+    median = format_size(int(np.median(sizes))) if len(sizes) else "none"
     watch, act = (limit * times for times in _MANIFESTS)
     yield Finding(
         finding="manifests",
         value=small,
         watch_from=watch,
         act_from=act,
-        found=f"{small:,} of {len(sizes):,} {'is' if small == 1 else 'are'} below {size(settings.metadata_bytes)}; "
-        f"their median is {median}",
+        found=f"{small:,} of {len(sizes):,} {'is' if small == 1 else 'are'} below "
+        f"{format_size(settings.metadata_bytes)}; their median is {median}",
         threshold=f"{watch:,}, act from {act:,}; writers merge {limit:,} ({settings.metadata_source})",
         meaning="Every read opens all manifests of the version to plan.",
         advice=settings.metadata_command,
@@ -265,13 +268,13 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings, 
     if len(base):
         bytes_known = base["size_bytes"].drop_null().to_numpy()
         parts = f" in {len(base):,} files" if len(base) > 1 else ""
-        checkpoint = f"the checkpoint of {size(int(bytes_known.sum()))}{parts}"
+        checkpoint = f"the checkpoint of {format_size(int(bytes_known.sum()))}{parts}"
     return Finding(
         finding="commits since the checkpoint",
         value=len(delta),
         watch_from=watch,
         act_from=act,
-        found=f"{len(delta):,}, and {checkpoint}: {counted(len(base) + len(delta), 'file')} to read at opening",
+        found=f"{len(delta):,}, and {checkpoint}: {pluralize(len(base) + len(delta), 'file')} to read at opening",
         threshold=f"{watch:,}, act from {act:,}; a checkpoint is due every {limit:,} ({settings.metadata_source})",
         meaning="Opening the table reads each of these commits, with a request each.",
         advice=settings.metadata_command,

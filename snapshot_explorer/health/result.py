@@ -12,7 +12,7 @@ from snapshot_explorer.health.findings import findings_frame, findings_of, noun_
 from snapshot_explorer.health.groups import groups_of, levels_frame, partitions_frame
 from snapshot_explorer.model import Finding, MaintenanceSettings
 from snapshot_explorer.render import Drawable, Drawing, Grid, Line, Pairs, Part
-from snapshot_explorer.render.cells import size, total_size
+from snapshot_explorer.render.cells import format_size, format_total_size
 from snapshot_explorer.results import Frame, non_empty_columns
 
 _WORST = 10
@@ -119,10 +119,13 @@ class Health(Drawable):
         return [
             ("files", files),
             ("rows in files", f"{pc.sum(rows['rows']).as_py() or 0:,}" if known else None),
-            ("size", total_size(rows["size_bytes"])),
-            ("average file size", size(size_bytes // files) if files and not rows["size_bytes"].null_count else None),
-            ("target file size", f"{size(settings.target_bytes)}: {settings.target_source}"),
-            ("small file threshold", f"{size(settings.small_bytes)}: {settings.small_source}"),
+            ("size", format_total_size(rows["size_bytes"])),
+            (
+                "average file size",
+                format_size(size_bytes // files) if files and not rows["size_bytes"].null_count else None,
+            ),
+            ("target file size", f"{format_size(settings.target_bytes)}: {settings.target_source}"),
+            ("small file threshold", f"{format_size(settings.small_bytes)}: {settings.small_source}"),
         ]
 
     def _worst(self) -> Grid:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal
 
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 
 Pace = Literal["late", "busy", "on time"]
 
@@ -51,7 +51,7 @@ class Rhythm:
             return "no commits"
         newest = f"newest commit {span(self.age)} ago"
         if self.pace is None or self.usual_gap is None or self.latest_gap is None:
-            return f"{newest}, unknown rhythm: {counted(self.commits, 'commit')}, too few or all within a minute"
+            return f"{newest}, unknown rhythm: {pluralize(self.commits, 'commit')}, too few or all within a minute"
         return f"{newest}, {self.pace}: usually every {span(self.usual_gap)}, late after {span(self.latest_gap)}"
 
 

@@ -16,7 +16,7 @@ from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import value_of_name
 from snapshot_explorer.refs import parse_ref
 from snapshot_explorer.refs.records import format_steps, split_steps
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 _OF_TABLE = re.compile(r"([A-Za-z_]\w*)@(.+)", re.DOTALL)
 
@@ -204,7 +204,7 @@ class _Parser:
             return named
         if getattr(ref, "written", "") and value != base:
             raise UsageError(
-                f"{base} is ambiguous: it reads as {ref}, and is a variable of yours with the value {visible(value)}. "
+                f"{base} is ambiguous: it reads as {ref}, and is a variable of yours with the value {sanitize(value)}. "
                 f"Write {ref} or {{{base}}}."
             )
         return text

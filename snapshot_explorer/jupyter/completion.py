@@ -22,7 +22,7 @@ from snapshot_explorer.jupyter.query_completion import Names, query_items
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.model import Kind
-from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.cells import format_utc
 from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.results import PandasTypes
 from snapshot_explorer.snapshot import Snapshot
@@ -346,7 +346,8 @@ def _commits(known: CachedMetadata) -> Mapping[int, str]:
     """Return the kind and time of versions whose commits have been read."""
     rows = known.commits.slice(0, _SHOWN_VERSIONS).select(["version", "kind", "committed_at"]).to_pylist()
     return {
-        row["version"]: row["kind"] + (f" {moment(row['committed_at'])}" if row["committed_at"] else "") for row in rows
+        row["version"]: row["kind"] + (f" {format_utc(row['committed_at'])}" if row["committed_at"] else "")
+        for row in rows
     }
 
 

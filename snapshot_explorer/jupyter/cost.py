@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.render.cells import counted, size
+from snapshot_explorer.render.cells import format_size, pluralize
 
 if TYPE_CHECKING:
     from snapshot_explorer.snapshot import Snapshot
@@ -26,7 +26,7 @@ class ReadLimits:
     """Bytes of data files."""
 
     def __str__(self) -> str:
-        return f"{self.rows:,} rows or {size(self.size_bytes)}"
+        return f"{self.rows:,} rows or {format_size(self.size_bytes)}"
 
 
 DEFAULT_LIMITS = ReadLimits(rows=1_000_000, size_bytes=1_000_000_000)
@@ -54,7 +54,7 @@ class Cost:
         return (self.rows or 0) > limits.rows or self.size_bytes > limits.size_bytes
 
     def __str__(self) -> str:
-        return f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}, {size(self.size_bytes)}"
+        return f"{pluralize(self.rows, 'row')} in {pluralize(self.files, 'file')}, {format_size(self.size_bytes)}"
 
 
 def cost_of(snapshot: Snapshot, where: str | None) -> Cost:

@@ -7,7 +7,7 @@ from snapshot_explorer.jupyter.command import Invocation
 from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.queries import QueryReading
-from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.cells import format_utc
 from snapshot_explorer.snapshot import Snapshot
 
 
@@ -36,7 +36,7 @@ def _of_time(snapshot: Snapshot) -> str:
     if snapshot.version is None:
         return ""
     try:
-        return f"{',' if snapshot.branch else ''} of {moment(snapshot.committed_at)}"
+        return f"{',' if snapshot.branch else ''} of {format_utc(snapshot.committed_at)}"
     except CorruptTableError:
         return ""
 

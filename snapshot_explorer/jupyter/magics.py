@@ -22,7 +22,7 @@ from snapshot_explorer.jupyter.variables import UserVariables, expand
 from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.render import DRAWN_ROWS
 from snapshot_explorer.table import Table
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 NAMES = ("snapshot", "snap")
 """The name of the magic, and its short name."""
@@ -96,7 +96,7 @@ class SnapshotMagics(Magics):
             return self._result_of(line, body, variables)
         except UsageError as error:
             # IPython's own class itself: a traceback is shown for subclasses.
-            raise IPythonUsageError(visible(str(error))) from error.__cause__
+            raise IPythonUsageError(sanitize(str(error))) from error.__cause__
 
     def _result_of(self, line: str, body: str | None, variables: Mapping[str, object]) -> object:
         content, is_silenced = without_semicolon(line)
@@ -144,7 +144,7 @@ class SnapshotMagics(Magics):
         tables = self.tables.all()
         sentence = read_only_sentence([item.text for item in (word, *others)], tables.get(self.tables.current or ""))
         if sentence is not None:
-            raise UsageError(visible(sentence))
+            raise UsageError(sanitize(sentence))
         command = find_command(COMMANDS, word.text, aliases=list(ALIASES))
         arguments = parse(
             command,
@@ -187,10 +187,10 @@ class SnapshotMagics(Magics):
         except SnapshotExplorerError as error:
             if self.debug or arguments.has("debug"):
                 raise
-            raise UsageError(visible(with_commands(" ".join(str(error).split())))) from error
+            raise UsageError(sanitize(with_commands(" ".join(str(error).split())))) from error
 
     def _show_line(self, line: str) -> None:
-        self._shell.display_pub.publish({"text/plain": visible(line)})
+        self._shell.display_pub.publish({"text/plain": sanitize(line)})
 
     def _show_once(self, line: str) -> None:
         """Show a line beside the result unless it was shown before."""

@@ -38,12 +38,12 @@ from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
 from snapshot_explorer.opening import open_table
-from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, text
+from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, render_text
 from snapshot_explorer.results import Frame
 from snapshot_explorer.retention import Verification
 from snapshot_explorer.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
-from snapshot_explorer.visible import visible, visible_json
+from snapshot_explorer.visible import sanitize, sanitize_json
 
 _NOT_HERE = ("close", "explore", "open", "timeline", "use")
 """Commands about open tables, and commands that show a figure."""
@@ -157,7 +157,7 @@ def run(words: Sequence[str], *, room: int) -> Output:
         result = _result(command, path, others[1:])
         return Output(status=_status(result), text=_json(result) if is_json else _text(result, path or "", room))
     except (UsageError, SnapshotExplorerError) as error:
-        message = _for_terminals(visible(with_commands(" ".join(str(error).split()))), path)
+        message = _for_terminals(sanitize(with_commands(" ".join(str(error).split()))), path)
         if is_json:
             details = {"error": {"type": type(error).__name__, "message": message}}
             return Output(status=_ERROR, text=orjson.dumps(details, option=orjson.OPT_INDENT_2).decode())
@@ -234,7 +234,7 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
 
 
 def _show(line: str) -> None:
-    print(visible(line), file=sys.stderr)  # noqa: T201 - the output of a program
+    print(sanitize(line), file=sys.stderr)  # noqa: T201 - the output of a program
 
 
 def _help(command: Command) -> str:
@@ -267,7 +267,7 @@ def _text(result: object, path: str, room: int) -> str:
         return str(result)
     drawing: Drawing = draw()
     parts = tuple(_part(part, path) for part in drawing.parts)
-    return text(replace(drawing, parts=parts), room=room, limit=_DRAWN).lstrip("\n")
+    return render_text(replace(drawing, parts=parts), room=room, limit=_DRAWN).lstrip("\n")
 
 
 def _part(part: Part, path: str) -> Part:
@@ -308,7 +308,7 @@ def _json(result: object) -> str:
         rows = _frame(result.to_arrow())
         result = {**_row_diff_facts(result.plan), "counts": result.counts, "rows": rows}
     value = _json_value(_frame(result) or result)
-    return visible_json(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
+    return sanitize_json(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
 
 
 def _row_diff_facts(plan: RowDiffPlan) -> dict[str, object]:

@@ -28,13 +28,13 @@ from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.refs import AsOf, Latest, NothingBeforeError, Ref, Version
 from snapshot_explorer.refs.records import brief_repr, format_time
-from snapshot_explorer.render import Drawing, mimebundle, text
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render import Drawing, mimebundle, render_text
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.resources import reporting_lacking_resources
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.storage.hidden import hidden_options
-from snapshot_explorer.visible import visible_json
+from snapshot_explorer.visible import sanitize_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -185,7 +185,7 @@ class LakeSnapshot:
         """
         tables = [{item.name: getattr(table, item.name) for item in fields(table)} for table in self.tables]
         record = {"kind": _KIND, "name": self.name, "time": self.time, "tables": tables}
-        content = visible_json(orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode())
+        content = sanitize_json(orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode())
         if path is None:
             return content
         with output_file(path) as file:
@@ -237,7 +237,7 @@ class LakeSnapshot:
         return f"LakeSnapshot({self.name!r}, time={format_time(self.time)!r}, tables={len(self.tables)}, known={known})"
 
     def __str__(self) -> str:
-        return text(self.drawing())
+        return render_text(self.drawing())
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
@@ -326,7 +326,7 @@ def _versions_frame(tables: Sequence[PinnedTable], *, title: str) -> Frame:
         [{name: getattr(table, name) for name in names} for table in tables], schema=frames.LAKE_VERSIONS
     )
     unknown = sum(table.version is None for table in tables)
-    notes = (f"{counted(unknown, 'table')} without a known version.",) if unknown else ()
+    notes = (f"{pluralize(unknown, 'table')} without a known version.",) if unknown else ()
     drawn = non_empty_columns(rows, exclude=("path",))
     return Frame(rows, title=title, noun="tables", drawn=drawn, notes=notes, limit=len(rows))
 

@@ -33,7 +33,7 @@ from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_cat
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.refs.grammar import parse_time_bound
 from snapshot_explorer.refs.records import brief_repr
-from snapshot_explorer.render import mimebundle, text
+from snapshot_explorer.render import mimebundle, render_text
 from snapshot_explorer.reports import report
 from snapshot_explorer.resources import reporting_lacking_resources, reports_lacking_resources
 from snapshot_explorer.storage import Storage
@@ -324,7 +324,7 @@ class Lake:
         return mimebundle(self.drawing())
 
     def __str__(self) -> str:
-        return text(self.drawing())
+        return render_text(self.drawing())
 
     def __repr__(self) -> str:
         return f"Lake({self.name!r}, tables={len(self.tables)})"

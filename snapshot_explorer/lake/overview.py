@@ -20,7 +20,7 @@ from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import MAINTENANCE_KINDS, gaps_note, runs_of, runs_text
 from snapshot_explorer.refs import AsOf, NothingBeforeError
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, Part
-from snapshot_explorer.render.cells import DRAWN, counted, moment, size
+from snapshot_explorer.render.cells import DRAWN, format_size, format_utc, pluralize
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.profiling.anomalies import jumps
 
@@ -283,7 +283,7 @@ def _anomalies(table: Table, commits: Sequence[_Commit], versions: Sequence[int]
     for first, second, rows in _equal_appends(commits, versions):
         if _has_equal_bounds(table, first, second):
             yield (
-                f"version {second}: adds {counted(rows, 'row')} with the sizes and the column bounds of the files of "
+                f"version {second}: adds {pluralize(rows, 'row')} with the sizes and the column bounds of the files of "
                 f"version {first}, as if the same rows were loaded twice"
             )
 
@@ -360,11 +360,11 @@ class LakeOverview(Frame):
         rows = self.to_arrow().to_pylist()
         counts = Counter(row["state"] for row in rows)
         states = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state])
-        at = moment(self.request.now).removesuffix(".000Z").removesuffix("Z")
-        since = moment(self.request.since).partition(".")[0]
+        at = format_utc(self.request.now).removesuffix(".000Z").removesuffix("Z")
+        since = format_utc(self.request.since).partition(".")[0]
         next_table = next((row["name"] for row in rows if row["problem"] is None), None)
         notes = [
-            Line(f"{counted(len(rows), 'table')}: {states or 'none'}. At {at} UTC; changes since {since} UTC."),
+            Line(f"{pluralize(len(rows), 'table')}: {states or 'none'}. At {at} UTC; changes since {since} UTC."),
             *([Line(self.search, is_faint=True)] if self.search else []),
         ]
         notes_of = Counter(row["note"] for row in rows if row["note"])
@@ -382,7 +382,7 @@ class LakeOverview(Frame):
         ending += [Pairs(tuple(marked[:_EXPLAINED]))] if marked else []
         if len(marked) > _EXPLAINED:
             ending.append(Line(f"{len(marked) - _EXPLAINED:,} more tables have a problem, a note or a change."))
-        ending += [Line(f"A note on {counted(count, 'table')}: {note}") for note, count in shared.items()]
+        ending += [Line(f"A note on {pluralize(count, 'table')}: {note}") for note, count in shared.items()]
         unchecked = [words for name, words in _UNCHECKED.items() if all(row[name] is None for row in rows)]
         ending += [Line(f"Not checked: {'; '.join(unchecked)}.", is_faint=True)] if unchecked and rows else []
         ending.append(Line(f"Rhythm: {RHYTHM_RULE}.", is_faint=True))
@@ -401,7 +401,7 @@ def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         "rhythm": [row["rhythm"] for row in rows],
         "commits": [None if row["commits"] is None else f"{row['commits']:,}" for row in rows],
         "rows": [_change_text(row["added_rows"], row["removed_rows"], lambda count: f"{count:,}") for row in rows],
-        "bytes": [_change_text(row["added_bytes"], row["removed_bytes"], size) for row in rows],
+        "bytes": [_change_text(row["added_bytes"], row["removed_bytes"], format_size) for row in rows],
         "recent": [sparkline(row["recent_rows"] or []) for row in rows],
         "format": [row["format"] for row in rows],
         "unreadable": ["not checked" if row["unreadable"] is None else f"{row['unreadable']:,}" for row in rows],

@@ -11,7 +11,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.lifetimes.intervals import OPEN, Intervals
-from snapshot_explorer.render.cells import cell, counted, cut, size
+from snapshot_explorer.render.cells import format_cell, format_size, pluralize, truncate
 from snapshot_explorer.render.commits import UNREADABLE, Measure
 from snapshot_explorer.render.heat_map import HeatMap
 from snapshot_explorer.render.tracks import MOST_TRACKS, Span, Stripe, Track, Tracks
@@ -54,7 +54,7 @@ def file_tracks(lifetimes: pa.Table, versions: Sequence[int], facts: FileFacts |
         is_missing = pc.is_in(lifetimes["path"], pa.array([*missing], pa.string()))
         live = pc.sum(pc.and_(is_missing, lifetimes["removed_version"].is_null())).as_py() or 0
         removed = (pc.sum(is_missing).as_py() or 0) - live
-        lost = f"Missing: {live:,} live and {removed:,} removed of {counted(len(lifetimes), 'file')}"
+        lost = f"Missing: {live:,} live and {removed:,} removed of {pluralize(len(lifetimes), 'file')}"
         notes.append(lost if live or removed else "No file is missing")
     stripes: list[Stripe] = []
     if facts is not None:
@@ -64,7 +64,7 @@ def file_tracks(lifetimes: pa.Table, versions: Sequence[int], facts: FileFacts |
             notes.append(f"Compactions are not marked: {error}")
     older = pc.sum(pc.less(lifetimes["added_version"], lifetimes["first_version"])).as_py() or 0
     if older and versions:
-        notes.append(f"{counted(older, 'file')} of versions before {versions[0]}, which have expired")
+        notes.append(f"{pluralize(older, 'file')} of versions before {versions[0]}, which have expired")
     return Tracks(
         title=title,
         versions=tuple(shown),
@@ -87,7 +87,7 @@ def _file_track(row: Mapping[str, Any], versions: Sequence[int], missing: Collec
     shown = hide_url_secrets(path)
     last = len(versions) if removed is None else bisect_left(versions, removed)
     end = "live at the newest version" if removed is None else f"removed at version {removed}"
-    contents = f"{counted(row['rows'], 'row')}, {size(row['size_bytes'])}"
+    contents = f"{pluralize(row['rows'], 'row')}, {format_size(row['size_bytes'])}"
     lost = ", the file is missing" if path in missing else ""
     span = Span(
         first=bisect_left(versions, row["first_version"]),
@@ -96,7 +96,7 @@ def _file_track(row: Mapping[str, Any], versions: Sequence[int], missing: Collec
         hover=f"{shown}: {contents}, since version {added}, {end}{lost}",
     )
     name = shown.rpartition("/")[2].partition(".")[0] or shown
-    return Track(label=cut(name, _LONGEST_LABEL, middle=True), spans=(span,))
+    return Track(label=truncate(name, _LONGEST_LABEL, middle=True), spans=(span,))
 
 
 def _stripes(commits: pa.Table, versions: Sequence[int]) -> list[Stripe]:
@@ -122,7 +122,7 @@ def partition_heat(intervals: Intervals, versions: Sequence[int], *, title: str,
     If there are many partitions, the most changed ones are drawn; many versions are summed with their neighbors.
     """
     rows = intervals.rows
-    names = [cell(value).text or "all rows" for value in intervals.partitions]
+    names = [format_cell(value).text or "all rows" for value in intervals.partitions]
     labels, codes = np.unique(np.array(names, str), return_inverse=True)
     partitions = codes[rows["partition"].to_numpy()]
     numbers = None if y == "files" else rows[{"bytes": "size_bytes"}.get(y, y)]
@@ -137,7 +137,7 @@ def partition_heat(intervals: Intervals, versions: Sequence[int], *, title: str,
     lasts = [*versions[width - 1 :: width], *versions[-1:]][: changed.shape[1]]
     few, unknown = len(chosen) < len(labels), 0 if numbers is None else numbers.null_count
     notes = [f"the {len(chosen)} of {len(labels):,} partitions that changed most"] if few else []
-    notes += [f"without {counted(unknown, 'file')} whose {y} are not known"] if unknown else []
+    notes += [f"without {pluralize(unknown, 'file')} whose {y} are not known"] if unknown else []
     return HeatMap(
         title=title,
         labels=tuple(labels[chosen].tolist()),

@@ -3,8 +3,8 @@
 from typing import Any
 
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lane, LaneDiagram, Line, Pairs, Part
-from snapshot_explorer.render.html import html
-from snapshot_explorer.render.text import text
+from snapshot_explorer.render.html import render_html
+from snapshot_explorer.render.text import render_text
 
 __all__ = [
     "DRAWN_ROWS",
@@ -30,7 +30,10 @@ def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> dict[str, str]:
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
     """
-    return {"text/plain": text(drawing, limit=limit), "text/html": html(drawing, limit=limit, can_copy=True)}
+    return {
+        "text/plain": render_text(drawing, limit=limit),
+        "text/html": render_html(drawing, limit=limit, can_copy=True),
+    }
 
 
 class Drawable:
@@ -43,7 +46,7 @@ class Drawable:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return text(self.drawing())
+        return render_text(self.drawing())
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return mimebundle(self.drawing())

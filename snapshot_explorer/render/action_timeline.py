@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.render.drawing import Drawing, Grid, Line
 from snapshot_explorer.render.tracks import Mark, Span, Track, Tracks, TracksPicture, style_of
 
@@ -72,10 +72,10 @@ def _answers(actions: Sequence[Mapping[str, object]]) -> list[str]:
         lines.append(f"{len(undone):,} rolled back: {named}{' and others' if len(undone) > 3 else ''}.")  # noqa: PLR2004
     beside = sum(bool(row["overlaps"]) for row in actions)
     if beside:
-        lines.append(f"{beside:,} of {counted(len(actions), 'action')} ran while another did.")
+        lines.append(f"{beside:,} of {pluralize(len(actions), 'action')} ran while another did.")
     unknown = sum(_is_unknown(row) for row in actions)
     if unknown:
-        them = f"{unknown:,} of {counted(len(actions), 'action')}"
+        them = f"{unknown:,} of {pluralize(len(actions), 'action')}"
         lines.append(f"The timeline does not record when {them} completed: only the time of the request is drawn.")
     return lines
 

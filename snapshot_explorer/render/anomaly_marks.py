@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.drawing import Line
-from snapshot_explorer.render.figures import legible
+from snapshot_explorer.render.figures import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ def with_marks(commits: pa.Table, anomalies: pa.Table | None) -> pa.Table:
 
 def rule_lines(rules: Sequence[str] | None) -> list[str]:
     """Return rules as lines of a tooltip."""
-    return [line for rule in rules or () for line in textwrap.wrap(f"jump: {legible(rule, _LONGEST)}", _LINE)]
+    return [line for rule in rules or () for line in textwrap.wrap(f"jump: {clean_text(rule, _LONGEST)}", _LINE)]
 
 
 def listed_rules(commits: pa.Table) -> Iterator[Line]:

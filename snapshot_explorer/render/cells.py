@@ -13,10 +13,10 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.variant_texts import is_variant, json_text
 from snapshot_explorer.render.drawing import Code, Line
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 Unit = Literal["bytes", "count", "drawn"]
-"""`drawn` is text that `cell` has formatted already: it is not quoted again."""
+"""`drawn` is text that `format_cell` has formatted already: it is not quoted again."""
 DRAWN = {"unit": "drawn"}
 """The metadata of a field with such text."""
 
@@ -58,7 +58,7 @@ class _FormattedText:
     text: str
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """Return a number of bytes in decimal units: 1 kB is 1,000 bytes, 1 MB is 1,000 kB."""
     if abs(count) < _THOUSAND:
         return f"{count} B"
@@ -70,20 +70,20 @@ def size(count: int) -> str:
     raise AssertionError  # pragma: no cover - the loop ends at its last unit
 
 
-def total_size(sizes: pa.ChunkedArray) -> str:
+def format_total_size(sizes: pa.ChunkedArray) -> str:
     """Return the sum of bytes in decimal units: a lower bound if some are unknown."""
     total = pc.sum(sizes).as_py() or 0
-    return f"at least {size(total)}" if sizes.null_count else size(total)
+    return f"at least {format_size(total)}" if sizes.null_count else format_size(total)
 
 
-def counted(count: int | None, noun: str) -> str:
+def pluralize(count: int | None, noun: str) -> str:
     """Return a number with its noun, such as `1 file` or `1,000 rows`."""
     if count is None:
         return f"an unknown number of {noun}s"
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def moment(time: datetime) -> str:
+def format_utc(time: datetime) -> str:
     """Return a time to the millisecond, in UTC with a Z; a time without zone has none."""
     if time.tzinfo is not None:
         try:
@@ -107,7 +107,7 @@ def unit_of(name: str, metadata: Mapping[bytes, bytes] | None = None) -> Unit | 
     return "count" if word in _COUNT_NOUNS else None
 
 
-def cell(value: object, unit: Unit | None = None) -> Cell:
+def format_cell(value: object, unit: Unit | None = None) -> Cell:
     """Return a Python value or an Arrow scalar as a cell.
 
     Null is `-`; ambiguous text ("", "-", blanks at an end) is quoted; a map
@@ -116,9 +116,9 @@ def cell(value: object, unit: Unit | None = None) -> Cell:
     if isinstance(value, pa.Scalar):
         value = _python(value)
     if unit == "drawn" and isinstance(value, str):
-        return Cell(visible(value[:_MAX_LENGTH]))
+        return Cell(sanitize(value[:_MAX_LENGTH]))
     if codes := codes_of(value):
-        return Cell(", ".join(visible(code.text) for code in codes))
+        return Cell(", ".join(sanitize(code.text) for code in codes))
     if isinstance(value, int) and not isinstance(value, bool):
         return _number(value, unit)
     if isinstance(value, float | Decimal):
@@ -134,7 +134,7 @@ def to_the_second(time: Cell) -> Cell:
 
 def fact_line(facts: Iterable[tuple[str, object]]) -> Line:
     """Return names with their values as one gray line, to follow an answer."""
-    return Line(" · ".join(f"{name} {cell(value, unit_of(name)).text}" for name, value in facts), is_faint=True)
+    return Line(" · ".join(f"{name} {format_cell(value, unit_of(name)).text}" for name, value in facts), is_faint=True)
 
 
 def codes_of(value: object) -> tuple[Code, ...]:
@@ -146,7 +146,7 @@ def codes_of(value: object) -> tuple[Code, ...]:
 def _number(value: int, unit: Unit | None) -> Cell:
     if unit == "bytes":
         exact = f"{value:,} bytes" if abs(value) >= _THOUSAND else None
-        return Cell(size(value), whole=True, exact=exact)
+        return Cell(format_size(value), whole=True, exact=exact)
     return Cell(f"{value:,}" if unit else str(value), whole=True)
 
 
@@ -201,13 +201,13 @@ def _format(value: object, *, guarded: str = "", nested: bool = False) -> str:
         case None:
             shown = NULL
         case _FormattedText():
-            shown = visible(value.text)
+            shown = sanitize(value.text)
         case bool():
             shown = "yes" if value else "no"
         case str():
             shown = _quoted_if_needed(value[:_MAX_LENGTH], guarded)
         case datetime():
-            shown = moment(value)
+            shown = format_utc(value)
         case bytes() | bytearray() | memoryview():
             shown = _binary(bytes(value))
         case Mapping():
@@ -215,7 +215,7 @@ def _format(value: object, *, guarded: str = "", nested: bool = False) -> str:
         case Sequence() | set() | frozenset():
             shown = _wrapped(_format_items(value), "[]", nested=nested)
         case _:
-            shown = visible(str(value)[:_MAX_LENGTH])
+            shown = sanitize(str(value)[:_MAX_LENGTH])
     return shown
 
 
@@ -238,7 +238,7 @@ def _format_items(value: Iterable[object]) -> str:
 
 
 def _quoted_if_needed(value: str, guarded: str) -> str:
-    shown = visible(value)
+    shown = sanitize(value)
     if value in ("", NULL) or value[0] in ' "' or value[-1] == " " or any(sign in value for sign in guarded):
         return '"' + shown.replace('"', '\\"') + '"'
     return shown
@@ -249,7 +249,7 @@ def _binary(value: bytes) -> str:
     return f"0x{value[:_MAX_BYTES].hex()}{more}"
 
 
-def width(text: str) -> int:
+def text_width(text: str) -> int:
     """Return the width of text in terminal columns: two for wide letters, none for combining marks."""
     if text.isascii():
         return len(text)
@@ -262,14 +262,14 @@ def _letter_width(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
-def cut(text: str, room: int, *, middle: bool = False) -> str:
+def truncate(text: str, room: int, *, middle: bool = False) -> str:
     """Return text of at most `room` columns, with an ellipsis for removed characters.
 
     With `middle`, both ends of the text remain, such as the folder and the extension of a path.
     """
     # Marks have no width: bound their number too.
     text = text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + ELLIPSIS
-    if width(text) <= room:
+    if text_width(text) <= room:
         return text
     if room <= 1:
         return ELLIPSIS[:room]
@@ -291,5 +291,5 @@ def _head(text: str, room: int) -> str:
 
 def pad(text: str, room: int, *, right: bool) -> str:
     """Return text filled with blanks to `room` columns."""
-    blanks = " " * (room - width(text))
+    blanks = " " * (room - text_width(text))
     return blanks + text if right else text + blanks

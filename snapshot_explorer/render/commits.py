@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.anomaly_marks import rule_lines
-from snapshot_explorer.render.cells import MINUS, WORDS, moment, size
+from snapshot_explorer.render.cells import MINUS, WORDS, format_size, format_utc
 from snapshot_explorer.render.drawing import Grid
-from snapshot_explorer.render.figures import Style, escaped, gaps, legible, numbers
-from snapshot_explorer.render.palette import GREY, KIND_COLOURS
+from snapshot_explorer.render.figures import Style, clean_text, escape_plotly, numbers, numbers_with_gaps
+from snapshot_explorer.render.palette import GRAY, KIND_COLORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 Measure = Literal["rows", "files", "bytes"]
 """The measure of the bars of a timeline."""
 STYLES = {
-    "append": Style(colour=KIND_COLOURS["append"], pattern="", symbol="triangle-up", sign="+"),
-    "overwrite": Style(colour=KIND_COLOURS["overwrite"], pattern="x", symbol="square", sign="~"),
-    "compact": Style(colour=KIND_COLOURS["compact"], pattern="/", symbol="diamond", sign="~"),
-    "delete": Style(colour=KIND_COLOURS["delete"], pattern="\\", symbol="triangle-down", sign="-"),
-    "update": Style(colour=KIND_COLOURS["update"], pattern="-", symbol="hexagon", sign="~"),
-    "merge": Style(colour=KIND_COLOURS["merge"], pattern="+", symbol="cross", sign="~"),
-    "restore": Style(colour=KIND_COLOURS["restore"], pattern="|", symbol="pentagon", sign="~"),
-    "schema": Style(colour=KIND_COLOURS["schema"], pattern=".", symbol="star", sign=""),
-    "analyze": Style(colour=KIND_COLOURS["analyze"], pattern=".", symbol="circle-open", sign=""),
-    "maintenance": Style(colour=KIND_COLOURS["maintenance"], pattern="|", symbol="square-open", sign=""),
+    "append": Style(colour=KIND_COLORS["append"], pattern="", symbol="triangle-up", sign="+"),
+    "overwrite": Style(colour=KIND_COLORS["overwrite"], pattern="x", symbol="square", sign="~"),
+    "compact": Style(colour=KIND_COLORS["compact"], pattern="/", symbol="diamond", sign="~"),
+    "delete": Style(colour=KIND_COLORS["delete"], pattern="\\", symbol="triangle-down", sign="-"),
+    "update": Style(colour=KIND_COLORS["update"], pattern="-", symbol="hexagon", sign="~"),
+    "merge": Style(colour=KIND_COLORS["merge"], pattern="+", symbol="cross", sign="~"),
+    "restore": Style(colour=KIND_COLORS["restore"], pattern="|", symbol="pentagon", sign="~"),
+    "schema": Style(colour=KIND_COLORS["schema"], pattern=".", symbol="star", sign=""),
+    "analyze": Style(colour=KIND_COLORS["analyze"], pattern=".", symbol="circle-open", sign=""),
+    "maintenance": Style(colour=KIND_COLORS["maintenance"], pattern="|", symbol="square-open", sign=""),
 }
-OTHER = Style(colour=GREY, pattern="", symbol="x", sign="")
+OTHER = Style(colour=GRAY, pattern="", symbol="x", sign="")
 MAX_NAMES = 8
 """The maximum number of tags, or branches, of a version that are named."""
 _LONGEST_MESSAGE = 300
@@ -52,7 +52,7 @@ def log_rows(commits: pa.Table, readable: Sequence[str] | None = None) -> pa.Tab
         readable: Whether each commit can be loaded, in words; by default without reasons.
     """
     details, users = commits["details"].to_pylist(), commits["user"].to_pylist()
-    messages = (legible(commit_message(text), _LONGEST_MESSAGE) for text in details)
+    messages = (clean_text(commit_message(text), _LONGEST_MESSAGE) for text in details)
     operations = zip(commits["operation"].to_pylist(), messages, strict=True)
     columns = {
         "operation": [" ".join(filter(None, pair)) or None for pair in operations],
@@ -141,12 +141,12 @@ def with_totals(commits: pa.Table, totals: pa.Table | None) -> pa.Table:
 def name_line(noun: str, names: Sequence[str], limit: int = MAX_NAMES) -> str:
     """Return the names of tags or branches as a line of text, up to a limit."""
     more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return f"{noun} " + ", ".join(legible(name, 60) for name in names[:limit]) + more
+    return f"{noun} " + ", ".join(clean_text(name, 60) for name in names[:limit]) + more
 
 
 def commit_hover_text(row: dict[str, object], schema_changed: object) -> str:
     """Return the lines of a commit as hover text, escaped for a figure."""
-    first, *more = (escaped(line) for line in commit_lines(row, schema_changed))
+    first, *more = (escape_plotly(line) for line in commit_lines(row, schema_changed))
     version = f"version {row['version']}"
     return "<br>".join([f"<b>{version}</b>{first.removeprefix(version)}", *more])
 
@@ -156,9 +156,9 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
     time, kind, operation, user = (row[name] for name in ("committed_at", "kind", "operation", "user"))
     look = STYLES.get(str(kind), OTHER)
     lines = [
-        f"version {row['version']}" + (f" {moment(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
-        legible(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
-        + (f" by {legible(str(user), 40)}" if user else ""),
+        f"version {row['version']}" + (f" {format_utc(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
+        clean_text(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
+        + (f" by {clean_text(str(user), 40)}" if user else ""),
         *(f"{name} +{_counted(row, 'added', name)} -{_counted(row, 'removed', name)}" for name in get_args(Measure)),
         *([f"total rows {_number(row['total_rows'])}"] if "total_rows" in row else []),
     ]
@@ -171,7 +171,7 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
 
 def _counted(row: dict[str, object], side: str, name: str) -> str:
     value = row[f"{side}_{name}"]
-    return size(value) if name == "bytes" and isinstance(value, int) else _number(value)
+    return format_size(value) if name == "bytes" and isinstance(value, int) else _number(value)
 
 
 def _number(value: object) -> str:
@@ -180,7 +180,7 @@ def _number(value: object) -> str:
 
 def time_texts(column: pa.ChunkedArray) -> list[str]:
     """Return times to the second as text, in UTC; a question mark where unknown."""
-    millis = gaps(column.cast(pa.int64())).astype("datetime64[ms]")
+    millis = numbers_with_gaps(column.cast(pa.int64())).astype("datetime64[ms]")
     texts = np.datetime_as_string(millis, unit="s").tolist()
     return ["?" if text == "NaT" else text.replace("T", " ") for text in texts]
 

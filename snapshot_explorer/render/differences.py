@@ -8,8 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.render.cells import ELLIPSIS, cell
-from snapshot_explorer.render.figures import ADDED, REMOVED, REWRITTEN, SHARED, Style, axis, layout, numbers, plain
+from snapshot_explorer.render.cells import ELLIPSIS, format_cell
+from snapshot_explorer.render.figures import (
+    ADDED,
+    REMOVED,
+    REWRITTEN,
+    SHARED,
+    Style,
+    axis,
+    layout,
+    numbers,
+    plotly_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,7 +61,7 @@ def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) ->
     of_files, of_bytes = ({"range": [0, max(1, most_of * 1.25)]} for most_of in (files, size_bytes))
     figure.update_layout(
         layout(
-            plain(title),
+            plotly_text(title),
             barmode="relative",
             bargap=0.25,
             height=inner + _MARGINS["t"] + _MARGINS["b"],
@@ -89,7 +99,7 @@ def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:
     counts = dict(zip(summary["part"].to_pylist(), summary.select(["files", "size_bytes"]).to_pylist(), strict=True))
     for index, (name, unit) in enumerate((("files", "count"), ("size_bytes", "bytes"))):
         values = _exclusive_parts({part: row[name] for part, row in counts.items()})
-        texts = ["?" if value is None else cell(value, unit).text for value in values.values()]  # type: ignore[arg-type]  # one of the units
+        texts = ["?" if value is None else format_cell(value, unit).text for value in values.values()]  # type: ignore[arg-type]  # one of the units
         yield go.Bar(
             x=np.array([value or 0 for value in values.values()], np.int64),
             y=list(values),
@@ -152,9 +162,9 @@ def _partition_bars(most: pa.Table) -> Iterator[go.Bar]:
 def _names(most: pa.Table) -> list[str]:
     names_so_far = []
     for partition, bucket in zip(most["partition"], most["bucket"].to_pylist(), strict=True):
-        parts = [cell(partition).text] if len(partition) else []
+        parts = [format_cell(partition).text] if len(partition) else []
         parts += [] if bucket is None else [f"bucket {bucket}"]
-        name = plain(" ".join(parts) or "the table", _LONGEST_NAME)
+        name = plotly_text(" ".join(parts) or "the table", _LONGEST_NAME)
         while name in names_so_far:
             name += ELLIPSIS
         names_so_far.append(name)
@@ -165,7 +175,7 @@ def _hover_text(row: Mapping[str, object]) -> str:
     """Return the counts of a partition, in lines, safe for a figure."""
     units = {"net_bytes": "bytes"}
     shown = [
-        f"{name.replace('_', ' ')}: {cell(value, units.get(name, 'count')).text if value is not None else '?'}"  # type: ignore[arg-type]  # one of the units
+        f"{name.replace('_', ' ')}: {format_cell(value, units.get(name, 'count')).text if value is not None else '?'}"  # type: ignore[arg-type]  # one of the units
         for name, value in row.items()
         if name not in ("partition", "bucket")
     ]

@@ -17,12 +17,12 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.render.cells import cut
+from snapshot_explorer.render.cells import truncate
 from snapshot_explorer.render.drawing import DRAWN_ROWS
-from snapshot_explorer.render.html import html
-from snapshot_explorer.render.palette import GREEN, GREY, SKY, VERMILLION
-from snapshot_explorer.render.text import text
-from snapshot_explorer.visible import visible
+from snapshot_explorer.render.html import render_html
+from snapshot_explorer.render.palette import GRAY, GREEN, SKY, VERMILLION
+from snapshot_explorer.render.text import render_text
+from snapshot_explorer.visible import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,7 +70,7 @@ class Style:
 ADDED = Style(colour=GREEN, pattern="", symbol="triangle-up", sign="+")
 REMOVED = Style(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-")
 REWRITTEN = Style(colour=SKY, pattern="/", symbol="diamond", sign="~")
-SHARED = Style(colour=GREY, pattern="", symbol="circle", sign="")
+SHARED = Style(colour=GRAY, pattern="", symbol="circle", sign="")
 
 
 class Picture:
@@ -102,28 +102,28 @@ class Picture:
         shown["config"] = {"displaylogo": False, "displayModeBar": "hover"}
         return {
             PLOTLY: shown,
-            "text/html": html(self._drawing, limit=limit, can_copy=True),
-            "text/plain": text(self._drawing, limit=limit),
+            "text/html": render_html(self._drawing, limit=limit, can_copy=True),
+            "text/plain": render_text(self._drawing, limit=limit),
         }
 
     def __repr__(self) -> str:
-        return text(self._drawing)
+        return render_text(self._drawing)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return self.mimebundle()
 
 
-def plain(content: str, longest: int = _LONGEST) -> str:
+def plotly_text(content: str, longest: int = _LONGEST) -> str:
     """Return escaped text for plotly, which interprets `<b>`, `&amp;` and, with MathJax, `$x$`."""
-    return escaped(legible(content, longest))
+    return escape_plotly(clean_text(content, longest))
 
 
-def legible(content: str, longest: int = _LONGEST) -> str:
+def clean_text(content: str, longest: int = _LONGEST) -> str:
     """Return text without control characters, truncated if it is long: safe in plain text."""
-    return cut(visible(content), longest)
+    return truncate(sanitize(content), longest)
 
 
-def escaped(content: str) -> str:
+def escape_plotly(content: str) -> str:
     """Return text as plotly shows it unchanged."""
     return escape(content, quote=False).replace("$", "&#36;")
 
@@ -172,14 +172,14 @@ def numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     return filled
 
 
-def gaps(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
+def numbers_with_gaps(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
     """Return a column of whole numbers, as decimals with NaN for null if there are nulls."""
     if not column.null_count:
         return numbers(column)
     return np.where(column.is_null().to_numpy(), np.nan, numbers(column).astype(np.float64))
 
 
-def places(versions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
+def version_positions(versions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
     """Return the positions of versions on an axis, and the versions if the positions only count them.
 
     Versions that are times lie too far apart for a scale of their numbers, and a browser cannot represent them all.
@@ -279,7 +279,7 @@ def version_axis(counted: npt.NDArray[np.int64] | None, *, has_slider: bool = Tr
     """Return the axis of versions, with a range slider, which draws everything on the axis once more.
 
     Args:
-        counted: The versions, if positions count them, as from `places`.
+        counted: The versions, if positions count them, as from `version_positions`.
     """
     slider: dict[str, object] = {"visible": False}
     if has_slider:

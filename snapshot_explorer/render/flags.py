@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.commits import MAX_NAMES, name_line
-from snapshot_explorer.render.figures import INK, escaped, legible
+from snapshot_explorer.render.figures import INK, clean_text, escape_plotly
 from snapshot_explorer.render.palette import BLUE
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ class FlagLayer:
         """Return the label of each flag: its first name, and the number of others."""
         more = [f" +{len(names) - 1}" if len(names) > 1 else "" for names in self.names]
         return [
-            self.flag.word + legible(names[0], _LONGEST_NAME) + rest
+            self.flag.word + clean_text(names[0], _LONGEST_NAME) + rest
             for names, rest in zip(self.names, more, strict=True)
         ]
 
 
-def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
+def place_flags(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
     """Return the flags of commits at their positions, tags first.
 
     Flags with names alternate between some lines, below flags without names, which have one line per kind.
@@ -97,14 +97,14 @@ def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
     return result
 
 
-def below(flags: Sequence[FlagLayer]) -> float:
+def bars_top(flags: Sequence[FlagLayer]) -> float:
     """Return the height that bars may reach, 1 being the top: long names of branches are not legible on a bar."""
     if all(flag.flag.noun != "branches" for flag in flags):
         return 1.0
     return min(float(flag.y.min()) for flag in flags) - _LINE / 2
 
 
-def draw(flags: FlagLayer, *, version_template: str | None) -> go.Scatter | go.Scattergl:
+def draw_flags(flags: FlagLayer, *, version_template: str | None) -> go.Scatter | go.Scattergl:
     """Return flags as a part of a figure, with the first of their names where there are few.
 
     Args:
@@ -120,9 +120,9 @@ def draw(flags: FlagLayer, *, version_template: str | None) -> go.Scatter | go.S
         y=flags.y,
         yaxis="y3",
         mode="markers+text" if flags.has_labels else "markers",
-        text=[escaped(label) for label in flags.labels] if flags.has_labels else None,
+        text=[escape_plotly(label) for label in flags.labels] if flags.has_labels else None,
         textposition="middle right",
-        customdata=[escaped(name_line(flag.noun, at, most)) for at in names],
+        customdata=[escape_plotly(name_line(flag.noun, at, most)) for at in names],
         marker={"symbol": flag.symbol, "size": 10, "color": flag.colour, "line": {"width": flag.width, "color": INK}},
         name=flag.noun,
         hovertemplate=f"version {version_template}<br>%{{customdata}}<extra></extra>" if version_template else None,

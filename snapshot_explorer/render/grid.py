@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow.data_types import is_number
-from snapshot_explorer.render.cells import DRAWN, MINUS, WORDS, Cell, cell, to_the_second, unit_of
+from snapshot_explorer.render.cells import DRAWN, MINUS, WORDS, Cell, format_cell, to_the_second, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 
 _SIGNS = {"added": "+", "removed": MINUS}
@@ -60,7 +60,7 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
         meaning = metadata.get(b"meaning")
         words, column = WORDS.get(metadata.get(b"words", b"").decode()), rows.column(position)
         is_time = _is_time_of_metadata(field)
-        cells = tuple(cell(words.get(value.as_py(), value) if words else value, unit) for value in column)
+        cells = tuple(format_cell(words.get(value.as_py(), value) if words else value, unit) for value in column)
         columns.append(
             ShownColumn(
                 name=field.name,
@@ -77,7 +77,7 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
 
 
 def drawn_field(name: str, dtype: pa.DataType) -> pa.Field:
-    """Return the field of values of a type that `cell` has formatted already, which are aligned like the values."""
+    """Return the field of values of a type that `format_cell` has formatted, which are aligned like the values."""
     return pa.field(name, pa.string(), metadata=DRAWN | ({"align": "right"} if is_number(dtype) else {}))
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from snapshot_explorer.render.cells import counted, size
-from snapshot_explorer.render.figures import axis, layout, plain
+from snapshot_explorer.render.cells import format_size, pluralize
+from snapshot_explorer.render.figures import axis, layout, plotly_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,7 +47,7 @@ class HeatMap:
 
     def number(self, value: int) -> str:
         """Return a number with its unit."""
-        amount = size(value) if self.unit == "bytes" else counted(value, self.unit.removesuffix("s"))
+        amount = format_size(value) if self.unit == "bytes" else pluralize(value, self.unit.removesuffix("s"))
         return f"{amount} added or removed" if self.unit == "files" else f"{amount} in files added or removed"
 
     def shades(self) -> npt.NDArray[np.float64]:
@@ -88,7 +88,7 @@ def heat_map_figure(heat: HeatMap) -> go.Figure:
     figure = go.Figure(
         go.Heatmap(
             x=[str(version) for version in heat.versions[::2]],
-            y=[plain(label, _LONGEST_LABEL) for label in heat.labels],
+            y=[plotly_text(label, _LONGEST_LABEL) for label in heat.labels],
             z=np.where(heat.numbers > 0, heat.shades(), np.nan),
             zmin=0,
             zmax=1,
@@ -104,7 +104,7 @@ def heat_map_figure(heat: HeatMap) -> go.Figure:
             hovertemplate="%{y}<br>%{customdata[1]}<br>%{customdata[0]}<extra></extra>",
         )
     )
-    lines = [plain(line) for line in (heat.title, heat.what, heat.note) if line]
+    lines = [plotly_text(line) for line in (heat.title, heat.what, heat.note) if line]
     top = 40 + 22 * len(lines)
     figure.update_layout(
         layout(

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from html import escape
 
-from snapshot_explorer.render.cells import NULL, Cell, cell, codes_of, cut, unit_of
+from snapshot_explorer.render.cells import NULL, Cell, codes_of, format_cell, truncate, unit_of
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
-from snapshot_explorer.render.palette import KIND_COLOURS
-from snapshot_explorer.visible import visible
+from snapshot_explorer.render.palette import KIND_COLORS
+from snapshot_explorer.visible import sanitize
 
 _WIDEST_NAME = 300
 """The maximum width of text in a column whose text is meant to be copied."""
@@ -142,7 +142,7 @@ COPY_SCRIPT = (
 """Adds a button after each text that can be copied. On a page without a clipboard the button selects the text."""
 
 
-def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False) -> str:
+def render_html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False) -> str:
     """Return the drawing as HTML for a notebook's output.
 
     Args:
@@ -156,7 +156,7 @@ def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False) -
 
 
 def _fragments(drawing: Drawing, limit: int, *, can_copy: bool) -> Iterator[str]:
-    title = _isolated(cut(drawing.title, _WIDEST_VALUE))
+    title = _isolated(truncate(drawing.title, _WIDEST_VALUE))
     style = _STYLE
     style += _STYLE_OF_LANES if any(isinstance(part, LaneDiagram) for part in drawing.parts) else ""
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
@@ -167,7 +167,7 @@ def _fragments(drawing: Drawing, limit: int, *, can_copy: bool) -> Iterator[str]
         match part:
             case Line():
                 css = ' class="sx-said"' if part.is_faint else ""
-                yield f"<div{css}>{_isolated(cut(part.text, _WIDEST_VALUE))}</div>"
+                yield f"<div{css}>{_isolated(truncate(part.text, _WIDEST_VALUE))}</div>"
             case Code():
                 yield f"<div>{_code(part, can_copy=can_copy)}</div>"
             case Pairs():
@@ -195,10 +195,10 @@ def _pairs(pairs: Pairs, *, can_copy: bool) -> Iterator[str]:
             shown_codes = (" " if can_copy else "<br>").join(_code(code, can_copy=can_copy) for code in codes)
             yield f'<tr><th scope="row">{_escaped(name)}</th><td>{shown_codes}</td></tr>'
             continue
-        shown = cell(value, unit_of(name))
+        shown = format_cell(value, unit_of(name))
         tooltip = _tooltip(shown.exact)
         css = ' class="sx-0"' if shown.text == NULL else ""
-        shown_text = escape(cut(shown.text, _WIDEST_VALUE))
+        shown_text = escape(truncate(shown.text, _WIDEST_VALUE))
         yield f'<tr><th scope="row">{_escaped(name)}</th><td{css}{tooltip}>{shown_text}</td></tr>'
     yield "</tbody>"
 
@@ -217,7 +217,7 @@ _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
 
 
 def _lanes(lanes: LaneDiagram) -> Iterator[str]:
-    heads = "".join(f'<th scope="col">{_escaped(cut(head, _WIDEST_CELL))}</th>' for head in lanes.heads)
+    heads = "".join(f'<th scope="col">{_escaped(truncate(head, _WIDEST_CELL))}</th>' for head in lanes.heads)
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for lane in lanes.lanes:
         shown_text = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
@@ -231,9 +231,9 @@ def _item(item: Item | None) -> str:
     if item is None:
         return "<td></td>"
     sign = f'<span class="sx-sign {_SIGNS.get(item.sign, "")}">{_escaped(item.sign)}</span>'
-    name = cut(visible(item.name), _WIDEST_CELL, middle=True)
+    name = truncate(sanitize(item.name), _WIDEST_CELL, middle=True)
     tooltip = _tooltip(item.name if name != item.name else None)
-    description = _isolated(cut(item.description, _WIDEST_CELL))
+    description = _isolated(truncate(item.description, _WIDEST_CELL))
     return f'<td{tooltip}>{sign}{_isolated(name)} <span class="sx-0">{description}</span></td>'
 
 
@@ -242,7 +242,7 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], 
     for column in columns:
         css = ' class="sx-n"' if column.is_number else ""
         # Where space is short, names break at their words before the table scrolls.
-        name = _escaped(cut(column.heading, _WIDEST_CELL)).replace("_", "_<wbr>")
+        name = _escaped(truncate(column.heading, _WIDEST_CELL)).replace("_", "_<wbr>")
         name = name.replace(" ", "&nbsp;") if column.name in _SIDES else name
         meaning = column.meaning if column.heading == column.name else f"{column.name}: {column.meaning}"
         yield f'<th scope="col"{css}{_tooltip(meaning)}>{name}</th>'
@@ -283,7 +283,7 @@ def _parts(column: ShownColumn) -> list[int]:
 def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None, copies: bool) -> str:
     is_cut_in_the_middle = column.is_path or column.is_whole
     widest = _WIDEST_NAME if column.is_whole else _WIDEST_CELL if is_cut_in_the_middle else _LONGEST_CELL
-    shown_text = shown.text if shown.whole else cut(shown.text, widest, middle=is_cut_in_the_middle)
+    shown_text = shown.text if shown.whole else truncate(shown.text, widest, middle=is_cut_in_the_middle)
     fades = not (shown.whole or is_cut_in_the_middle or column.is_prose) and len(shown.text) > _WIDEST_CELL
     full = shown.exact or (shown.text if shown_text != shown.text or fades else None)
     names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL) + ["sx-changed"] * is_marked
@@ -292,9 +292,9 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
     if part:
         names.append(_SIDES[column.name])
         style = f' style="--sx-part:{part}%"'
-    if column.name == "kind" and shown.text in KIND_COLOURS:
+    if column.name == "kind" and shown.text in KIND_COLORS:
         names.append("sx-kind")
-        style = f' style="--sx-kind:{KIND_COLOURS[shown.text]}"'
+        style = f' style="--sx-kind:{KIND_COLORS[shown.text]}"'
     css = (f' class="{" ".join(names)}"' if names else "") + style
     if copies:
         return f'<td{css}>{_COPYABLE} sx-cell"{_tooltip(full)}>{escape(shown_text)}</code></td>'
@@ -312,18 +312,18 @@ _COPYABLE = '<code class="sx-copy'
 
 def _code(code: Code, *, can_copy: bool) -> str:
     """Return code as HTML, which can be copied unless it is cut."""
-    lines = "\n".join(map(visible, code.text.split("\n")))
-    shown = escape(lines if code.is_whole else cut(lines, _WIDEST_VALUE))
+    lines = "\n".join(map(sanitize, code.text.split("\n")))
+    shown = escape(lines if code.is_whole else truncate(lines, _WIDEST_VALUE))
     is_complete = code.is_whole or len(lines) <= _WIDEST_VALUE
     return f'{_COPYABLE}">{shown}</code>' if can_copy and is_complete else f"<code>{shown}</code>"
 
 
 def _tooltip(content: str | None) -> str:
-    return f' title="{_escaped(cut(content, _LONGEST_TOOLTIP))}"' if content else ""
+    return f' title="{_escaped(truncate(content, _LONGEST_TOOLTIP))}"' if content else ""
 
 
 def _escaped(content: str) -> str:
-    return escape(visible(content))
+    return escape(sanitize(content))
 
 
 def _isolated(content: str) -> str:

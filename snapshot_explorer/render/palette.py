@@ -3,7 +3,7 @@
 Orange, sky, purple and gray are darker than theirs: each has a contrast of at least 3:1 with white and dark pages.
 """
 
-GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GREY = (
+GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GRAY = (
     "#009E73",
     "#BF8400",
     "#2F93D3",
@@ -12,7 +12,7 @@ GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GREY = (
     "#0072B2",
     "#8C8C8C",
 )
-KIND_COLOURS = {
+KIND_COLORS = {
     "append": GREEN,
     "overwrite": ORANGE,
     "compact": SKY,
@@ -21,6 +21,6 @@ KIND_COLOURS = {
     "merge": BLUE,
     "restore": ORANGE,
     "schema": PURPLE,
-    "analyze": GREY,
-    "maintenance": GREY,
+    "analyze": GRAY,
+    "maintenance": GRAY,
 }

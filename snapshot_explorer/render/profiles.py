@@ -11,15 +11,15 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import has_distances
 from snapshot_explorer.render.figures import (
     axis,
-    gaps,
     layout,
     name_versions,
     numbers,
+    numbers_with_gaps,
     panel_suffix,
-    places,
-    plain,
+    plotly_text,
     stepped_line,
     version_axis,
+    version_positions,
 )
 from snapshot_explorer.render.palette import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 
@@ -51,7 +51,7 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
 
     first = next(iter(columns.values()))
     versions = numbers(first["version"])
-    x, counted = places(versions)
+    x, counted = version_positions(versions)
     panels = _panels(columns)
     figure = go.Figure()
     axes, is_unnamed = {}, True
@@ -64,7 +64,7 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
                     x,
                     y,
                     panel=number,
-                    name=plain(label),
+                    name=plotly_text(label),
                     colour=_COLOURS[index % len(_COLOURS)],
                     dash=_DASHES[index // len(_COLOURS) % len(_DASHES)],
                 ).update(showlegend=len(lines) > 1)  # the axis of a panel names its only line
@@ -72,10 +72,10 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
             figure.add_traces(_marks(anomalies, key, versions, x, y, f"y{suffix}", is_first=is_unnamed))
             is_unnamed = is_unnamed and figure.data[-1].name != "jump"
         top = 1 - number * height
-        axes[f"yaxis{suffix}"] = axis(plain(name, 30), domain=[top - height * 0.8, top], **_scale(lines))
+        axes[f"yaxis{suffix}"] = axis(plotly_text(name, 30), domain=[top - height * 0.8, top], **_scale(lines))
     figure.update_layout(
         layout(
-            plain(title),
+            plotly_text(title),
             height=120 + 150 * len(panels),
             hovermode="closest",
             legend={"font": {"size": 11}, "tracegroupgap": 0},
@@ -93,7 +93,7 @@ _Line = tuple[str, tuple[str, str | None], np.ndarray]
 def _panels(columns: Mapping[str, pa.Table]) -> list[tuple[str, list[_Line]]]:
     """Return the panels, each with its lines: a label, a measure, and values."""
     first = next(iter(columns.values()))
-    panels: list[tuple[str, list[_Line]]] = [("rows", [("rows", ("rows", None), gaps(first["rows"]))])]
+    panels: list[tuple[str, list[_Line]]] = [("rows", [("rows", ("rows", None), numbers_with_gaps(first["rows"]))])]
     rates = {name: _floats(rows["null_rate"]) for name, rows in columns.items()}
     known = [name for name, values in rates.items() if not np.isnan(values).all()]
     known.sort(key=lambda name: -np.nanmax(rates[name]))
@@ -171,7 +171,7 @@ def _marks(
             name="jump",
             legendgroup="jump",
             showlegend=is_first,
-            customdata=[plain(rule, 300) for rule in chosen["rule"].to_pylist()],
+            customdata=[plotly_text(rule, 300) for rule in chosen["rule"].to_pylist()],
             hovertemplate="%{customdata}<extra></extra>",
         )
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.render.cells import counted, size
+from snapshot_explorer.render.cells import format_size, pluralize
 from snapshot_explorer.render.drawing import Drawing, Grid, Line
 from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, TracksPicture
 
@@ -70,11 +70,11 @@ def _track(slices: Sequence[Mapping[str, Any]], versions: Sequence[int]) -> Trac
         removed = row["removed_version"]
         last = len(versions) - 1 if removed is None else max(first, bisect_left(versions, removed) - 1)
         logs = len(row["log_files"])
-        held = [f"{row['rows']:,} rows" if row["rows"] is not None else "", counted(logs, "log file") if logs else ""]
+        held = [f"{row['rows']:,} rows" if row["rows"] is not None else "", pluralize(logs, "log file") if logs else ""]
         hover = f"{_label(slices)}: {', '.join(filter(None, held)) or 'base file'}"
         spans.append(Span(first=first, last=last, group="live" if removed is None else "replaced", hover=hover))
         if row["base_file"] is not None:
-            text = f"base file of {row['first_version']}, {size(row['base_bytes'])}"
+            text = f"base file of {row['first_version']}, {format_size(row['base_bytes'])}"
             marks.append(Mark(place=first, group="base file", hover=text))
         marks += [
             Mark(place=bisect_left(versions, version), group="log file", hover=f"log file of {version}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.render.cells import cut
+from snapshot_explorer.render.cells import truncate
 from snapshot_explorer.render.drawing import Line, Pairs
 
 if TYPE_CHECKING:
@@ -40,21 +40,21 @@ def _details(text: str | None) -> list[tuple[str, object]]:
     if not text:
         return []
     if len(text) > _LONGEST_DETAILS:
-        return [("details", cut(text, _LONGEST_VALUE))]
+        return [("details", truncate(text, _LONGEST_VALUE))]
     try:
         value_of_text = json.loads(text, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
-        return [("details", cut(text, _LONGEST_VALUE))]
+        return [("details", truncate(text, _LONGEST_VALUE))]
     return [(name or "details", value) for name, value in _flat("", value_of_text)]
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
     if isinstance(value, dict) and value and name.count(".") < 3:  # noqa: PLR2004 - deeper levels are JSON
         for key, inner in value.items():
-            yield from _flat(f"{name}.{cut(key, 80)}" if name else cut(key, 80), inner)
+            yield from _flat(f"{name}.{truncate(key, 80)}" if name else truncate(key, 80), inner)
     elif isinstance(value, str):
-        yield name, cut(value, _LONGEST_VALUE)
+        yield name, truncate(value, _LONGEST_VALUE)
     elif value is None or isinstance(value, bool):
         yield name, value
     else:
-        yield name, cut(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
+        yield name, truncate(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)

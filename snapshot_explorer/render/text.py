@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
-from snapshot_explorer.render.cells import MINUS, cell, cut, pad, unit_of, width
+from snapshot_explorer.render.cells import MINUS, format_cell, pad, text_width, truncate, unit_of
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 WIDTH = 120
 """The widest line, in columns of a terminal."""
@@ -23,7 +23,7 @@ _WORDS = re.compile(rf"(?:[+{MINUS}] )?[^_ ]+[_ ]*|[_ ]+")
 """The words of a heading; a sign stays with its noun."""
 
 
-def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str:
+def render_text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str:
     """Return the drawing as aligned text without colors.
 
     Text that does not fit a column is truncated with an ellipsis; numbers and times never are. If the columns still do
@@ -33,15 +33,15 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str
         limit: Rows to draw of a grid that has no limit of its own.
         room: The maximum width of a line, in columns of a terminal. Only a wider number or time exceeds it.
     """
-    lines = list(_wrapped(visible(drawing.title), room))
+    lines = list(_wrapped(sanitize(drawing.title), room))
     for above, part in zip((None, *drawing.parts), drawing.parts, strict=False):
         if isinstance(above, Pairs | Grid | LaneDiagram) and isinstance(part, Pairs | Grid | LaneDiagram):
             lines.append("")
         match part:
             case Line():
-                lines.extend(_wrapped(visible(part.text), room))
+                lines.extend(_wrapped(sanitize(part.text), room))
             case Code():
-                lines.extend(line for item in part.text.split("\n") for line in _wrapped(visible(item), room))
+                lines.extend(line for item in part.text.split("\n") for line in _wrapped(sanitize(item), room))
             case Pairs():
                 lines.extend(_pairs(part, room))
             case Grid():
@@ -53,8 +53,8 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str
 
 def _wrapped(content: str, room: int) -> Iterator[str]:
     """Yield text in lines of at most `room` columns, broken at blanks where there are any."""
-    content = cut(content, _LONGEST_TEXT)
-    while width(content) > room:
+    content = truncate(content, _LONGEST_TEXT)
+    while text_width(content) > room:
         head = _fitting(content, room)
         blank = head.rfind(" ")
         # A break that leaves most of the line empty would separate paths and types from their context.
@@ -67,17 +67,17 @@ def _wrapped(content: str, room: int) -> Iterator[str]:
 def _fitting(content: str, room: int) -> str:
     taken = 0
     for position, letter in enumerate(content):
-        taken += width(letter)
+        taken += text_width(letter)
         if taken > room:
             return content[:position]
     return content
 
 
 def _pairs(pairs: Pairs, room: int) -> Iterator[str]:
-    names = [cut(visible(name), room // 3) for name, _ in pairs.rows]
-    edge = max(map(width, names), default=0)
+    names = [truncate(sanitize(name), room // 3) for name, _ in pairs.rows]
+    edge = max(map(text_width, names), default=0)
     for name, (unit_name, value) in zip(names, pairs.rows, strict=True):
-        shown = cell(value, unit_of(unit_name)).text
+        shown = format_cell(value, unit_of(unit_name)).text
         first, *more = _wrapped(shown, room - edge - _GAP)
         yield pad(name, edge, right=False) + " " * _GAP + first
         yield from (" " * (edge + _GAP) + line for line in more)
@@ -89,20 +89,20 @@ def _lanes(lanes: LaneDiagram, room: int) -> Iterator[str]:
     yield from _side_by_side(*lanes.heads, half)
     for lane in lanes.lanes:
         cut_off = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
-        yield f"-- {visible(lane.name)}{cut_off} ".ljust(room, "-")
+        yield f"-- {sanitize(lane.name)}{cut_off} ".ljust(room, "-")
         for left, right in lane.rows:
             yield from _side_by_side(_item_text(left, half), _item_text(right, half), half)
 
 
 def _side_by_side(left: str, right: str, room: int) -> Iterator[str]:
-    yield pad(cut(visible(left), room), room, right=False) + " " * _GAP + cut(visible(right), room)
+    yield pad(truncate(sanitize(left), room), room, right=False) + " " * _GAP + truncate(sanitize(right), room)
 
 
 def _item_text(item: Item | None, room: int) -> str:
     if item is None:
         return ""
-    description = visible(item.description)
-    name = cut(visible(item.name), max(_NARROWEST_CELL, room - width(description) - 2 * _GAP), middle=True)
+    description = sanitize(item.description)
+    name = truncate(sanitize(item.name), max(_NARROWEST_CELL, room - text_width(description) - 2 * _GAP), middle=True)
     return f"{item.sign} {name}  {description}"
 
 
@@ -117,7 +117,7 @@ class _Column:
     def natural_width(self) -> int:
         """The preferred width: the width of the widest cell."""
         texts = [*self.name, *(shown.text for shown in self.shown.cells)]
-        return max(min(max(map(width, texts)), WIDTH), self._uncut_width)
+        return max(min(max(map(text_width, texts)), WIDTH), self._uncut_width)
 
     @property
     def minimum_width(self) -> int:
@@ -127,7 +127,7 @@ class _Column:
     @property
     def _uncut_width(self) -> int:
         """The width of its numbers, times and text to be copied, which are never truncated."""
-        uncut = (width(shown.text) for shown in self.shown.cells if shown.whole or self.is_copied)
+        uncut = (text_width(shown.text) for shown in self.shown.cells if shown.whole or self.is_copied)
         return max(uncut, default=0)
 
     @property
@@ -137,12 +137,12 @@ class _Column:
 
     def padded(self, content: str, room: int) -> str:
         """Return a cell or a line of the name, cut or filled to the room."""
-        return pad(cut(content, room), room, right=self.shown.is_number)
+        return pad(truncate(content, room), room, right=self.shown.is_number)
 
 
 def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
     shown = shown_columns(grid, limit, most=_MOST_COLUMNS)
-    columns = [_Column(column, (visible(column.heading),)) for column in shown]
+    columns = [_Column(column, (sanitize(column.heading),)) for column in shown]
     if sum(column.natural_width + _GAP for column in columns) - _GAP > room:
         columns = [_Column(column, _broken(column)) for column in shown]
     if any(column.is_copied for column in columns):
@@ -157,11 +157,13 @@ def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
 
 def _broken(column: ShownColumn) -> tuple[str, ...]:
     """Return a heading such as `total rows` in lines of its words, none wider than the cells need."""
-    words = _WORDS.findall(visible(column.heading))
-    room = max(width(content) for content in [*map(str.rstrip, words), *(shown.text for shown in column.cells), ""])
+    words = _WORDS.findall(sanitize(column.heading))
+    room = max(
+        text_width(content) for content in [*map(str.rstrip, words), *(shown.text for shown in column.cells), ""]
+    )
     lines = [""]
     for word in words:
-        if width((lines[-1] + word).rstrip()) > room:
+        if text_width((lines[-1] + word).rstrip()) > room:
             lines.append("")
         lines[-1] += word
     return tuple(map(str.rstrip, lines))
@@ -218,6 +220,6 @@ def _columns_note(grid: Grid, fitting: int) -> str | None:
     notes = columns_note(grid, fitting)
     if notes is None:
         return None
-    names = [visible(field.name) for field in islice(grid.rows.schema, fitting, fitting + _NAMED_COLUMNS)]
+    names = [sanitize(field.name) for field in islice(grid.rows.schema, fitting, fitting + _NAMED_COLUMNS)]
     more = grid.rows.num_columns - fitting - len(names)
     return f"{notes}; not shown: {', '.join(names)}" + (f" and {more:,} more" if more else "")

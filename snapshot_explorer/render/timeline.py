@@ -27,17 +27,17 @@ from snapshot_explorer.render.figures import (
     Picture,
     Style,
     axis,
-    escaped,
-    gaps,
+    escape_plotly,
     layout,
     name_versions,
     numbers,
-    places,
-    plain,
+    numbers_with_gaps,
+    plotly_text,
     shades,
     version_axis,
+    version_positions,
 )
-from snapshot_explorer.render.flags import FlagLayer, below, draw, placed
+from snapshot_explorer.render.flags import FlagLayer, bars_top, draw_flags, place_flags
 from snapshot_explorer.render.palette import PURPLE, VERMILLION
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ class TimelineHistory:
     @cached_property
     def x(self) -> _Numbers:
         """The position of each commit."""
-        return places(numbers(self.rows["version"]))[0]
+        return version_positions(numbers(self.rows["version"]))[0]
 
     @cached_property
     def counted(self) -> _Numbers | None:
         """The versions, if `x` counts them."""
-        return places(numbers(self.rows["version"]))[1]
+        return version_positions(numbers(self.rows["version"]))[1]
 
     @cached_property
     def added(self) -> _Numbers:
@@ -112,7 +112,7 @@ class TimelineHistory:
     @cached_property
     def flags(self) -> list[FlagLayer]:
         """The flags of tags and branches."""
-        return placed(self.rows, self.x)
+        return place_flags(self.rows, self.x)
 
     @property
     def is_long(self) -> bool:
@@ -188,7 +188,7 @@ def _figure(history: TimelineHistory, title: str, total: int | None, notes: Sequ
     import plotly.graph_objects as go
 
     count = len(history.rows)
-    lines = [plain(title), *([f"{count:,} of {total:,} versions"] if total else []), *map(plain, notes)]
+    lines = [plotly_text(title), *([f"{count:,} of {total:,} versions"] if total else []), *map(plotly_text, notes)]
     heading = "<br>".join(lines)
     figure = go.Figure()
     figure.add_traces(list(_traces(history)) if count else [])
@@ -237,7 +237,7 @@ def _range(history: TimelineHistory) -> dict[str, list[float]]:
     """Return the range of the bars' axis if bars are cut or flags need space; otherwise plotly chooses one."""
     up, down = _cut(history.added), _cut(history.removed)
     is_cut = up < history.added.max(initial=0) or down < history.removed.max(initial=0)
-    share, bottom = below(history.flags), -1.05 * down
+    share, bottom = bars_top(history.flags), -1.05 * down
     if (share == 1 and not is_cut) or up == bottom:
         return {}
     top = bottom + (up - bottom) / share if share < 1 else 1.05 * up
@@ -295,7 +295,7 @@ def _traces(history: TimelineHistory) -> Iterator[go.Scatter | go.Bar]:
     yield from _schema_changes(history)
     version_template = "%{x}" if history.is_long else None
     yield from _jumps(history)
-    yield from (draw(flags, version_template=version_template) for flags in history.flags)
+    yield from (draw_flags(flags, version_template=version_template) for flags in history.flags)
     if not history.is_long:
         yield _hover(history)
 
@@ -305,7 +305,7 @@ def _bars(history: TimelineHistory) -> Iterator[go.Bar]:
     import plotly.graph_objects as go
 
     for kind, look, chosen in history.of_kinds():
-        name = plain(f"{look.sign} {kind}".strip())
+        name = plotly_text(f"{look.sign} {kind}".strip())
         for values, shown in ((history.added, True), (-history.removed, False)):
             if not shown and not values[chosen].any():
                 continue
@@ -328,7 +328,7 @@ def _thin_bars(history: TimelineHistory) -> Iterator[go.Scatter]:
     width = max(1.0, _MAX_BARS / len(history.rows))
     for kind, look, of_kind in history.of_kinds():
         chosen = of_kind & ~history.unknown
-        name = plain(f"{look.sign} {kind}".strip())
+        name = plotly_text(f"{look.sign} {kind}".strip())
         if not chosen.any():
             continue
         added, removed = history.added[chosen], history.removed[chosen]
@@ -381,7 +381,7 @@ def total_line(history: TimelineHistory) -> tuple[npt.NDArray[np.int64] | npt.ND
     """Return the recorded totals, otherwise the sums over the drawn commits, and the name of the line."""
     totals = history.rows["total_rows"]
     if history.y == "rows" and (history.unknown.any() or not totals.null_count):
-        return gaps(totals), "total rows"
+        return numbers_with_gaps(totals), "total rows"
     net = np.cumsum(history.added - history.removed)
     if not history.unknown.any():
         return net, f"net {history.y} of these commits"
@@ -467,7 +467,7 @@ def _jumps(history: TimelineHistory) -> Iterator[go.Scatter | go.Scattergl]:
         mode="markers",
         marker={"symbol": "diamond", "size": 9, "color": VERMILLION, "line": {"width": 1, "color": INK}},
         name="jump",
-        customdata=["<br>".join(map(escaped, rule_lines(names))) for names in rules] if history.is_long else None,
+        customdata=["<br>".join(map(escape_plotly, rule_lines(names))) for names in rules] if history.is_long else None,
         hovertemplate="version %{x}<br>%{customdata}<extra></extra>" if history.is_long else None,
         hoverinfo=None if history.is_long else "skip",
     )

@@ -9,8 +9,8 @@ import numpy as np
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.commits import MAX_NAMES, OTHER, STYLES, name_line, with_totals
-from snapshot_explorer.render.figures import gaps, legible, numbers
-from snapshot_explorer.render.flags import below
+from snapshot_explorer.render.figures import clean_text, numbers, numbers_with_gaps
+from snapshot_explorer.render.flags import bars_top
 from snapshot_explorer.render.timeline import changed_schema, history_of, total_line
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class TableFacts:
 
 
 def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[str, object]:
-    """Return commits as columns, oldest first: the content of `timeline` as `packed` numbers.
+    """Return commits as columns, oldest first: the content of `timeline` as numbers of `pack_numbers`.
 
     `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown` and `schema` are
     0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no). `operations` and `users` each contain the
@@ -80,15 +80,15 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         "unknown": history.unknown.astype(np.uint8),
         "schema": changed_schema(history.rows).astype(np.uint8),
         "readable": np.array([_READABLE.get(word, 0) for word in readable], np.uint8),
-        "time": gaps(history.rows["committed_at"].cast("int64")).astype(np.float64),
+        "time": numbers_with_gaps(history.rows["committed_at"].cast("int64")).astype(np.float64),
     }
     return {
-        **{name: packed(values) for name, values in columns.items()},
+        **{name: pack_numbers(values) for name, values in columns.items()},
         "measure": y,
         "line": line,
-        "room": below(history.flags),
+        "room": bars_top(history.flags),
         "kinds": [
-            {"name": legible(name), "colour": look.colour, "pattern": look.pattern, "sign": look.sign}
+            {"name": clean_text(name), "colour": look.colour, "pattern": look.pattern, "sign": look.sign}
             for name, look in ((name, STYLES.get(name, OTHER)) for name, _, _ in kinds)
         ],
         "flags": _flags(history),
@@ -100,7 +100,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
     }
 
 
-def packed(values: Numbers) -> dict[str, object]:
+def pack_numbers(values: Numbers) -> dict[str, object]:
     """Return numbers in few little-endian bytes.
 
     Without `first`, `data` contains the numbers as `type`, int64 or float64. With it, `data` contains for each number
@@ -151,10 +151,10 @@ def _words(texts: pa.ChunkedArray) -> dict[str, object]:
     """Return the distinct texts, and the index of each; only empty text if there are too many."""
     encoded = pc.fill_null(texts, "").combine_chunks().dictionary_encode()
     if len(encoded.dictionary) > _MAX_WORDS:
-        return {"words": [""], "at": packed(np.zeros(len(texts), np.int64))}
+        return {"words": [""], "at": pack_numbers(np.zeros(len(texts), np.int64))}
     return {
-        "words": [legible(text) for text in encoded.dictionary.to_pylist()],
-        "at": packed(encoded.indices.to_numpy().astype(np.int64)),
+        "words": [clean_text(text) for text in encoded.dictionary.to_pylist()],
+        "at": pack_numbers(encoded.indices.to_numpy().astype(np.int64)),
     }
 
 
@@ -166,7 +166,7 @@ def _totals(history: TimelineHistory, totals: pa.Table | None) -> tuple[npt.NDAr
     known = numbers(totals["version"])
     versions = numbers(history.rows["version"])
     at = np.minimum(np.searchsorted(known, versions), max(0, len(known) - 1))
-    values = gaps(totals[{"bytes": "size_bytes"}.get(history.y, history.y)]).astype(np.float64)
+    values = numbers_with_gaps(totals[{"bytes": "size_bytes"}.get(history.y, history.y)]).astype(np.float64)
     line = np.where(known[at] == versions, values[at], np.nan) if len(known) else np.full(len(versions), np.nan)
     return line, f"total {history.y}"
 
@@ -178,7 +178,7 @@ def _jumps(history: TimelineHistory, anomalies: pa.Table) -> list[dict[str, obje
         texts.setdefault(row["version"], []).append(f"anomaly: {row['rule']}")
     indices = {version: index for index, version in enumerate(history.rows["version"].to_pylist())}
     return [
-        {"at": indices[version], "text": "\n".join([legible(item, _LONGEST_RULE) for item in lines[:MAX_NAMES]])}
+        {"at": indices[version], "text": "\n".join([clean_text(item, _LONGEST_RULE) for item in lines[:MAX_NAMES]])}
         for version, lines in texts.items()
         if version in indices
     ]

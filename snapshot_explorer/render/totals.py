@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.render.figures import (
     axis,
-    gaps,
     layout,
     name_versions,
     numbers,
+    numbers_with_gaps,
     panel_suffix,
-    places,
-    plain,
+    plotly_text,
     stepped_line,
     version_axis,
+    version_positions,
 )
 from snapshot_explorer.render.palette import GREEN, SKY, VERMILLION
 
@@ -33,18 +33,22 @@ def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
     """
     import plotly.graph_objects as go
 
-    x, counted = places(numbers(totals["version"]))
+    x, counted = version_positions(numbers(totals["version"]))
     figure = go.Figure()
     panels = {}
     for number, (column, name, colour) in enumerate(_LINES):
         suffix = panel_suffix(number)
         figure.add_trace(
-            stepped_line(x, gaps(totals[column]), panel=number, name=name, colour=colour, number_format=":,")
+            stepped_line(
+                x, numbers_with_gaps(totals[column]), panel=number, name=name, colour=colour, number_format=":,"
+            )
         )
         top = 1 - number * 0.36
         panels[f"yaxis{suffix}"] = axis(name, domain=[max(0.0, top - 0.28), top], rangemode="tozero")
     figure.update_layout(
-        layout(plain(title), height=480, hovermode="closest", showlegend=False, xaxis=version_axis(counted), **panels)
+        layout(
+            plotly_text(title), height=480, hovermode="closest", showlegend=False, xaxis=version_axis(counted), **panels
+        )
     )
     figure.update_layout(xaxis={"anchor": "y3"})
     return name_versions(figure, counted)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.cells import format_utc
 from snapshot_explorer.render.commits import OTHER, STYLES
-from snapshot_explorer.render.figures import GRID, INK, Picture, Style, axis, layout, plain, shades
-from snapshot_explorer.render.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
+from snapshot_explorer.render.figures import GRID, INK, Picture, Style, axis, layout, plotly_text, shades
+from snapshot_explorer.render.palette import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,24 +39,24 @@ NOT_EVALUATED = "not evaluated"
 GROUPS = {
     "does not hold": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
     "holds": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
-    "could not be read": Style(colour=GREY, pattern="", symbol="circle-open", sign=""),
-    NOT_EVALUATED: Style(colour=GREY, pattern="/", symbol="circle", sign=""),
+    "could not be read": Style(colour=GRAY, pattern="", symbol="circle-open", sign=""),
+    NOT_EVALUATED: Style(colour=GRAY, pattern="/", symbol="circle", sign=""),
     "first": Style(colour=VERMILLION, pattern="", symbol="circle-open", sign=""),
-    "present": Style(colour=GREY, pattern="", symbol="circle", sign=""),
+    "present": Style(colour=GRAY, pattern="", symbol="circle", sign=""),
     "inserted": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
     "updated": Style(colour=PURPLE, pattern="", symbol="diamond", sign=""),
     "deleted": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
     "live": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
     "live, missing": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
-    "removed": Style(colour=GREY, pattern="", symbol="x", sign=""),
+    "removed": Style(colour=GRAY, pattern="", symbol="x", sign=""),
     "removed, missing": Style(colour=ORANGE, pattern="", symbol="x", sign=""),
-    "replaced": Style(colour=GREY, pattern="", symbol="circle", sign=""),
+    "replaced": Style(colour=GRAY, pattern="", symbol="circle", sign=""),
     "base file": Style(colour=BLUE, pattern="", symbol="circle", sign=""),
     "log file": Style(colour=PURPLE, pattern="", symbol="diamond", sign=""),
-    "branch": Style(colour=GREY, pattern="", symbol="circle", sign=""),
+    "branch": Style(colour=GRAY, pattern="", symbol="circle", sign=""),
     "compaction": Style(colour=SKY, pattern="/", symbol="diamond", sign=""),
-    "only metadata is left": Style(colour=GREY, pattern="", symbol="circle", sign=""),
-    "cannot be loaded": Style(colour=GREY, pattern="\\", symbol="circle", sign=""),
+    "only metadata is left": Style(colour=GRAY, pattern="", symbol="circle", sign=""),
+    "cannot be loaded": Style(colour=GRAY, pattern="\\", symbol="circle", sign=""),
     "completed": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
     "inflight": Style(colour=ORANGE, pattern="/", symbol="triangle-right", sign="…"),
     "requested": Style(colour=SKY, pattern="", symbol="circle-open", sign="…"),
@@ -252,7 +252,7 @@ def _time_axis(tracks: Tracks) -> tuple[list[list[object]], Callable[[Any], Any]
     step = max((last - first) / _TIMED_PLACES, timedelta(microseconds=1))
     shares = (0, 1 / 3, 2 / 3, 1) if last > first else (0,)
     ticks: list[list[object]] = [
-        [round(share * _TIMED_PLACES), moment(first + share * (last - first))[:19]] for share in shares
+        [round(share * _TIMED_PLACES), format_utc(first + share * (last - first))[:19]] for share in shares
     ]
     return ticks, lambda time: (time - first) / step
 
@@ -265,7 +265,7 @@ def tracks_figure(tracks: Tracks) -> go.Figure:
     for group in tracks.groups:
         figure.add_traces([*_lines(tracks.tracks, group), *_marks(tracks.tracks, group, len(tracks.versions))])
     count = len(tracks.tracks)
-    lines = [plain(line) for line in (tracks.title, *tracks.notes, tracks.note) if line]
+    lines = [plotly_text(line) for line in (tracks.title, *tracks.notes, tracks.note) if line]
     top = 40 + 22 * len(lines)
     pixels = _TRACK_PIXELS if tracks.has_texts else _TIMED_PIXELS if tracks.clock else _THIN_PIXELS
     figure.update_layout(
@@ -278,7 +278,7 @@ def tracks_figure(tracks: Tracks) -> go.Figure:
             xaxis=_axis(tracks),
             yaxis=axis(
                 tickvals=list(range(count)),
-                ticktext=[plain(track.label, _LONGEST_LABEL) for track in tracks.tracks],
+                ticktext=[plotly_text(track.label, _LONGEST_LABEL) for track in tracks.tracks],
                 range=[count - 0.3, -0.9],
                 gridcolor=GRID,
                 showgrid=bool(tracks.clock),
@@ -331,7 +331,7 @@ def _links(tracks: Tracks) -> list[go.Scatter]:
             x=[x for link in tracks.links for x in (link.begin[0], link.end[0], None)],
             y=[y for link in tracks.links for y in (link.begin[1], link.end[1], None)],
             mode="lines",
-            line={"color": GREY, "width": _THIN},
+            line={"color": GRAY, "width": _THIN},
             opacity=0.45,
             showlegend=False,
             hoverinfo="skip",
@@ -356,7 +356,7 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
         go.Scatter(
             x=[end for _, span in spans for end in _ends(span)],
             y=[end for index, _ in spans for end in (index, index, None)],
-            text=[text for _, span in spans for text in (plain(span.hover),) * 2 + ("",)],
+            text=[text for _, span in spans for text in (plotly_text(span.hover),) * 2 + ("",)],
             mode="lines",
             line={
                 "color": style_of(group).colour,
@@ -394,10 +394,10 @@ def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
             x=[_shown(mark.place) for _, mark in marks],
             y=[index for index, _ in marks],
             mode="markers+text" if any(mark.text for _, mark in marks) else "markers",
-            text=[plain(mark.text, _LONGEST_LABEL) for _, mark in marks],
+            text=[plotly_text(mark.text, _LONGEST_LABEL) for _, mark in marks],
             textposition=[_text_position(mark, count, is_low=id(mark) in low) for _, mark in marks],
             textfont={"color": style.colour if is_ring else INK, "size": 11},
-            hovertext=["<br>".join(map(plain, mark.hover.split("\n"))) for _, mark in marks],
+            hovertext=["<br>".join(map(plotly_text, mark.hover.split("\n"))) for _, mark in marks],
             hoverinfo="text",
             marker={
                 "symbol": style.symbol,
@@ -406,7 +406,7 @@ def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
                 "opacity": 1,
                 "line": {"width": 2 if is_ring or "open" in style.symbol else 0, "color": style.colour},
             },
-            name=plain(f"{style.sign} {group}".strip() if group in STYLES else group),
+            name=plotly_text(f"{style.sign} {group}".strip() if group in STYLES else group),
             legendgroup=group,
             # The line of the group is in the legend.
             showlegend=not any(span.group == group for track in tracks for span in track.spans) and not is_ring,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.render.text import WIDTH
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +99,7 @@ class Repair(Drawable):
 
     def drawing(self) -> Drawing:
         """Return the plan as a drawing: the statement, the rows to expect, and the next steps."""
-        commits = counted(len(self.later), "commit")
+        commits = pluralize(len(self.later), "commit")
         facts: list[tuple[str, object]] = [
             ("format", self.format),
             ("planned at version", self.version),
@@ -177,7 +177,7 @@ class Repair(Drawable):
         lines = self.statement.split("\n")
         # A break in a text or a name, where a terminal wraps the line, would be another text.
         is_broken = any(len(line) > WIDTH and _WITH_BLANK.search(line) for line in lines)
-        if is_broken or any(visible(line) != line for line in lines):
+        if is_broken or any(sanitize(line) != line for line in lines):
             return (Line("The statement has long texts or invisible characters. Copy it from .statement."),)
         return (Code(self.statement, is_whole=True),)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.results.pandas_types import as_pandas
-from snapshot_explorer.visible import visible_json
+from snapshot_explorer.visible import sanitize_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,7 +104,7 @@ def json_text(rows: pa.Table) -> str:
     Times are ISO 8601 in UTC, decimals text, binary hexadecimal text, and NaN and infinity are null. Invisible
     characters are escapes.
     """
-    return visible_json(_dumped(with_dicts(rows, "lossy")))
+    return sanitize_json(_dumped(with_dicts(rows, "lossy")))
 
 
 def flatten_rows(rows: pa.Table) -> pa.Table:

@@ -14,7 +14,7 @@ from snapshot_explorer.formats.expiry import check_age, format_duration, parse_d
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import counted, moment, size, total_size
+from snapshot_explorer.render.cells import format_size, format_total_size, format_utc, pluralize
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.same_files import match_files
@@ -82,18 +82,18 @@ class Orphans(Drawable):
         if self._not_read:
             return (
                 "Which files are orphaned is unknown, because not everything could be read. The metadata that could be "
-                f"read does not name {counted(len(rows), 'file')}{old}."
+                f"read does not name {pluralize(len(rows), 'file')}{old}."
             )
         if self._undecided:
-            files = counted(len(rows), "file")
+            files = pluralize(len(rows), "file")
             return f"Which files are orphaned is unknown, because not all could be decided: {files}{old} may be."
         orphans = rows.filter(pc.fill_null(rows["is_orphan"], fill_value=False))
         unknown = len(rows) - len(orphans)
-        rest = f" For {counted(unknown, 'other file')}, this is unknown." if unknown else ""
+        rest = f" For {pluralize(unknown, 'other file')}, this is unknown." if unknown else ""
         if not len(orphans):
             return f"No file{old} is orphaned.{rest}"
-        total = total_size(orphans["size_bytes"])
-        files = counted(len(orphans), "file")
+        total = format_total_size(orphans["size_bytes"])
+        files = pluralize(len(orphans), "file")
         is_are = "is" if len(orphans) == 1 else "are"
         return f"{files}{old} {is_are} orphaned, {total}.{rest}"
 
@@ -101,15 +101,15 @@ class Orphans(Drawable):
         """Return the result as a drawing: the verdict, the kinds of files, the engine's clean-up, and the files."""
         rows = self.files.to_arrow()
         facts: list[tuple[str, object]] = [
-            ("listed", f"{moment(self.examined_at)}, {counted(self._listed, 'file')}"),
+            ("listed", f"{format_utc(self.examined_at)}, {pluralize(self._listed, 'file')}"),
             ("older than", format_duration(self._older_than)),
             (
                 "younger",
-                f"{counted(self._young, 'file')} without a name in the metadata, left out" if self._young else None,
+                f"{pluralize(self._young, 'file')} without a name in the metadata, left out" if self._young else None,
             ),
             (
                 "under way",
-                f"{counted(self._under_way, 'file')} of commits under way, left out" if self._under_way else None,
+                f"{pluralize(self._under_way, 'file')} of commits under way, left out" if self._under_way else None,
             ),
             ("by kind", _by(rows, "kind") or None),
             ("clean-up", _by(rows, "clean_up") or None),
@@ -142,7 +142,7 @@ def _by(rows: pa.Table, column: str) -> str:
 
 
 def _size(size_bytes: int | None) -> str:
-    return "size unknown" if size_bytes is None else size(size_bytes)
+    return "size unknown" if size_bytes is None else format_size(size_bytes)
 
 
 def find_orphans(

@@ -19,7 +19,7 @@ from snapshot_explorer.formats.expiry import Expiry, RetentionRule, parse_durati
 from snapshot_explorer.formats.unread_versions import Reasons
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import counted, size
+from snapshot_explorer.render.cells import format_size, pluralize
 from snapshot_explorer.results import Frame, non_empty_columns
 
 _MAX_KEEP_LAST = 2**31 - 1
@@ -104,11 +104,11 @@ class Retention(Drawable):
     @property
     def _freed_size(self) -> str:
         if self.freed_bytes is not None:
-            return size(self.freed_bytes)
+            return format_size(self.freed_bytes)
         sizes = self._expiry.freed["size_bytes"]
-        unknown = f"the size of {counted(sizes.null_count, 'file')} is unknown" if sizes.null_count else ""
+        unknown = f"the size of {pluralize(sizes.null_count, 'file')} is unknown" if sizes.null_count else ""
         parts = [part for part in (unknown, "others may be deleted too" if self._expiry.unknown else "") if part]
-        return f"at least {size(pc.sum(sizes).as_py() or 0)}: {', and '.join(parts)}"
+        return f"at least {format_size(pc.sum(sizes).as_py() or 0)}: {', and '.join(parts)}"
 
     def drawing(self) -> Drawing:
         """Return the drawing: the rule, what would be deleted, what prevents other deletions, and the command."""
@@ -118,8 +118,8 @@ class Retention(Drawable):
             ("lost versions", self._lost_range),
             ("kept versions", f"{outcomes['kept']:,} of {len(self.versions):,}"),
             ("gone versions", f"{outcomes['gone']:,}, which cannot be loaded now" if outcomes["gone"] else None),
-            ("freed", f"{counted(self.freed_files, 'file')}, {self._freed_size}{self._parts}"),
-            ("metadata", counted(len(self.metadata_files), "file") if len(self.metadata_files) else None),
+            ("freed", f"{pluralize(self.freed_files, 'file')}, {self._freed_size}{self._parts}"),
+            ("metadata", pluralize(len(self.metadata_files), "file") if len(self.metadata_files) else None),
         ]
         parts: list[Part] = [Pairs(tuple(row for row in rows if row[1] is not None))]
         if len(self.holders):
@@ -158,7 +158,7 @@ class Retention(Drawable):
         )
         parts = [
             f"{row['count_all']:,} {row['what']}"
-            + (" (size unknown)" if row["size_bytes_sum"] is None else f" ({size(row['size_bytes_sum'])})")
+            + (" (size unknown)" if row["size_bytes_sum"] is None else f" ({format_size(row['size_bytes_sum'])})")
             for row in by_kind.to_pylist()
         ]
         return "" if set(self._expiry.freed["what"].to_pylist()) <= {"data"} else f": {', '.join(parts)}"

@@ -32,7 +32,7 @@ from snapshot_explorer.model import Listing, Split, capitalized, runs_of, runs_t
 from snapshot_explorer.progress import step
 from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import counted, moment, total_size
+from snapshot_explorer.render.cells import format_total_size, format_utc, pluralize
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage import Storage
 
@@ -72,7 +72,7 @@ class Verification(Drawable):
     @property
     def verdict(self) -> str:
         """The result in a sentence."""
-        files = counted(len(self.files), "data file")
+        files = pluralize(len(self.files), "data file")
         if self._problems:
             return f"{self._problems:,} of {files} {'has a problem' if self._problems == 1 else 'have problems'}."
         if not self.is_ok:
@@ -91,16 +91,16 @@ class Verification(Drawable):
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the verdict, and the files with problems."""
         rows = self.files.to_arrow()
-        facts = (("level", self.level), ("verified", moment(self.verified_at)), ("files", f"{len(rows):,}"))
+        facts = (("level", self.level), ("verified", format_utc(self.verified_at)), ("files", f"{len(rows):,}"))
         parts: list[Part] = [
             Line(self.verdict),
-            Pairs((*facts, ("size", total_size(rows["size_bytes"])))),
+            Pairs((*facts, ("size", format_total_size(rows["size_bytes"])))),
             *map(Line, self._notes[:_MOST_NOTES]),
         ]
         bad = rows.filter(pc.fill_null(pc.not_equal(rows["state"], "ok"), fill_value=True))
         reasons = Counter(zip(bad["state"].to_pylist(), bad["reason"].to_pylist(), strict=True))
         parts += [
-            Line(f"{counted(count, 'file')} {state or 'not checked'}: {str(reason).rstrip('.')}.")
+            Line(f"{pluralize(count, 'file')} {state or 'not checked'}: {str(reason).rstrip('.')}.")
             for (state, reason), count in reasons.most_common(_MOST_NOTES)
         ]
         shown = Frame(bad, title="", noun="files that are not ok")
@@ -355,5 +355,5 @@ def file_state(check: FileCheck, file: RecordedFile, *, is_whole: bool) -> _Stat
     if found.skip_reason is not None:
         return None, found.skip_reason
     if None not in (file.rows, found.rows) and found.rows != file.rows:
-        return "rows differ", f"it has {counted(found.rows or 0, 'row')}, and the metadata records {file.rows:,}"
+        return "rows differ", f"it has {pluralize(found.rows or 0, 'row')}, and the metadata records {file.rows:,}"
     return "ok", None

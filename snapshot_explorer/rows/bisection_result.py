@@ -9,7 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.model import Commit, Gap, alternatives_text, gaps_text
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs
-from snapshot_explorer.render.cells import counted, fact_line, size
+from snapshot_explorer.render.cells import fact_line, format_size, pluralize
 from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.tracks import NOT_EVALUATED, Mark, Span, Track, Tracks, tracks_figure
@@ -35,7 +35,7 @@ class BisectionReading:
     """Whether each file is read once for all versions, instead of loading some versions."""
 
     def __str__(self) -> str:
-        versions = counted(self.versions, "version")
+        versions = pluralize(self.versions, "version")
         if self.single_pass:
             return f"Evaluating {versions} in a single pass: {self._values} of {self._files}, each read once."
         verb = "Evaluating" if self.loads == self.versions else "Bisecting"
@@ -45,7 +45,7 @@ class BisectionReading:
     def cost(self) -> str:
         """Return the loads in words: `at most 5 loads of amount, each of about 12 files (4 MB in all columns)`."""
         each = ", each" if self.loads > 1 else ","
-        return f"at most {counted(self.loads, 'load')} of {self._values}{each} of about {self._files}"
+        return f"at most {pluralize(self.loads, 'load')} of {self._values}{each} of about {self._files}"
 
     @property
     def _values(self) -> str:
@@ -53,7 +53,7 @@ class BisectionReading:
 
     @property
     def _files(self) -> str:
-        return f"{counted(self.files, 'file')} ({size(self.size_bytes)} in all columns)"
+        return f"{pluralize(self.files, 'file')} ({format_size(self.size_bytes)} in all columns)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -111,8 +111,8 @@ class Bisection(FrameResult):
         differs = np.concatenate([np.ones(min(1, len(holds)), np.bool_), holds[1:] != holds[:-1]])
         changed = known.filter(pa.array(differs))
         missed = len(self.versions) - len(known)
-        notes = (f"{counted(missed, 'version')} of {len(self.versions):,} could not be, or were not, evaluated.",)
-        times = ("at least " if missed else "") + counted(max(0, len(changed) - 1), "time")
+        notes = (f"{pluralize(missed, 'version')} of {len(self.versions):,} could not be, or were not, evaluated.",)
+        times = ("at least " if missed else "") + pluralize(max(0, len(changed) - 1), "time")
         return Frame(
             changed,
             title=f"{self.condition} changes {times} from version {self.versions[0]} to {self.versions[-1]}",
@@ -170,7 +170,7 @@ class Bisection(FrameResult):
         facts = self._facts()
         pairs = (Pairs(tuple(facts)),) if facts else ()
         answered = len(self.evaluated) - len(self.skipped)
-        evaluated = f"{answered:,} of {counted(len(self.versions), 'version')}"
+        evaluated = f"{answered:,} of {pluralize(len(self.versions), 'version')}"
         background = fact_line((("format", self.format), ("versions", self.span), ("evaluated", evaluated)))
         return Drawing(title=self.answer, parts=(*pairs, *notes, grid, background, Code(self.call)))
 

@@ -25,7 +25,7 @@ from snapshot_explorer.model import (
     runs_text,
 )
 from snapshot_explorer.render import Code, Drawing, Grid, Line
-from snapshot_explorer.render.cells import cell, counted, cut, fact_line
+from snapshot_explorer.render.cells import fact_line, format_cell, pluralize, truncate
 from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.grid import drawn_field
@@ -157,7 +157,7 @@ class Blame(FrameResult):
         """Return the lines as a drawing. A changed cell has the values before and after, with an arrow between them."""
         where = "" if self.request.where is None else f" where {self.request.where}"
         lacking = f", {len(self.unreadable):,} could not be read" if self.unreadable else ""
-        compared = f"{self.compared:,} of {counted(len(self.versions), 'version')}{lacking}"
+        compared = f"{self.compared:,} of {pluralize(len(self.versions), 'version')}{lacking}"
         facts = [
             ("format", self.format),
             ("versions", self.span),
@@ -173,7 +173,7 @@ class Blame(FrameResult):
 
     def tracks(self) -> Tracks:
         """Return the history of each row as a track: its insert, updates and delete."""
-        return row_tracks(self.lines, self.key, self.versions, title=f"{counted(len(self), 'change')} of rows")
+        return row_tracks(self.lines, self.key, self.versions, title=f"{pluralize(len(self), 'change')} of rows")
 
     def picture(self) -> Picture:
         """Return the history of each row as a line over the versions, with its values at each change."""
@@ -189,7 +189,7 @@ class Blame(FrameResult):
     def _read_files(self) -> str:
         ruled_out = self.files - self.admitted_files
         others = f"; statistics and partitions rule out {ruled_out:,}" if ruled_out else ""
-        return f"opened {self.opened_files:,} of {counted(self.files, 'data file')}{others}"
+        return f"opened {self.opened_files:,} of {pluralize(self.files, 'data file')}{others}"
 
 
 def blame_of(
@@ -333,7 +333,7 @@ def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
 
 
 def _text(value: pa.Scalar) -> str:
-    return cut(cell(value).text, _WIDEST_CELL)
+    return truncate(format_cell(value).text, _WIDEST_CELL)
 
 
 _MAX_LINES = 2_000
@@ -377,7 +377,7 @@ def _records(lines: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
     result = []
     for head, before, after in zip(heads, lines["before"], lines["after"], strict=True):
         row = after if after.is_valid else before
-        result.append({**head, "values": {name: cut(cell(row[name]).text, _WIDEST) for name in names}})
+        result.append({**head, "values": {name: truncate(format_cell(row[name]).text, _WIDEST) for name in names}})
     return result
 
 

@@ -11,12 +11,12 @@ from snapshot_explorer.engines.duckdb_ast import quote_identifier
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.bisection import bisect
 from snapshot_explorer.rows.diffs.aligned_columns import check_names
 from snapshot_explorer.rows.source import RowSource
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 
 def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | None, *, title: str) -> Frame:
@@ -42,7 +42,7 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     repeated = pa.table(several.columns, schema=pa.schema([*fields, *scan.columns]))
     more = (pc.sum(several["count_all"]).as_py() or 0) - len(several)
     names = f"the {', '.join(chosen)}" if len(chosen) < len(schema) else "all values"
-    repeating = f"{more:,} of {counted(len(rows), 'row')}" if more else f"None of {counted(len(rows), 'row')}"
+    repeating = f"{more:,} of {pluralize(len(rows), 'row')}" if more else f"None of {pluralize(len(rows), 'row')}"
     notes = [f"{repeating} repeat {names} of another one."]
     if more and len(chosen) == 1:
         name = quote_identifier(chosen[0])
@@ -62,7 +62,7 @@ def duplicate_key_versions(source: RowSource, key: Sequence[str], between: Seque
     with source.format.storage.keeping_immutable():
         frame = bisect(source, f"{counts[0]} > count(distinct {counts[1]})", first, every=True).changes
     changes = frame.to_arrow()
-    shown = ", ".join(map(visible, key))
+    shown = ", ".join(map(sanitize, key))
     rule = f"several rows have the same {shown}"
     columns = {
         "version": changes["version"],

@@ -15,7 +15,7 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import Commit, FieldIds, Gap, Listing, TableSchema, commit_of
-from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.cells import format_utc
 from snapshot_explorer.single_flight import cached_property
 
 _Id = int | str | None
@@ -59,7 +59,7 @@ class RowSource:
         """Return the first and the last of some versions with their times, for people."""
         ends = list(dict.fromkeys([versions[0], versions[-1]]))
         try:
-            times = [f" of {moment(time)}" for time in self.format.committed_at(ends)]
+            times = [f" of {format_utc(time)}" for time in self.format.committed_at(ends)]
         except SnapshotExplorerError:
             times = [" of a time that was not recorded"] * len(ends)
         return " to ".join(f"{version}{time}" for version, time in zip(ends, times, strict=True))

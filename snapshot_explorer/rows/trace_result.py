@@ -17,7 +17,7 @@ from snapshot_explorer.errors import UNREADABLE, SnapshotExplorerError
 from snapshot_explorer.model import capitalized, gaps_note, runs_of, runs_text
 from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import counted, moment
+from snapshot_explorer.render.cells import format_utc, pluralize
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.retention import retention_of
 from snapshot_explorer.rows.trace import METADATA, MISSING, READ, UNREADABLE_FILE, trace_history
@@ -113,7 +113,7 @@ class Trace(Drawable):
             return f"{capitalized(numbers)} {verb} matching rows. {self._since(live)}{rest}"
         versions = "No version" if self.is_complete else "No version that could be examined"
         if storing:
-            files = counted(len(storing), "data file")
+            files = pluralize(len(storing), "data file")
             verb = "stores" if len(storing) == 1 else "store"
             rest = f" {capitalized(elsewhere)} too." if elsewhere else ""
             return (
@@ -133,16 +133,16 @@ class Trace(Drawable):
         parts = []
         if changelogs:
             verb = "contains" if changelogs == 1 else "contain"
-            parts.append(f"{counted(changelogs, 'changelog file')} {verb} matching rows")
+            parts.append(f"{pluralize(changelogs, 'changelog file')} {verb} matching rows")
         if len(naming):
-            parts.append(f"the statistics in {counted(len(naming), 'metadata file')} name a matching value")
+            parts.append(f"the statistics in {pluralize(len(naming), 'metadata file')} name a matching value")
         return " and ".join(parts)
 
     def _since(self, live: Sequence[TracedVersion]) -> str:
         first = min(live, key=lambda version: version.number)
         history = next(history for history in self._histories.values() if first in history.versions)
         before = [version for version in history.versions if version.number < first.number]
-        time = "" if first.committed_at is None else f", of {moment(first.committed_at)}"
+        time = "" if first.committed_at is None else f", of {format_utc(first.committed_at)}"
         is_certain = before[-1].rows == 0 if before else history.begins_with_first
         return f"They have been there since version {first.number}{time}{'' if is_certain else ', or earlier'}."
 
@@ -169,7 +169,7 @@ class Trace(Drawable):
         stays = f"{', '.join(reasons[:_MOST_REASONS])}{more}." if reasons else ""
         if not storing:
             return f"Which files store the matching rows is unknown.{stays and f' What keeps these rows: {stays}'}"
-        removed = f"{len(storing & freed):,} of {counted(len(storing), 'file')} with matching rows"
+        removed = f"{len(storing & freed):,} of {pluralize(len(storing), 'file')} with matching rows"
         others = stays and f" What keeps the others: {stays}"
         return f"The next clean-up by the table's own settings removes {removed}.{others}{self._waiting}"
 
@@ -323,7 +323,7 @@ class Trace(Drawable):
             f"Not known in {runs_text(runs_of(numbers))}{self._of(branch)}: {reason.rstrip('.')}."
             for (reason, branch), numbers in versions.items()
         ]
-        more = [f"Not known for {counted(len(reasons) - _MOST_REASONS, 'more reason')}; see `versions`."]
+        more = [f"Not known for {pluralize(len(reasons) - _MOST_REASONS, 'more reason')}; see `versions`."]
         return [*reasons[:_MOST_REASONS], *(more if len(reasons) > _MOST_REASONS else ())]
 
     def drawing(self) -> Drawing:
@@ -336,7 +336,7 @@ class Trace(Drawable):
         facts: list[tuple[str, object]] = [
             ("format", self._source.format.name),
             ("where", self._where),
-            ("examined", moment(self.examined_at)),
+            ("examined", format_utc(self.examined_at)),
             ("versions", f"{len(self._found):,}"),
             (
                 "data files",
@@ -478,7 +478,7 @@ def _waiting(retention: Callable[[datetime], Retention], files: frozenset[str], 
         first = bisect_left(range(minutes), x=True, key=removes_all)
     except SnapshotExplorerError:
         return ""
-    time = moment(now + timedelta(minutes=first))
+    time = format_utc(now + timedelta(minutes=first))
     return f" Without further commits, a clean-up from {time} on removes the last of them."
 
 

@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import TypeVar, cast
 
 from snapshot_explorer.storage.listings import Entry, EntryFields
-from snapshot_explorer.visible import encodable
+from snapshot_explorer.visible import escape_unencodable
 
 E = TypeVar("E", bound=EntryFields)
 _NAME = itemgetter(0)
@@ -28,7 +28,7 @@ class EscapedNames:
         used_names = set(names)
         escapes: dict[str, str] = {}
         for name in sorted(names):
-            if (escaped := encodable(name)) != name:
+            if (escaped := escape_unencodable(name)) != name:
                 while escaped in used_names:
                     escaped += " (not UTF-8)"  # another file has the escape in its name
                 used_names.add(escaped)

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.url_secrets import hide_typed_secrets, split_url
-from snapshot_explorer.visible import encodable
+from snapshot_explorer.visible import escape_unencodable
 
 LOCAL = "file"
 """The protocol of the local disk."""
@@ -159,7 +159,7 @@ def _is_chain(text: str) -> bool:
 
 def _local(path: str) -> Location:
     address = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - Path has no way to drop `..` unread
-    return Location(protocol=LOCAL, address=address, shown=encodable(_show_local(address)))
+    return Location(protocol=LOCAL, address=address, shown=escape_unencodable(_show_local(address)))
 
 
 def _show_local(address: str) -> str:
@@ -174,7 +174,7 @@ def _remote(scheme: str, rest: str, *, is_typed: bool = False) -> Location:
     return Location(
         protocol=protocol,
         address=f"{protocol}://{rest}",
-        shown=encodable(f"{protocol}://" + (hide_typed_secrets(shown) if is_typed else shown).rstrip("/")),
+        shown=escape_unencodable(f"{protocol}://" + (hide_typed_secrets(shown) if is_typed else shown).rstrip("/")),
         hidden=hidden,
     )
 
@@ -334,7 +334,7 @@ def _absolute(path: str) -> Location | None:
     if not os.path.isabs(path):  # noqa: PTH117 - a Path costs more
         return None
     plain = f"/{os.path.normpath(path).lstrip('/')}" if path.startswith("/") else path
-    return Location(protocol=LOCAL, address=plain, shown=encodable(plain))
+    return Location(protocol=LOCAL, address=plain, shown=escape_unencodable(plain))
 
 
 def _same_storage(target: Location, root: Location) -> bool:

@@ -4,7 +4,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.render.cells import cell, cut, moment, size, unit_of, visible, width
+from snapshot_explorer.render.cells import format_cell, format_size, format_utc, sanitize, text_width, truncate, unit_of
 
 
 @pytest.mark.parametrize(
@@ -22,18 +22,18 @@ from snapshot_explorer.render.cells import cell, cut, moment, size, unit_of, vis
     ],
 )
 def test_bytes_are_drawn_in_decimal_units(count: int, said: str) -> None:
-    assert size(count) == said
+    assert format_size(count) == said
 
 
 def test_counts_have_thousands_separators_and_ids_have_none() -> None:
-    assert cell(1234567, "count").text == "1,234,567"
-    assert cell(1234567).text == "1234567"
-    assert cell(9223372036854775807).text == "9223372036854775807"
+    assert format_cell(1234567, "count").text == "1,234,567"
+    assert format_cell(1234567).text == "1234567"
+    assert format_cell(9223372036854775807).text == "9223372036854775807"
 
 
 def test_a_rounded_size_keeps_its_exact_value() -> None:
-    assert cell(1_234_567, "bytes").exact == "1,234,567 bytes"
-    assert cell(12, "bytes").exact is None
+    assert format_cell(1_234_567, "bytes").exact == "1,234,567 bytes"
+    assert format_cell(12, "bytes").exact is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_rounded_size_keeps_its_exact_value() -> None:
     ],
 )
 def test_times_are_utc_to_the_millisecond(time: datetime, said: str) -> None:
-    assert moment(time) == said
+    assert format_utc(time) == said
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_times_are_utc_to_the_millisecond(time: datetime, said: str) -> None:
     ],
 )
 def test_each_kind_of_value_has_its_own_look(value: object, said: str) -> None:
-    assert cell(value).text == said
+    assert format_cell(value).text == said
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_arrow_values_look_like_python_values(value: object, kind: pa.DataType, 
     else:
         scalar = pa.array([value], kind)[0]
 
-    assert cell(scalar).text == said
+    assert format_cell(scalar).text == said
 
 
 def test_times_that_python_cannot_hold_are_drawn() -> None:
     far = pa.array([2**62], pa.int64()).cast(pa.timestamp("ms", tz="UTC"))
 
-    assert cell(far[0]).text
+    assert format_cell(far[0]).text
 
 
 @pytest.mark.parametrize(
@@ -122,18 +122,18 @@ def test_times_that_python_cannot_hold_are_drawn() -> None:
     ],
 )
 def test_what_cannot_be_seen_is_escaped(text: str, said: str) -> None:
-    assert visible(text) == said
+    assert sanitize(text) == said
 
 
 def test_wide_letters_take_two_columns_and_marks_none() -> None:
-    assert [width("abc"), width("日本"), width("e\u0301")] == [3, 4, 1]
+    assert [text_width("abc"), text_width("日本"), text_width("e\u0301")] == [3, 4, 1]
 
 
 def test_cutting_keeps_within_the_room_and_says_so() -> None:
-    assert cut("abcdefgh", 5) == "abcd…"
-    assert cut("日本語", 4) == "日…"
-    assert cut("bucket-0/data-123.parquet", 12, middle=True) == "bucket…rquet"
-    assert cut("fits", 4) == "fits"
+    assert truncate("abcdefgh", 5) == "abcd…"
+    assert truncate("日本語", 4) == "日…"
+    assert truncate("bucket-0/data-123.parquet", 12, middle=True) == "bucket…rquet"
+    assert truncate("fits", 4) == "fits"
 
 
 def test_a_columns_unit_comes_from_its_metadata_or_the_last_word_of_its_name() -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import ANOMALIES, COMMITS, COMPARED, COMPARED_PARTITIONS
-from snapshot_explorer.render import text
+from snapshot_explorer.render import render_text
 from snapshot_explorer.render.commits import MINUS
 from snapshot_explorer.render.differences import difference_figure
-from snapshot_explorer.render.figures import PLOTLY, plain
+from snapshot_explorer.render.figures import PLOTLY, plotly_text
 from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.render.totals import totals_figure
 
@@ -184,8 +184,8 @@ def test_names_of_many_branches_are_reported_where_the_pointer_is():
 def test_branches_stand_in_the_table_beside_the_figure():
     rows = commits({}, {})
 
-    assert "branches" not in text(timeline(rows, y="rows", title="History").drawing())
-    drawn = text(timeline(rows, y="rows", title="History", branches={1: ["dev"]}).drawing()).splitlines()
+    assert "branches" not in render_text(timeline(rows, y="rows", title="History").drawing())
+    drawn = render_text(timeline(rows, y="rows", title="History", branches={1: ["dev"]}).drawing()).splitlines()
     assert drawn[1].split()[-1] == "branches"
     assert drawn[3].split()[-1] == "dev"
 
@@ -195,11 +195,11 @@ def test_nothing_of_a_table_is_markup():
     made = timeline(rows, y="rows", title=EVIL, branches={0: [EVIL]}).figure
 
     shown = made.to_json()
-    assert plain(EVIL) == "&lt;b&gt;&#36;x&#36;&lt;/b&gt; &amp; &lt;a href='javascript:alert(1)'&gt;"
+    assert plotly_text(EVIL) == "&lt;b&gt;&#36;x&#36;&lt;/b&gt; &amp; &lt;a href='javascript:alert(1)'&gt;"
     assert "<a" not in shown
     assert "\\u003ca" not in shown
     assert "$x$" not in shown
-    assert made.layout.title.text == plain(EVIL)
+    assert made.layout.title.text == plotly_text(EVIL)
 
 
 def test_the_pointer_tells_all_of_a_commit():

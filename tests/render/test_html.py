@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.frames import COMMITS, FOUND_TABLES, UTC_MILLIS
-from snapshot_explorer.render import Code, Drawing, Grid, Item, Lane, LaneDiagram, Line, Pairs, html, mimebundle
+from snapshot_explorer.render import Code, Drawing, Grid, Item, Lane, LaneDiagram, Line, Pairs, mimebundle, render_html
 from snapshot_explorer.render.html import COPY_SCRIPT
 from snapshot_explorer.results import Frame
 
@@ -59,7 +59,7 @@ def test_a_grid_is_a_table_with_column_headers_and_tooltips() -> None:
         ),
     )
 
-    drawn = html(Drawing(title="History", parts=(Grid(rows, total=3, noun="versions"),)))
+    drawn = render_html(Drawing(title="History", parts=(Grid(rows, total=3, noun="versions"),)))
 
     assert without_style(drawn) == (
         '<div class="sx"><div class="sx-title" role="heading" aria-level="3">History</div>'
@@ -78,7 +78,7 @@ def test_kinds_have_their_colour_and_what_was_added_or_removed_a_bar() -> None:
         {"kind": ["append", "<b>"], "added_rows": [50, 0], "removed_rows": [None, 3], "added_version": [1, 2]}
     )
 
-    drawn = html(Drawing(title="History", parts=(Grid(rows),)))
+    drawn = render_html(Drawing(title="History", parts=(Grid(rows),)))
 
     assert re.findall("<td.*?</td>", without_style(drawn)) == [
         '<td class="sx-kind" style="--sx-kind:#009E73">append</td>',
@@ -93,7 +93,7 @@ def test_kinds_have_their_colour_and_what_was_added_or_removed_a_bar() -> None:
 
 
 def test_pairs_are_a_table_with_row_headers() -> None:
-    drawn = html(Drawing(title="version 1", parts=(Pairs((("user", None), ("kind", "append"))),)))
+    drawn = render_html(Drawing(title="version 1", parts=(Pairs((("user", None), ("kind", "append"))),)))
 
     assert (
         '<tr><th scope="row">user</th><td class="sx-0">-</td></tr><tr><th scope="row">kind</th><td>append</td></tr>'
@@ -105,7 +105,7 @@ def test_a_script_in_names_values_titles_and_meanings_is_text() -> None:
     grid = Grid(pa.table([[EVIL]], schema=schema), noun=EVIL, total=7)
     drawing = Drawing(title=EVIL, parts=(grid, Pairs(((EVIL, EVIL), ("m", {EVIL: EVIL}))), Line(EVIL)))
 
-    page = Page(html(drawing))
+    page = Page(render_html(drawing))
 
     assert page.attributes("script") == []
     assert "".join(page.texts).count(EVIL) == 9
@@ -117,14 +117,16 @@ def test_a_script_in_the_items_of_lanes_is_text() -> None:
     lane = Lane(name=EVIL, rows=((item, None),), total=1)
     drawing = Drawing(title="t", parts=(LaneDiagram(heads=(EVIL, EVIL), lanes=(lane,), noun=EVIL),))
 
-    page = Page(html(drawing))
+    page = Page(render_html(drawing))
 
     assert page.attributes("script") == []
     assert "".join(page.texts).count(EVIL) >= 4
 
 
 def test_invisible_characters_are_made_visible() -> None:
-    drawn = html(Drawing(title="\u202eevil", parts=(Line("zero\u200bwidth"), Grid(pa.table({"a\u2066": ["\n"]})))))
+    drawn = render_html(
+        Drawing(title="\u202eevil", parts=(Line("zero\u200bwidth"), Grid(pa.table({"a\u2066": ["\n"]}))))
+    )
 
     assert "\\u202eevil" in drawn
     assert "zero\\u200bwidth" in drawn
@@ -135,7 +137,7 @@ def test_invisible_characters_are_made_visible() -> None:
 def test_a_cut_cell_has_its_full_text_as_tooltip() -> None:
     path = "bucket-0/" + "a" * 120 + ".parquet"
 
-    drawn = html(Drawing(title="t", parts=(Grid(pa.table({"path": [path]})),)))
+    drawn = render_html(Drawing(title="t", parts=(Grid(pa.table({"path": [path]})),)))
 
     assert f'title="{path}"' in drawn
     assert "aaaa.parquet</td>" in drawn
@@ -144,7 +146,7 @@ def test_a_cut_cell_has_its_full_text_as_tooltip() -> None:
 def test_the_same_drawing_gives_the_same_bytes() -> None:
     drawing = Drawing(title="t", parts=(Grid(pa.table({"n": [1]})),))
 
-    assert html(drawing) == html(drawing)
+    assert render_html(drawing) == render_html(drawing)
 
 
 def test_there_is_no_script_but_the_one_that_copies_and_no_outside_resource() -> None:
@@ -157,14 +159,14 @@ def test_there_is_no_script_but_the_one_that_copies_and_no_outside_resource() ->
     drawn = drawn.replace(COPY_SCRIPT, "")
 
     assert drawn.count('<code class="sx-copy') == 4
-    assert "<script" not in html(drawing)
+    assert "<script" not in render_html(drawing)
     assert "<script" not in mimebundle(LANES)["text/html"]
 
     assert not re.search(r"<script|url\(|@import|https?:|src=|href=|\bon\w+=", drawn)
 
 
 def test_every_style_rule_is_scoped_to_our_class() -> None:
-    style = "".join(re.findall(r"<style>(.*?)</style>", html(LANES)))
+    style = "".join(re.findall(r"<style>(.*?)</style>", render_html(LANES)))
 
     selectors = [part for block in re.findall(r"([^{}]+)\{", style) for part in block.split(",")]
 
@@ -175,10 +177,10 @@ def test_every_style_rule_is_scoped_to_our_class() -> None:
 
 
 def test_lanes_bring_their_style_and_other_drawings_do_not() -> None:
-    lanes = html(LANES)
+    lanes = render_html(LANES)
 
     assert ".sx-lanes" in "".join(re.findall(r"<style>(.*?)</style>", lanes))
-    assert "lane" not in html(Drawing(title="t", parts=(Grid(pa.table({"n": [1]})), Line("x"))))
+    assert "lane" not in render_html(Drawing(title="t", parts=(Grid(pa.table({"n": [1]})), Line("x"))))
 
 
 def test_twenty_commits_stay_small() -> None:
@@ -204,7 +206,7 @@ def test_twenty_commits_stay_small() -> None:
 def test_any_content_stays_content(title: str, name: str, value: str | None) -> None:
     grid = Grid(pa.table([pa.array([value], pa.string())], names=[name]))
 
-    page = Page(html(Drawing(title=title, parts=(grid, Pairs(((name, value),)), Line(title)))))
+    page = Page(render_html(Drawing(title=title, parts=(grid, Pairs(((name, value),)), Line(title)))))
 
     assert {tag for tag, _ in page.tags} - {"wbr", "span"} == {
         "div",
@@ -221,7 +223,7 @@ def test_any_content_stays_content(title: str, name: str, value: str | None) -> 
 def test_text_that_fades_is_there_in_full() -> None:
     value = "a value that nobody can take in at a glance" * 4
 
-    drawn = html(Drawing(title="t", parts=(Grid(pa.table({"note": [value]})),)))
+    drawn = render_html(Drawing(title="t", parts=(Grid(pa.table({"note": [value]})),)))
 
     assert f'<td><span class="sx-fade" tabindex="0" title="{value}">{value}</span></td>' in drawn
 
@@ -230,13 +232,13 @@ def test_times_have_the_exact_value_as_a_tooltip() -> None:
     time = datetime(2026, 11, 6, 3, 0, 0, 444_000, tzinfo=UTC)
     rows = pa.table([pa.array([time], UTC_MILLIS)], pa.schema([COMMITS.field("committed_at")]))
 
-    drawn = html(Drawing(title="t", parts=(Grid(rows),)))
+    drawn = render_html(Drawing(title="t", parts=(Grid(rows),)))
 
     assert '<td title="2026-11-06 03:00:00.444Z">2026-11-06 03:00:00</td>' in drawn
 
 
 def test_bars_of_equal_length_are_not_drawn() -> None:
-    drawn = html(Drawing(title="t", parts=(Grid(pa.table({"added_rows": [7, 7]})),)))
+    drawn = render_html(Drawing(title="t", parts=(Grid(pa.table({"added_rows": [7, 7]})),)))
 
     assert "--sx-part" not in without_style(drawn)
 
@@ -254,13 +256,13 @@ def test_names_that_are_there_to_be_copied_are_whole():
     name = f"shop.db/{'deep/' * 20}orders"
     rows = pa.table({"name": [name]}, pa.schema([FOUND_TABLES.field("name")]))
 
-    assert f">{name}</td>" in html(Drawing(title="t", parts=(Grid(rows, total=1, noun="tables"),)))
+    assert f">{name}</td>" in render_html(Drawing(title="t", parts=(Grid(rows, total=1, noun="tables"),)))
 
 
 def test_a_name_from_right_to_left_is_isolated():
     drawing = Drawing(title="Files of שלום 3 of 17", parts=(Line("مرحبا بك & <b> at version 3"),))
 
-    shown = html(drawing)
+    shown = render_html(drawing)
 
     assert "Files of <bdi>שלום</bdi> 3 of 17" in shown
     assert "<bdi>مرحبا بك</bdi> &amp; &lt;b&gt; at version 3" in shown

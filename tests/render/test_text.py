@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.frames import ANOMALIES, COMMITS
-from snapshot_explorer.render import Drawing, Grid, Line, Pairs, text
-from snapshot_explorer.render.cells import width
+from snapshot_explorer.render import Drawing, Grid, Line, Pairs, render_text
+from snapshot_explorer.render.cells import text_width
 from snapshot_explorer.render.text import WIDTH
 
 LETTERS = st.text(st.characters(exclude_categories=[]), max_size=200)
@@ -30,7 +30,7 @@ def test_a_grid_is_aligned_and_says_what_is_cut() -> None:
         ),
     )
 
-    drawn = text(Drawing(title="History of orders", parts=(Grid(rows, total=10_000, noun="versions"),)))
+    drawn = render_text(Drawing(title="History of orders", parts=(Grid(rows, total=10_000, noun="versions"),)))
 
     assert drawn.splitlines() == [
         "History of orders",
@@ -46,7 +46,7 @@ def test_a_grid_is_aligned_and_says_what_is_cut() -> None:
 def test_pairs_and_lines_stand_under_the_title() -> None:
     pairs = Pairs((("version", 12345), ("added_rows", 12345), ("size_bytes", 12345), ("user", None), ("note", "")))
 
-    assert text(Drawing(title="version 12345", parts=(Line("A line."), pairs))).splitlines() == [
+    assert render_text(Drawing(title="version 12345", parts=(Line("A line."), pairs))).splitlines() == [
         "version 12345",
         "A line.",
         "version     12345",
@@ -60,37 +60,37 @@ def test_pairs_and_lines_stand_under_the_title() -> None:
 def test_tables_in_a_row_are_parted_by_a_blank_line() -> None:
     parts = (Line("Above."), Pairs((("a", 1),)), Grid(pa.table({"b": [2]})), Line("Below."))
 
-    assert text(Drawing(title="t", parts=parts)) == "t\nAbove.\na  1\n\nb\n-\n2\nBelow."
+    assert render_text(Drawing(title="t", parts=parts)) == "t\nAbove.\na  1\n\nb\n-\n2\nBelow."
 
 
 def test_a_long_value_is_wrapped_under_its_name() -> None:
-    drawn = text(Drawing(title="t", parts=(Pairs((("path", "s3://" + "a" * 150),)),)))
+    drawn = render_text(Drawing(title="t", parts=(Pairs((("path", "s3://" + "a" * 150),)),)))
 
     assert drawn == f"t\npath  s3://{'a' * 109}\n      {'a' * 41}"
 
 
 def test_an_empty_grid_says_so() -> None:
-    drawn = text(Drawing(title="Tags", parts=(Grid(pa.table({"tag": pa.array([], pa.string())}), noun="tags"),)))
+    drawn = render_text(Drawing(title="Tags", parts=(Grid(pa.table({"tag": pa.array([], pa.string())}), noun="tags"),)))
 
     assert drawn == "Tags\nno tags"
 
 
 def test_a_grid_without_columns_is_drawn() -> None:
-    assert text(Drawing(title="t", parts=(Grid(pa.table({})),))) == "t\nno rows"
+    assert render_text(Drawing(title="t", parts=(Grid(pa.table({})),))) == "t\nno rows"
 
 
 def test_twenty_rows_are_drawn_unless_something_else_is_requested() -> None:
     rows = pa.table({"n": list(range(30))})
 
-    assert text(Drawing(title="t", parts=(Grid(rows),))).endswith("\n19\n20 of 30 rows")
-    assert text(Drawing(title="t", parts=(Grid(rows),)), limit=5).endswith("\n4\n5 of 30 rows")
-    assert text(Drawing(title="t", parts=(Grid(rows, limit=30),))).endswith("\n28\n29")
+    assert render_text(Drawing(title="t", parts=(Grid(rows),))).endswith("\n19\n20 of 30 rows")
+    assert render_text(Drawing(title="t", parts=(Grid(rows),)), limit=5).endswith("\n4\n5 of 30 rows")
+    assert render_text(Drawing(title="t", parts=(Grid(rows, limit=30),))).endswith("\n28\n29")
 
 
 def test_only_the_drawn_rows_are_converted() -> None:
     million = pa.table({"path": pa.array(["x"] * 1_000_000), "n": pa.array(range(1_000_000))})
 
-    drawn = text(Drawing(title="t", parts=(Grid(million, noun="files"),)))
+    drawn = render_text(Drawing(title="t", parts=(Grid(million, noun="files"),)))
 
     assert drawn.endswith("20 of 1,000,000 files")
 
@@ -99,17 +99,17 @@ def test_text_gives_way_to_numbers_which_are_never_cut() -> None:
     number = 2**63 - 1
     rows = pa.table({"name": ["p" * 300], "details": ["d" * 300], **{f"n{i}": [number] for i in range(3)}})
 
-    drawn = text(Drawing(title="t", parts=(Grid(rows),)))
+    drawn = render_text(Drawing(title="t", parts=(Grid(rows),)))
 
     assert drawn.splitlines()[3].count(str(number)) == 3
     assert "…" in drawn
-    assert max(map(width, drawn.splitlines())) <= WIDTH
+    assert max(map(text_width, drawn.splitlines())) <= WIDTH
 
 
 def test_paths_are_whole_so_that_they_can_be_copied() -> None:
     path = f"{'folder/' * 20}part.parquet"
 
-    drawn = text(Drawing(title="t", parts=(Grid(pa.table({"path": [path], "details": ["d" * 300]})),)))
+    drawn = render_text(Drawing(title="t", parts=(Grid(pa.table({"path": [path], "details": ["d" * 300]})),)))
 
     assert path in drawn
 
@@ -119,7 +119,7 @@ def test_columns_of_metadata_have_words_and_signs_as_headings_and_times_to_the_s
     row = {"version": 8, "committed_at": time, "added_rows": 16, "removed_rows": 0}
     rows = pa.Table.from_pylist([row], COMMITS).select(list(row))
 
-    drawn = text(Drawing(title="t", parts=(Grid(rows),)))
+    drawn = render_text(Drawing(title="t", parts=(Grid(rows),)))
 
     assert drawn.splitlines()[1::2] == [
         "version  committed at (UTC)   + rows  \N{MINUS SIGN} rows",
@@ -130,7 +130,7 @@ def test_columns_of_metadata_have_words_and_signs_as_headings_and_times_to_the_s
 def test_times_and_names_of_a_users_rows_are_exact() -> None:
     times = pa.array([1], pa.timestamp("ns", "UTC"))
 
-    drawn = text(Drawing(title="t", parts=(Grid(pa.table({"added_rows": [1], "committed_at": times})),)))
+    drawn = render_text(Drawing(title="t", parts=(Grid(pa.table({"added_rows": [1], "committed_at": times})),)))
 
     assert drawn.splitlines()[1::2] == [
         "added_rows  committed_at",
@@ -142,7 +142,7 @@ def test_sentences_are_wrapped_and_never_cut() -> None:
     sentence = " ".join(["the number of rows changed more than it usually does,"] * 5)
     rows = pa.table([pa.array([sentence])], pa.schema([ANOMALIES.field("rule")]))
 
-    drawn = text(Drawing(title="t", parts=(Grid(rows),)), room=60)
+    drawn = render_text(Drawing(title="t", parts=(Grid(rows),)), room=60)
 
     assert " ".join(drawn.split("\n", 3)[3].split()) == sentence
 
@@ -150,7 +150,7 @@ def test_sentences_are_wrapped_and_never_cut() -> None:
 def test_names_are_broken_at_their_words_where_room_is_short() -> None:
     rows = pa.table({f"number_of_removed_files_{i}": [i] for i in range(8)} | {"tags": ["v1"]})
 
-    drawn = text(Drawing(title="t", parts=(Grid(rows),)))
+    drawn = render_text(Drawing(title="t", parts=(Grid(rows),)))
 
     assert drawn.splitlines()[1:5] == [
         "  ".join([" number_"] * 8 + ["tags"]),
@@ -163,7 +163,7 @@ def test_names_are_broken_at_their_words_where_room_is_short() -> None:
 def test_columns_that_do_not_fit_are_named() -> None:
     rows = pa.table({f"number_{i}": [2**63 - 1] for i in range(8)})
 
-    drawn = text(Drawing(title="t", parts=(Grid(rows),)))
+    drawn = render_text(Drawing(title="t", parts=(Grid(rows),)))
 
     assert drawn.endswith("5 of 8 columns; not shown: number_5, number_6, number_7")
 
@@ -171,7 +171,7 @@ def test_columns_that_do_not_fit_are_named() -> None:
 def test_control_characters_reach_nobody() -> None:
     rows = pa.table({"na\nme": ["\x1b[31m\u202e"]})
 
-    drawn = text(Drawing(title="ti\ttle", parts=(Grid(rows), Line("a\x00b"))))
+    drawn = render_text(Drawing(title="ti\ttle", parts=(Grid(rows), Line("a\x00b"))))
 
     assert drawn == "ti\\ttle\nna\\nme\n--------------\n\\x1b[31m\\u202e\na\\x00b"
 
@@ -196,9 +196,9 @@ def test_no_content_makes_it_raise_or_exceed_the_width(
     columns = [cells[:height] if position % 2 else numbers[:height] for position, _ in enumerate(names)]
     drawing = Drawing(title=title, parts=(Grid(pa.table(columns, names=names)), Pairs(tuple(pairs)), Line(line)))
 
-    drawn = text(drawing)
+    drawn = render_text(drawing)
 
-    assert max(map(width, drawn.split("\n"))) <= WIDTH
+    assert max(map(text_width, drawn.split("\n"))) <= WIDTH
     assert all(letter == "\n" or letter.isprintable() for letter in drawn)
     drawn.encode()
 
@@ -209,4 +209,4 @@ def test_times_of_every_size_are_drawn(values: list[list[int]]) -> None:
     kinds = [pa.timestamp("ms", tz="UTC"), pa.timestamp("ns"), pa.timestamp("us", tz="Asia/Tokyo"), pa.duration("s")]
     rows = pa.table({str(kind): ids.cast(kind) for kind in kinds})
 
-    assert text(Drawing(title="t", parts=(Grid(rows),)))
+    assert render_text(Drawing(title="t", parts=(Grid(rows),)))

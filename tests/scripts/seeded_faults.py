@@ -317,8 +317,8 @@ FAULTS = (
     Fault(
         "Markdown of a check may contain HTML",
         "checks/result.py",
-        "return escape(visible(content), quote=False).translate(_MARKDOWN)",
-        "return visible(content).translate(_MARKDOWN)",
+        "return escape(sanitize(content), quote=False).translate(_MARKDOWN)",
+        "return sanitize(content).translate(_MARKDOWN)",
         "checks",
     ),
     Fault(

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 import snapshot_explorer as sx
-from snapshot_explorer.render.cells import cell
+from snapshot_explorer.render.cells import format_cell
 
 
 def _text(column, kind):
@@ -102,7 +102,7 @@ def _assert_proven(plan, diff):
 
 
 def _rows_in(rows, partition):
-    texts = [[cell(value).text if value.is_valid else None for value in rows[name]] for name, _ in partition]
+    texts = [[format_cell(value).text if value.is_valid else None for value in rows[name]] for name, _ in partition]
     return sum(row == tuple(text for _, text in partition) for row in zip(*texts, strict=True))
 
 

@@ -9,7 +9,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
-from snapshot_explorer.render import text
+from snapshot_explorer.render import render_text
 from snapshot_explorer.single_flight import SingleFlight, cached_property
 from snapshot_explorer.storage import Storage
 from tests.support.blocking import SECONDS, blocking
@@ -63,7 +63,7 @@ def test_the_card_the_schema_and_completion_do_not_wait_for_a_read(slow):
         assert waits.wait(SECONDS)
 
         assert list(in_time(lambda: table.cached).columns) == names
-        assert names[0] in in_time(lambda: text(table.drawing()))
+        assert names[0] in in_time(lambda: render_text(table.drawing()))
         assert in_time(lambda: table.current.schema) is table.current.schema
         assert in_time(lambda: repr(table))
     reader.join(SECONDS)

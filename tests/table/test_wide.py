@@ -7,7 +7,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.formats import bind
-from snapshot_explorer.render import html, text
+from snapshot_explorer.render import render_html, render_text
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable, add, metadata
@@ -55,12 +55,12 @@ def test_a_frame_of_very_many_columns_is_drawn_in_part():
     rows = pa.table({f"column_{number}": [number] for number in range(COLUMNS)})
     deep = pa.table({"statistics": pa.StructArray.from_arrays([pa.array([1])] * COLUMNS, names=rows.column_names)})
 
-    shown, page = text(Frame(rows, title="Rows").drawing()), html(Frame(rows, title="Rows").drawing())
+    shown, page = render_text(Frame(rows, title="Rows").drawing()), render_html(Frame(rows, title="Rows").drawing())
 
     assert "of 5,000 columns; not shown: column_" in shown.replace("\n", " ")
     assert "100 of 5,000 columns" in page
     assert (len(shown), len(page)) < (LONGEST_TEXT, LONGEST_PAGE)
-    assert len(html(Frame(deep, title="Rows").drawing())) < LONGEST_PAGE
+    assert len(render_html(Frame(deep, title="Rows").drawing())) < LONGEST_PAGE
 
 
 class CountedName(str):

@@ -13,7 +13,7 @@ from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.views import View
 from snapshot_explorer.jupyter.explorer.work import Job
 from snapshot_explorer.render import Code, Drawing, Line, Pairs
-from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.cells import format_utc
 from snapshot_explorer.render.tracks import tracks_content
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _sentences(bisection: Bisection) -> list[str]:
         ]
     commit = bisection.commit
     facts = [] if commit is None else [commit.operation or commit.kind, f"by {commit.user}" if commit.user else ""]
-    facts += [f"at {moment(commit.committed_at)}"] if commit is not None and commit.committed_at else []
+    facts += [f"at {format_utc(commit.committed_at)}"] if commit is not None and commit.committed_at else []
     words = " ".join(word for word in facts if word)
     before = [] if bisection.last_good is None else [f"At version {bisection.last_good} it does not hold."]
     if bisection.gap is None and bisection.last_good is not None:

@@ -70,11 +70,11 @@ from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.lake import Lake
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.commits import STYLES, with_totals
-from snapshot_explorer.render.palette import KIND_COLOURS
+from snapshot_explorer.render.palette import KIND_COLORS
 from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.render.timeline_columns import timeline_columns
 from snapshot_explorer.retention import LEVELS
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -111,7 +111,7 @@ _OFFERED = 100
 """Conditions on rows that are offered."""
 _CHOICES = {
     "kind": get_args(Kind),
-    "colours": KIND_COLOURS,
+    "colours": KIND_COLORS,
     "signs": {kind: style.sign for kind, style in STYLES.items()},
     "measure": MEASURES,
     "compared": COMPARED,
@@ -254,7 +254,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         """Return the head of the page: a line of facts about the table."""
         newest = None if self._log is None else newest_commit(self._log, self.state.zone)
         parts = [*self._lines(), *([newest] if newest else []), *([self.problem] if self.problem else [])]
-        return " \N{MIDDLE DOT} ".join(visible(part) for part in parts)
+        return " \N{MIDDLE DOT} ".join(sanitize(part) for part in parts)
 
     def wait(self, seconds: float = 60) -> Explorer:
         """Return the explorer when nothing is being read; for cells, scripts and tests.
@@ -645,21 +645,21 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     def _set_busy(self, place: str, description: str) -> None:
         others = {other: text for other, text in self.busy.items() if other != place}
-        self.busy = {**others, place: visible(description)} if description else others
+        self.busy = {**others, place: sanitize(description)} if description else others
 
     def _send_page(self) -> None:
         state, log = self.state, self._log
-        lines = [visible(line) for line in self._lines()]
+        lines = [sanitize(line) for line in self._lines()]
         times = [None] if log is None or not len(log.commits) else log.commits["committed_at"][:1].to_pylist()
-        window = "" if log is None else visible(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
+        window = "" if log is None else sanitize(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
         self.page = {
-            "name": visible(self.table.name),
-            "format": f"{self.table.format}" + (f" branch {visible(self.table.branch)}" if self.table.branch else ""),
-            "path": visible(self.table.path),
+            "name": sanitize(self.table.name),
+            "format": f"{self.table.format}" + (f" branch {sanitize(self.table.branch)}" if self.table.branch else ""),
+            "path": sanitize(self.table.path),
             "facts": lines[1:],
             "newest": None if times[0] is None else int(times[0].timestamp() * 1000),
-            "problem": visible(self.problem),
-            "note": visible(state.note),
+            "problem": sanitize(self.problem),
+            "note": sanitize(state.note),
             "isKnown": log is not None,
             "isZoneKnown": log is None or self.table.bound.clock_note is None,
             "repairVersion": "" if state.repair_version is None else str(state.repair_version),
@@ -679,7 +679,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _send_view(self) -> None:
         state = self.state
         if state.tab == "data" and state.b is not None:
-            load = {"line": visible(load_code(self._views.request("load", LOADS)))}
+            load = {"line": sanitize(load_code(self._views.request("load", LOADS)))}
         else:
             load = {}
         is_of_rows = state.tab == "data" or (state.tab == "compare" and state.compared == "rows")
@@ -687,8 +687,8 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "tab": state.tab,
             **self._views.front.content,
             "entries": self._views.by_place["entries"].content if state.tab == "manifests" else {},
-            "manifest": visible(state.manifest) if state.tab == "manifests" else "",
-            "conditions": [visible(text) for text in self._row_actions.conditions[:_OFFERED]] if is_of_rows else [],
+            "manifest": sanitize(state.manifest) if state.tab == "manifests" else "",
+            "conditions": [sanitize(text) for text in self._row_actions.conditions[:_OFFERED]] if is_of_rows else [],
             "blamed": self._row_actions.view.content if is_of_rows else {},
             "bisected": self._bisector.view.content if state.tab == "data" else {},
             "load": {**load, **self._loader.view.content} if load else {},

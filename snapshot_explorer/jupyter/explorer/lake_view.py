@@ -16,7 +16,7 @@ from snapshot_explorer.jupyter.explorer.environment import has_kernel, widget_bu
 from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import still_html
 from snapshot_explorer.lake.overview import LakeOverview
-from snapshot_explorer.render import html, mimebundle
+from snapshot_explorer.render import mimebundle, render_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,7 +154,7 @@ class LakeView(anywidget.AnyWidget):
         overview = self.overview
         with self.hold_sync():
             self.names = overview["name"].to_pylist()
-            self.overview_html = html(overview.drawing(), limit=len(self.lake))
+            self.overview_html = render_html(overview.drawing(), limit=len(self.lake))
 
     @observe("follows")
     def _follow(self, change: dict[str, Any]) -> None:

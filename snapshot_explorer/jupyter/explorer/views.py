@@ -12,8 +12,8 @@ from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.parts import parts_of
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.explorer.work import Job
-from snapshot_explorer.render import text
-from snapshot_explorer.visible import visible
+from snapshot_explorer.render import render_text
+from snapshot_explorer.visible import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,33 +107,33 @@ class View:
     @property
     def text(self) -> str:
         """Return the content as text."""
-        return self.error or self.sentence or ("" if self.result is None else text(self.result.drawing))
+        return self.error or self.sentence or ("" if self.result is None else render_text(self.result.drawing))
 
     @property
     def content(self) -> dict[str, Any]:
         """Return the content as the page receives it; empty before anything was read."""
         if self._last is None:
-            return {"error": visible(self.error), "sentence": self.sentence} if self.error or self.sentence else {}
+            return {"error": sanitize(self.error), "sentence": self.sentence} if self.error or self.sentence else {}
         result = self._last
         return {
-            "error": visible(self.error),
-            "title": visible(result.answer or result.drawing.title),
+            "error": sanitize(self.error),
+            "title": sanitize(result.answer or result.drawing.title),
             "headline": result.headline,
-            "suggestedKey": visible(result.suggested_key or ""),
+            "suggestedKey": sanitize(result.suggested_key or ""),
             "shares": result.shares,
             "parts": parts_of(result.drawing, has_grid=bool(self.grid.content)),
             "grid": self.grid.content,
-            "code": visible(result.code),
-            "source": visible(result.source),
+            "code": sanitize(result.code),
+            "source": sanitize(result.source),
             "page": self.page,
             "pages": result.pages,
             "isAnnouncement": result.is_announcement,
-            "columns": [(visible(name), visible(dtype), is_shown) for name, dtype, is_shown in result.columns],
+            "columns": [(sanitize(name), sanitize(dtype), is_shown) for name, dtype, is_shown in result.columns],
             "tiles": list(result.tiles),
             "tracks": dict(result.tracks),
             "heat": dict(result.heat),
             "isLive": result.is_live,
-            "choices": [visible(choice) for _, choice in result.choices],
+            "choices": [sanitize(choice) for _, choice in result.choices],
         }
 
 

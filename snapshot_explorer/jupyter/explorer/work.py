@@ -10,7 +10,7 @@ from typing import Any
 
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.progress import Progress, listen
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 THREADS = "snapshot-explorer-work"
 """The prefix of the threads' names."""
@@ -191,4 +191,4 @@ class _Watch:
 
 
 def _line(error: Exception) -> str:
-    return visible(" ".join(str(error).split()))
+    return sanitize(" ".join(str(error).split()))

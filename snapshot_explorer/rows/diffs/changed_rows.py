@@ -10,7 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
-from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.render.cells import format_cell, truncate
 from snapshot_explorer.rows.diffs.aligned_columns import check_names
 from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules
 from snapshot_explorer.rows.diffs.row_matching import (
@@ -207,7 +207,7 @@ def _add_examples(examples: list[str], name: str, sides: tuple[pa.Table, pa.Tabl
 
 def _shown(rows: pa.Table, name: str, index: int) -> str:
     # By index: the first two columns are not columns of the rows, and may have had the name of one.
-    return cut(cell(rows.column(rows.schema.names.index(name, 2))[index]).text, _WIDEST_VALUE)
+    return truncate(format_cell(rows.column(rows.schema.names.index(name, 2))[index]).text, _WIDEST_VALUE)
 
 
 def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]) -> pa.Table:

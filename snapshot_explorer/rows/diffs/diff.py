@@ -10,7 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.render.cells import format_cell, truncate
 from snapshot_explorer.rows.diffs.changed_rows import compare_parts
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side
 from snapshot_explorer.rows.diffs.diff_result import HELD_BYTES, RowDiff, spill
@@ -114,7 +114,9 @@ def check_not_null(rows: pa.RecordBatch | pa.Table, key: Sequence[str], version:
 
 def _example(rows: pa.RecordBatch | pa.Table, index: int, key: Sequence[str]) -> str:
     """Return the key of a row for a message, shortened if it is long."""
-    shown = [f"{name}={cut(cell(rows.column(name)[index]).text, _WIDEST_VALUE)}" for name in key[:_SHOWN_COLUMNS]]
+    shown = [
+        f"{name}={truncate(format_cell(rows.column(name)[index]).text, _WIDEST_VALUE)}" for name in key[:_SHOWN_COLUMNS]
+    ]
     return ", ".join(shown)
 
 

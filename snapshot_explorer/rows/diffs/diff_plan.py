@@ -15,7 +15,7 @@ from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.model import Gap, Split, gaps_text
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
-from snapshot_explorer.render.cells import counted, moment, size
+from snapshot_explorer.render.cells import format_size, format_utc, pluralize
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, align_columns, check_names, list_names
 from snapshot_explorer.rows.diffs.changed_splits import changed_splits
@@ -78,7 +78,7 @@ class Side:
     @property
     def named(self) -> str:
         """The version and its time, as display text."""
-        time = "a time that was not recorded" if self.committed_at is None else moment(self.committed_at)
+        time = "a time that was not recorded" if self.committed_at is None else format_utc(self.committed_at)
         separator = "," if self.branch or self.table else ""
         return f"version {self.label}{separator} of {time}"
 
@@ -161,12 +161,12 @@ class RowDiffPlan(Drawable):
         if unreadable:
             return " ".join(unreadable)
         sides = [
-            f"{counted(side.files, 'file')}, {counted(side.rows, 'row')} and {size(side.size_bytes)} of version "
-            f"{side.label}"
+            f"{pluralize(side.files, 'file')}, {pluralize(side.rows, 'row')} and {format_size(side.size_bytes)} of "
+            f"version {side.label}"
             for side in (self.a, self.b)
         ]
         proof = f"{self.proof} " if self.proof else ""
-        return f"{proof}Reads {', and '.join(sides)}. Not read: {counted(self.shared_files, 'file')} that both have."
+        return f"{proof}Reads {', and '.join(sides)}. Not read: {pluralize(self.shared_files, 'file')} that both have."
 
     @property
     def by_partition(self) -> Frame | None:

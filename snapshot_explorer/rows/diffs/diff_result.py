@@ -16,7 +16,7 @@ from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Code, Drawable, Drawing, Grid, Line, Pairs
-from snapshot_explorer.render.cells import cell, counted, cut, fact_line
+from snapshot_explorer.render.cells import fact_line, format_cell, pluralize, truncate
 from snapshot_explorer.render.grid import drawn_field
 from snapshot_explorer.results import Exportable, Frame
 from snapshot_explorer.results.exports import flatten_rows
@@ -278,8 +278,8 @@ class RowDiff(Exportable, Drawable):
         counts = self.counts
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         plan = self.plan
-        read = [f"{counted(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b)]
-        reading = ("read", f"{' and '.join(read)}; not read: {counted(plan.shared_files, 'file')} that both have")
+        read = [f"{pluralize(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b)]
+        reading = ("read", f"{' and '.join(read)}; not read: {pluralize(plan.shared_files, 'file')} that both have")
         first = Line("No row differs." if self.is_empty else f"Rows: {words}.")
         proof = (("proven by metadata", plan.proof),) if plan.proof else ()
         hint = () if self._key_command is None else (Pairs((("next", Code(self._key_command)),)),)
@@ -360,8 +360,8 @@ def _shown(heads: Mapping[str, pa.Table], kind: str, name: str, index: int) -> t
     """Return the text of a cell, None for an unchanged null, and whether its value changed."""
     rows = heads[kind]
     scalar = rows.column(name)[index]
-    value = cell(scalar).text
+    value = format_cell(scalar).text
     if kind != AFTER or name not in (rows.column(1)[index].as_py() or ()):
         return value if scalar.is_valid else None, False
-    old = cell(heads[BEFORE].column(name)[index]).text
-    return f"{cut(old, _WIDEST_CELL)} → {cut(value, _WIDEST_CELL)}", True
+    old = format_cell(heads[BEFORE].column(name)[index]).text
+    return f"{truncate(old, _WIDEST_CELL)} → {truncate(value, _WIDEST_CELL)}", True

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.render.cells import cell, counted
+from snapshot_explorer.render.cells import format_cell, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,11 +58,13 @@ def metadata_proofs(plan: RowDiffPlan, shared: Sequence[Split]) -> MetadataProof
     if partitions is not None:
         proofs = Counter(partitions["proof"].to_pylist())
         if proofs["different"]:
-            sentences.append(f"The rows differ in {counted(proofs['different'], 'partition')} of {len(partitions):,}.")
+            sentences.append(
+                f"The rows differ in {pluralize(proofs['different'], 'partition')} of {len(partitions):,}."
+            )
         if proofs["equal"]:
             are, them = ("is", "it") if proofs["equal"] == 1 else ("are", "them")
             sentences.append(
-                f"Of {counted(len(partitions), 'partition')}, {proofs['equal']:,} {are} equal: both have the same "
+                f"Of {pluralize(len(partitions), 'partition')}, {proofs['equal']:,} {are} equal: both have the same "
                 f"files in {them}."
             )
     return MetadataProofs(sentences=tuple(sentences), partitions=partitions)
@@ -185,8 +187,8 @@ def _outside(plan: RowDiffPlan, sides: tuple[_FileStatistics, _FileStatistics]) 
         if rows:
             differ, values = ("differs", "its value") if rows == 1 else ("differ", "their values")
             yield (
-                f"At least {counted(rows, 'row')} of {own_side} {differ}: no file to read of {other_side} has {values} "
-                f"of {name}, by its bounds."
+                f"At least {pluralize(rows, 'row')} of {own_side} {differ}: no file to read of {other_side} has "
+                f"{values} of {name}, by its bounds."
             )
 
 
@@ -221,7 +223,7 @@ def _partitions(plan: RowDiffPlan, shared: Sequence[Split]) -> pa.Table | None:
         rows.append(
             {
                 "partition": [
-                    (name, cell(value).text if value.is_valid else None)
+                    (name, format_cell(value).text if value.is_valid else None)
                     for name, value in zip(names, values, strict=True)
                 ],
                 "shared_files": _file_count(of_both),

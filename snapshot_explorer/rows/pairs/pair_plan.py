@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.lifetimes import time_of
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.rows.diffs.aligned_columns import check_names
 from snapshot_explorer.rows.diffs.comparison_rules import comparison_rules
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side, predicate_of
@@ -144,7 +144,7 @@ def _proof(plan: RowDiffPlan) -> str | None:
     """Return a sentence on what metadata proves about the rows; None if it proves nothing."""
     a, b = plan.a, plan.b
     if not a.splits and not b.splits:
-        files = counted(plan.shared_files, "file")
+        files = pluralize(plan.shared_files, "file")
         return (
             f"The rows are equal: both have the same {files}." if plan.shared_files else "Neither has rows to compare."
         )
@@ -152,7 +152,7 @@ def _proof(plan: RowDiffPlan) -> str | None:
         return None
     rows = [exact_rows(side.splits) for side in (a, b)]
     if None not in rows and rows[0] != rows[1]:
-        difference = counted(abs((rows[0] or 0) - (rows[1] or 0)), "row")
+        difference = pluralize(abs((rows[0] or 0) - (rows[1] or 0)), "row")
         more = "A" if (rows[0] or 0) > (rows[1] or 0) else "B"
         return f"The rows differ: {more} has {difference} more."
     return None

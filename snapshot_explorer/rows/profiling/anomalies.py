@@ -28,7 +28,7 @@ from snapshot_explorer.arrow.data_types import has_distances
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.model import Gap, gaps_note
 from snapshot_explorer.refs.records import brief_repr
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -264,7 +264,7 @@ def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
 
 def _rule(series: _Series, rules: AnomalyRules, *, change: float, usual: float, smallest: float) -> str:
     measure = series.measure.replace("null_rate", "null rate")
-    subject = measure if series.column is None else f"{measure} of {visible(series.column)}"
+    subject = measure if series.column is None else f"{measure} of {sanitize(series.column)}"
     of = f", {series.share * 100:g} % {series.of} before" if series.of else ""
     return (
         f"{subject} changed by {_amount(series, change, sign='+')}: more than {rules.factor:g} times "

@@ -10,7 +10,7 @@ import pytest
 
 from snapshot_explorer.frames import COMMITS
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
-from snapshot_explorer.render.timeline_columns import TableFacts, packed, timeline_columns
+from snapshot_explorer.render.timeline_columns import TableFacts, pack_numbers, timeline_columns
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {
@@ -122,7 +122,7 @@ def shown_text(page):
 
 
 def test_the_page_has_the_numbers_that_were_packed(page):
-    sent = [packed(one) for one in COLUMNS]
+    sent = [pack_numbers(one) for one in COLUMNS]
     sizes = [len(one["data"]) for one in sent]
     columns = [one | {"data": base64.b64encode(one["data"]).decode()} for one in sent]
 

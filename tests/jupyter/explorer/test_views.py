@@ -12,7 +12,7 @@ from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
-from snapshot_explorer.render import text
+from snapshot_explorer.render import render_text
 from snapshot_explorer.render.heat_map import heat_map_content
 from snapshot_explorer.render.tracks import tracks_content
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
@@ -38,7 +38,7 @@ def test_what_an_operation_counted_stands_by_itself():
     assert re.search(r"numDeletedRows +11\n", said)
     stored = said.partition("What the operation counted:")[2].partition("payments.at(18)")[0].split()
     assert " ".join(stored) in " ".join(str(explorer.table.at(18).commit).split())
-    assert " ".join(stored) in " ".join(text(explorer.table.at(18).drawing()).split())
+    assert " ".join(stored) in " ".join(render_text(explorer.table.at(18).drawing()).split())
     explorer.close()
 
 

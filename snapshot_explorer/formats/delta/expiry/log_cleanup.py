@@ -16,7 +16,7 @@ from snapshot_explorer.formats.delta.metadata.log_segment import LogListing
 from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.milliseconds import to_millis
 from snapshot_explorer.model import runs_of, runs_text
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 
 _ENABLED = "delta.enableExpiredLogCleanup"
 _PROTECTED = "delta.requireCheckpointProtectionBeforeVersion"
@@ -59,7 +59,7 @@ def log_clean_up(listing: LogListing, settings: Mapping[str, str], keep: timedel
         note = f"{start} nothing: {why}."
     else:
         after = f"; {runs_text(runs_of(unloadable))} could not be loaded afterwards" if unloadable else ""
-        note = f"{start} {counted(len(expired), 'log file')}, which metadata_files lists{after}."
+        note = f"{start} {pluralize(len(expired), 'log file')}, which metadata_files lists{after}."
     return LogCleanUp(files=_frame(expired), lost=tuple(unloadable), notes=(note, *_other_notes(expired, settings)))
 
 

@@ -41,7 +41,7 @@ from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp
 from snapshot_explorer.formats.unread_versions import Reasons, read_apart
 from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.model import runs_of, runs_text
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.location import is_full_location, shorten
 from snapshot_explorer.storage.same_files import match_files
@@ -154,7 +154,7 @@ class Vacuum:
         full = [path for path in listed_as if is_full_location(path)]
         linked = [path for path in full if not self._storage.resolve_external(path).startswith(start)]
         if linked:
-            count = counted(len(linked), "file")
+            count = pluralize(len(linked), "file")
             yield (
                 f"The log names {count} by another path to the folder, such as {shorten(linked[0])}. VACUUM compares "
                 "paths as text and may delete what is in use: run it on that path only."

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.cells import format_utc
 
 _RECORDED = re.compile(r'"timestamp":\s*(\d{10,15})\b', re.ASCII)
 """The time of Delta's commitInfo in `details`, in milliseconds."""
@@ -54,7 +54,7 @@ def copied_note(commits: pa.Table) -> str | None:
         return None
     return (
         f"Commit times are those of the log's files. The writer of version {newest[0]['version']} recorded "
-        f"{moment(recorded)}, {days:,} {'day' if days == 1 else 'days'} apart: the table was probably copied. "
+        f"{format_utc(recorded)}, {days:,} {'day' if days == 1 else 'days'} apart: the table was probably copied. "
         "Refs by time follow the files, as in Delta; `%snapshot log --recorded-times` and "
         "history(recorded_times=True) show the recorded times."
     )

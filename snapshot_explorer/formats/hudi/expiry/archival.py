@@ -12,7 +12,7 @@ from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
 from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, timeline_folder, timeline_of
 from snapshot_explorer.formats.settings import SettingsReader, parse_count
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 
 _MIN, _MAX = ("hoodie.keep.min.commits", 20), ("hoodie.keep.max.commits", 30)
 _DELTA_COMMITS = "hoodie.compact.inline.max.delta.commits", 5
@@ -50,7 +50,7 @@ def archival(source: HudiSource, earliest_kept: int | None, savepoints: Sequence
             min_commits, most = cleaned, cleaned + most - min_commits
             origin = "more than is set, because the cleaner needs them"
     moved: list[int] = []
-    why = f"the active timeline has {counted(len(active), 'commit')}, not more than {most:,}"
+    why = f"the active timeline has {pluralize(len(active), 'commit')}, not more than {most:,}"
     if len(active) > most:
         bounds = list(_bounds(source, active, settings))
         if savepoints and not source.config.is_on(_BEYOND_SAVEPOINT):
@@ -60,9 +60,9 @@ def archival(source: HudiSource, earliest_kept: int | None, savepoints: Sequence
         moved = [version for version in active if version < bound and version not in kept][: len(active) - min_commits]
     return Archival(
         versions=frozenset(moved),
-        rule=(_MAX[0], f"{counted(most, 'commit')}, {origin}"),
+        rule=(_MAX[0], f"{pluralize(most, 'commit')}, {origin}"),
         note=(
-            f"Archival would move {counted(len(moved), 'commit')}, up to {moved[-1]}, out of the active timeline; it "
+            f"Archival would move {pluralize(len(moved), 'commit')}, up to {moved[-1]}, out of the active timeline; it "
             "deletes no data files, but Hudi's own time travel does not read archived versions."
             if moved
             else f"Archival would move no commits: {why}."

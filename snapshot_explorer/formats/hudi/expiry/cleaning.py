@@ -38,7 +38,7 @@ from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, pa
 from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 from snapshot_explorer.formats.settings import SettingsReader, parse_count
 from snapshot_explorer.model import runs_of, runs_text
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.storage import Entry
 
 _COMMITS, _HOURS, _FILE_VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"
@@ -71,7 +71,7 @@ class _Policy:
     def rule(self) -> tuple[str, str]:
         """The property of the number, and its value as text."""
         option, _, noun, _ = _NUMBERS[self.name]
-        amount = counted(self.count, noun) if self.keep is None else format_duration(self.keep)
+        amount = pluralize(self.count, noun) if self.keep is None else format_duration(self.keep)
         return option, f"{amount}, {self.source}"
 
     @property

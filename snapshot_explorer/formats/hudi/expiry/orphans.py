@@ -15,7 +15,7 @@ from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 
 _UNDONE = ("rollback", "restore")
 _MARKERS = f"{FOLDER}/.temp/"
@@ -73,7 +73,7 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
         unread=tuple(unread),
         notes=(
             f"Of the folder {FOLDER}, with its metadata table, only markers and heartbeats were searched.",
-            *([_STRAYS.format(files=counted(strays, "log file"))] if strays else []),
+            *([_STRAYS.format(files=pluralize(strays, "log file"))] if strays else []),
         ),
     )
 

@@ -8,7 +8,7 @@ from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant
 from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count
 from snapshot_explorer.model import Finding, MaintenanceSettings
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 
 _MB = 1024 * 1024
 _LOG_FILES = "hoodie.compact.inline.max.delta.commits", 5
@@ -119,7 +119,7 @@ def _oldest(source: HudiSource, pending: Sequence[Instant]) -> str:
     """Return a phrase that describes the pending actions; empty if there are none."""
     if not pending:
         return ""
-    since = counted(_commits_since(source, pending), "commit")
+    since = pluralize(_commits_since(source, pending), "commit")
     return f"{since} since the oldest of {len(pending):,} requested or running: {pending[0].action} {pending[0].text}"
 
 

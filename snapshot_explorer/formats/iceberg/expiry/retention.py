@@ -33,7 +33,7 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Iceb
 from snapshot_explorer.formats.settings import SettingsReader, parse_flag
 from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.milliseconds import to_millis
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.storage.same_files import match_files
 
 _AGE = "history.expire.max-snapshot-age-ms"
@@ -263,8 +263,9 @@ def _freed_files(
     notes = []
     if count := pc.sum(matched.is_named).as_py():
         notes.append(
-            f"{counted(count, 'file')} of snapshots that would be removed {'is' if count == 1 else 'are'} not listed: "
-            "kept snapshots name the same by another path. expire_snapshots compares paths as text and may delete it."
+            f"{pluralize(count, 'file')} of snapshots that would be removed {'is' if count == 1 else 'are'} not "
+            "listed: kept snapshots name the same by another path. expire_snapshots compares paths as text and may "
+            "delete it."
         )
     if matched.note:
         rows, notes = rows.slice(0, 0), [*notes, f"{matched.note} No file is listed."]

@@ -15,7 +15,7 @@ from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, View
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.model import AFTER, DELETED, INSERTED
 from snapshot_explorer.render import Drawing, Grid, Line
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.rows.diffs.diff_result import CHANGE_WORDS, drawn_changes
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _is_small(plan: RowDiffPlan) -> bool:
 
 def _announced(plan: RowDiffPlan) -> Drawing:
     bounds = [
-        f"At most {counted(most, 'row')} can have been {effect}."
+        f"At most {pluralize(most, 'row')} can have been {effect}."
         for most, effect in ((plan.most_deleted, "deleted or updated"), (plan.most_inserted, "inserted or updated"))
         if most is not None
     ]
@@ -161,9 +161,9 @@ def _answer(diff: RowDiff) -> str:
 
 
 def _facts(plan: RowDiffPlan) -> list[Line]:
-    read = " and ".join(f"{counted(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b))
+    read = " and ".join(f"{pluralize(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b))
     facts = [
-        Line(f"Read: {read}; not read: {counted(plan.shared_files, 'file')} that both have.", is_faint=True),
+        Line(f"Read: {read}; not read: {pluralize(plan.shared_files, 'file')} that both have.", is_faint=True),
         *_key(plan),
     ]
     for side, names in ((plan.a, plan.columns_only_a), (plan.b, plan.columns_only_b)):
@@ -198,7 +198,7 @@ def _columns(diff: RowDiff, kinds: list[str], *, hide_unchanged: bool) -> tuple[
         changed = {name for names in updated.column(1).to_pylist() for name in names or ()}
         kept = [name for name in names if name in changed or name in diff.plan.key]
         if len(kept) < len(names):
-            hidden = counted(len(names) - len(kept), "column")
+            hidden = pluralize(len(names) - len(kept), "column")
             is_cut = len(updated) < diff.counts["updated"]
             which = f"none of the first {len(updated):,} updated rows changes" if is_cut else "no updated row changes"
             notes.append(f"Hidden: {hidden} that {which}.")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from snapshot_explorer.render.cells import cut
+from snapshot_explorer.render.cells import truncate
 from snapshot_explorer.render.commits import commit_message
 from snapshot_explorer.render.figures import numbers
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,13 +38,13 @@ def commit_row(row: dict[str, Any], measure: str) -> dict[str, Any]:
     return {
         "version": str(row["version"]),
         "kind": row["kind"],
-        "operation": visible(cut(row["operation"] or row["kind"], _LONGEST)),
-        "message": visible(cut(commit_message(row["details"]), _LONGEST)),
-        "user": visible(cut(row["user"] or "", _LONGEST)),
+        "operation": sanitize(truncate(row["operation"] or row["kind"], _LONGEST)),
+        "message": sanitize(truncate(commit_message(row["details"]), _LONGEST)),
+        "user": sanitize(truncate(row["user"] or "", _LONGEST)),
         "time": None if time is None else int(time.timestamp() * 1000),
         "added": row[f"added_{measure}"],
         "removed": row[f"removed_{measure}"],
-        "tags": [visible(cut(name, _LONGEST)) for name in (row["tags"] or [])[:3]],
+        "tags": [sanitize(truncate(name, _LONGEST)) for name in (row["tags"] or [])[:3]],
         "readable": row["readable"],
     }
 

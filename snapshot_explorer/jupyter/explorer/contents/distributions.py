@@ -10,8 +10,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import BINS, bin_places
-from snapshot_explorer.render.cells import cell, counted, cut
-from snapshot_explorer.render.figures import legible
+from snapshot_explorer.render.cells import format_cell, pluralize, truncate
+from snapshot_explorer.render.figures import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def _tile(name: str, a: pa.ChunkedArray, b: pa.ChunkedArray) -> dict[str, Any]:
     nulls = [None if not len(side) else side.null_count / len(side) for side in (a, b)]
     moved = 0.0 if is_same or not len(a) or not len(b) else _distance(counts, a, b)
     return {
-        "name": legible(name, _WIDEST),
+        "name": clean_text(name, _WIDEST),
         "bars": [] if counts is None else _bars(counts, both),
         "rows": [len(a), len(b)],
         "nulls": nulls,
@@ -77,7 +77,10 @@ def _bars(counts: tuple[_Counts, _Counts], both: pa.ChunkedArray) -> list[tuple[
         return [(int(item), int(other), "") for item, other in zip(a, b, strict=True)]
     values = both.combine_chunks().dictionary_encode().dictionary
     frequent = np.argsort(-(a + b), kind="stable")[:_MOST_VALUES]
-    return [(int(a[index]), int(b[index]), cut(cell(values[index]).text, _WIDEST)) for index in frequent.tolist()]
+    return [
+        (int(a[index]), int(b[index]), truncate(format_cell(values[index]).text, _WIDEST))
+        for index in frequent.tolist()
+    ]
 
 
 def _is_same(a: pa.ChunkedArray, b: pa.ChunkedArray) -> bool:
@@ -100,12 +103,12 @@ def _about(a: pa.ChunkedArray, b: pa.ChunkedArray) -> str:
     if is_number(a.type):
         return "mean " + _ARROW.join(_number(pc.mean(side.cast(pa.float64(), safe=False)).as_py()) for side in sides)
     if pa.types.is_temporal(a.type):
-        return f"up to {cell(pc.max(sides[-1])).text[:_MINUTES]}"
+        return f"up to {format_cell(pc.max(sides[-1])).text[:_MINUTES]}"
     distinct = [pc.count_distinct(side).as_py() for side in sides]
     if len(sides) == len(distinct) == distinct.count(1) == 2:  # noqa: PLR2004 - one value in A, and one in B
-        return _ARROW.join(cut(cell(pc.drop_null(side)[0]).text, _WIDEST) for side in sides)
+        return _ARROW.join(truncate(format_cell(pc.drop_null(side)[0]).text, _WIDEST) for side in sides)
     return _ARROW.join(
-        [counted(distinct[0], "value"), *(f"{count:,}" for count in distinct[1:] if count != distinct[0])]
+        [pluralize(distinct[0], "value"), *(f"{count:,}" for count in distinct[1:] if count != distinct[0])]
     )
 
 

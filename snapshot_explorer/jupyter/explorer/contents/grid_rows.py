@@ -14,13 +14,13 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
-from snapshot_explorer.render.cells import DRAWN, NULL, cell, cut, unit_of
+from snapshot_explorer.render.cells import DRAWN, NULL, format_cell, truncate, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
-from snapshot_explorer.render.figures import legible
+from snapshot_explorer.render.figures import clean_text
 from snapshot_explorer.render.grid import heading_of, shown_columns
-from snapshot_explorer.render.palette import KIND_COLOURS
+from snapshot_explorer.render.palette import KIND_COLORS
 from snapshot_explorer.results.exports import flatten_rows, indented_json
-from snapshot_explorer.visible import visible
+from snapshot_explorer.visible import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -133,18 +133,22 @@ def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, objec
         minimum, maximum = _bounds(column)
         result.append(
             {
-                "name": legible(item.name, _WIDEST),
-                "heading": legible(heading_of(item), _WIDEST),
+                "name": clean_text(item.name, _WIDEST),
+                "heading": clean_text(heading_of(item), _WIDEST),
                 # The meaning of a column of metadata is more useful than its type in Arrow.
-                "type": "" if b"meaning" in metadata else legible(types.get(item.name, str(item.type)), _WIDEST),
-                "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
+                "type": "" if b"meaning" in metadata else clean_text(types.get(item.name, str(item.type)), _WIDEST),
+                "meaning": clean_text(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
                 "number": is_number(item.type),
                 "nulls": column.null_count,
-                "min": None if minimum is None else _ZERO_FRACTION.sub("", cut(cell(minimum, unit).text, _WIDEST)),
-                "max": None if maximum is None else _ZERO_FRACTION.sub("", cut(cell(maximum, unit).text, _WIDEST)),
+                "min": None
+                if minimum is None
+                else _ZERO_FRACTION.sub("", truncate(format_cell(minimum, unit).text, _WIDEST)),
+                "max": None
+                if maximum is None
+                else _ZERO_FRACTION.sub("", truncate(format_cell(maximum, unit).text, _WIDEST)),
                 "bins": _histogram(column),
                 "distinct": _distinct(column),
-                "colours": KIND_COLOURS if item.name == "kind" else None,
+                "colours": KIND_COLORS if item.name == "kind" else None,
             }
         )
     return result
@@ -187,11 +191,15 @@ def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> 
         texts = []
         for row, item in enumerate(shown.cells):
             whole = _ZERO_FRACTION.sub("", item.text) if pa.types.is_timestamp(rows.schema.types[column]) else item.text
-            text = whole if item.whole else cut(whole, _WIDEST_PATH if shown.is_path else _WIDEST, middle=shown.is_path)
+            text = (
+                whole
+                if item.whole
+                else truncate(whole, _WIDEST_PATH if shown.is_path else _WIDEST, middle=shown.is_path)
+            )
             exact = item.exact or (item.text if text != whole else None)
             texts.append(text)
             if exact:
-                full.append([row, column, cut(exact, _LONGEST)])
+                full.append([row, column, truncate(exact, _LONGEST)])
         cells.append(texts)
     return {"start": start, "cells": cells, "full": full, "marked": sorted(marked)}
 
@@ -211,12 +219,12 @@ def full_text(rows: pa.Table, row: int, column: int) -> str:
     """Return a value in full, but for very large ones; a nested one as JSON in lines."""
     value = rows.select([column]).slice(row, 1).combine_chunks()
     is_nested = pa.types.is_nested(value.schema.field(0).type)
-    text = cell(value.column(0)[0]).text
+    text = format_cell(value.column(0)[0]).text
     if value.take([0]).nbytes <= _LARGEST_VALUES:
         with suppress(CorruptTableError):
             formatted = indented_json(with_texts(value)) if is_nested else flatten_rows(value).column(0)[0].as_py()
             text = formatted if isinstance(formatted, str) else text
-    return "\n".join(visible(line) for line in text[:_LARGEST_TEXT].split("\n"))
+    return "\n".join(sanitize(line) for line in text[:_LARGEST_TEXT].split("\n"))
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None]:
@@ -290,7 +298,7 @@ def _texts(column: pa.ChunkedArray, item: pa.Field) -> pa.Array:
             f"{item.name} of {len(column):,} rows cannot be sorted or filtered here; up to {_SLOW_ROWS:,} can. "
             "Use the line of code."
         )
-    texts = [cell(value).text for value in column]
+    texts = [format_cell(value).text for value in column]
     return pa.array([None if text == NULL else text for text in texts], pa.string())
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Item, Lane, LaneDiagram, Line
-from snapshot_explorer.render.cells import size
+from snapshot_explorer.render.cells import format_size
 from snapshot_explorer.results import non_empty_columns
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _item(row: _Row | None) -> Item | None:
     if row is None:
         return None
     counts = [f"{sign}{row[name]:,}" for sign, name in (("+", "added_files"), ("-", "removed_files")) if row[name]]
-    parts = [*counts, *([size(row["size_bytes"])] if row["size_bytes"] is not None else [])]
+    parts = [*counts, *([format_size(row["size_bytes"])] if row["size_bytes"] is not None else [])]
     return Item(sign=SIGNS[row["status"]], name=_name(row["path"]), description="  ".join(parts), opens=row["path"])
 
 

@@ -13,7 +13,7 @@ from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_condi
 from snapshot_explorer.jupyter.explorer.contents.version_rows import PART, VersionRows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
-from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.cells import pluralize
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
@@ -83,9 +83,9 @@ def _answer(rows: VersionRows, count: int | None, where: str, version: int) -> s
     if rows.total is None:
         return f"The first {PART:,} rows{' that match' if where else ''} at version {version}"
     if where:
-        counts = counted(rows.total, "row") if count is None else f"{rows.total:,} of {counted(count, 'row')}"
+        counts = pluralize(rows.total, "row") if count is None else f"{rows.total:,} of {pluralize(count, 'row')}"
         return f"{counts} match at version {version}"
-    return f"All {counted(rows.total, 'row')} of version {version}"
+    return f"All {pluralize(rows.total, 'row')} of version {version}"
 
 
 def _facts(rows: VersionRows, all_cost: Cost, request: ViewRequest) -> str:
@@ -95,12 +95,12 @@ def _facts(rows: VersionRows, all_cost: Cost, request: ViewRequest) -> str:
     uncounted = "" if rows.total is not None else "How many match was not counted: that reads much. "
     if not request["where"]:
         return f"{order}{uncounted}The cost of reading all rows: {rows.cost}."
-    return f"{order}{uncounted}Files that can match: {rows.cost.files:,} of {counted(all_cost.files, 'file')}."
+    return f"{order}{uncounted}Files that can match: {rows.cost.files:,} of {pluralize(all_cost.files, 'file')}."
 
 
 def _all_rows(rows: VersionRows) -> str:
     """Return a phrase for all rows that a part belongs to."""
-    return "more rows" if rows.total is None else counted(rows.total, "row")
+    return "more rows" if rows.total is None else pluralize(rows.total, "row")
 
 
 def _sorted_call(sort: str, *, descending: bool) -> str:

@@ -14,7 +14,7 @@ from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, View
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
-from snapshot_explorer.render.cells import WORDS, cell, cut, unit_of
+from snapshot_explorer.render.cells import WORDS, format_cell, truncate, unit_of
 from snapshot_explorer.render.stored_details import stored_details
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _facts(values: dict[str, Any]) -> list[list[str]]:
     facts = []
     for unit in ("rows", "files", "bytes"):
         sides = [values.get(f"{side}_{unit}") for side in ("added", "removed")]
-        texts = ["?" if count is None else cell(count, unit_of(unit)).text for count in sides]
+        texts = ["?" if count is None else format_cell(count, unit_of(unit)).text for count in sides]
         signed = [
             f"{sign}{text}" for sign, text, count in zip("+\N{MINUS SIGN}", texts, sides, strict=True) if count != 0
         ]
@@ -61,8 +61,8 @@ def _facts(values: dict[str, Any]) -> list[list[str]]:
             facts.append([unit, " ".join(signed)])
     for name, value in values.items():
         if value not in (None, []) and name not in _IN_HEADLINE and not name.startswith(("added_", "removed_")):
-            shown = cell(value, unit_of(name))
-            facts.append([name.replace("_", " "), cut(shown.text, _LONGEST_FACT)])
+            shown = format_cell(value, unit_of(name))
+            facts.append([name.replace("_", " "), truncate(shown.text, _LONGEST_FACT)])
     return facts
 
 

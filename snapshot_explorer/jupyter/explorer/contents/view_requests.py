@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.pair_diff import diff
-from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.cells import format_utc
 from snapshot_explorer.rows.diffs.diff import row_diff
 from snapshot_explorer.table_twins import Twins, twins
 
@@ -210,7 +210,7 @@ class SnapshotCache:
             time = self.table.committed_at([version])[0]
         except SnapshotExplorerError:
             return ""
-        text = moment(time)
+        text = format_utc(time)
         if len(self._times) < _TIMES:
             self._times[version] = text
         return text

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.render import Code, Drawing, Grid, LaneDiagram, Line, Pairs
-from snapshot_explorer.render.cells import NULL, cell, codes_of, cut, unit_of
+from snapshot_explorer.render.cells import NULL, codes_of, format_cell, truncate, unit_of
 from snapshot_explorer.render.grid import columns_note, rows_note, shown_columns
-from snapshot_explorer.render.palette import KIND_COLOURS
-from snapshot_explorer.visible import visible
+from snapshot_explorer.render.palette import KIND_COLORS
+from snapshot_explorer.visible import sanitize
 
 if TYPE_CHECKING:
     from snapshot_explorer.render import Item, Part
@@ -26,9 +26,9 @@ def parts_of(drawing: Drawing, *, has_grid: bool = False) -> list[dict[str, Any]
 def _part(part: Part) -> dict[str, Any]:
     match part:
         case Line():
-            return {"line": visible(cut(part.text, _WIDEST_VALUE)), "faint": part.is_faint}
+            return {"line": sanitize(truncate(part.text, _WIDEST_VALUE)), "faint": part.is_faint}
         case Code():
-            return {"code": "\n".join(map(visible, part.text.split("\n")))}
+            return {"code": "\n".join(map(sanitize, part.text.split("\n")))}
         case Pairs():
             return {"pairs": [_pair(name, value) for name, value in part.rows]}
         case Grid():
@@ -36,22 +36,22 @@ def _part(part: Part) -> dict[str, Any]:
         case LaneDiagram():
             lanes = [
                 {
-                    "name": visible(lane.name),
+                    "name": sanitize(lane.name),
                     "note": f"{len(lane.rows):,} of {lane.total:,} {part.noun}" if len(lane.rows) < lane.total else "",
                     "rows": [[_item(left), _item(right)] for left, right in lane.rows],
                 }
                 for lane in part.lanes
             ]
-            return {"lanes": lanes, "heads": [visible(head) for head in part.heads]}
+            return {"lanes": lanes, "heads": [sanitize(head) for head in part.heads]}
 
 
 def _pair(name: str, value: object) -> dict[str, Any]:
     if codes := codes_of(value):
-        return {"name": visible(name), "codes": [visible(code.text) for code in codes]}
-    shown = cell(value, unit_of(name))
+        return {"name": sanitize(name), "codes": [sanitize(code.text) for code in codes]}
+    shown = format_cell(value, unit_of(name))
     return {
-        "name": visible(name),
-        "text": cut(shown.text, _WIDEST_VALUE),
+        "name": sanitize(name),
+        "text": truncate(shown.text, _WIDEST_VALUE),
         "exact": shown.exact or "",
         "isNull": shown.text == NULL,
     }
@@ -63,26 +63,26 @@ def _table(grid: Grid) -> dict[str, Any]:
     return {
         "columns": [
             {
-                "heading": visible(cut(column.heading, _WIDEST_CELL)),
-                "meaning": visible(column.meaning or ""),
+                "heading": sanitize(truncate(column.heading, _WIDEST_CELL)),
+                "meaning": sanitize(column.meaning or ""),
                 "number": column.is_number,
                 "prose": column.is_prose,
                 "cells": [
-                    cut(shown.text, _WIDEST_VALUE if column.is_prose else _WIDEST_CELL, middle=column.is_path)
+                    truncate(shown.text, _WIDEST_VALUE if column.is_prose else _WIDEST_CELL, middle=column.is_path)
                     for shown in column.cells
                 ],
                 "exact": [
-                    cut(shown.exact or shown.text, _WIDEST_VALUE)
+                    truncate(shown.exact or shown.text, _WIDEST_VALUE)
                     if shown.exact or len(shown.text) > _WIDEST_CELL
                     else ""
                     for shown in column.cells
                 ],
-                "colours": KIND_COLOURS if column.name == "kind" else None,
+                "colours": KIND_COLORS if column.name == "kind" else None,
             }
             for column in columns
         ],
         "marked": sorted([list(cell) for cell in grid.marked]),
-        "note": visible("; ".join(notes)),
+        "note": sanitize("; ".join(notes)),
     }
 
 
@@ -91,8 +91,8 @@ def _item(item: Item | None) -> dict[str, Any] | None:
         return None
     return {
         "sign": item.sign,
-        "name": cut(visible(item.name), _WIDEST_CELL, middle=True),
-        "exact": visible(item.name),
-        "about": visible(cut(item.description, _WIDEST_CELL)),
+        "name": truncate(sanitize(item.name), _WIDEST_CELL, middle=True),
+        "exact": sanitize(item.name),
+        "about": sanitize(truncate(item.description, _WIDEST_CELL)),
         "opens": item.opens,
     }

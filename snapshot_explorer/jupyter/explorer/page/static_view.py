@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from snapshot_explorer.jupyter.zones import ago, local_text
 from snapshot_explorer.model import gaps_text
 from snapshot_explorer.overview import total_rows_name
-from snapshot_explorer.render import Drawing, Grid, Line, html, text
-from snapshot_explorer.render.cells import counted, cut, size
+from snapshot_explorer.render import Drawing, Grid, Line, render_html, render_text
+from snapshot_explorer.render.cells import format_size, pluralize, truncate
 from snapshot_explorer.render.commit_bars import commit_bars
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     first, last, lost = state.versions[0], state.versions[-1], len(state.versions) - len(state.readable)
     span = f"({first} to {last})" if len(state.versions) > 1 else f"({first})"
     lines.append(
-        f"{counted(len(state.versions), 'version')} {span}" + (f", {lost:,} cannot be loaded any more" if lost else "")
+        f"{pluralize(len(state.versions), 'version')} {span}"
+        + (f", {lost:,} cannot be loaded any more" if lost else "")
     )
     gaps = log.listing.gaps(log.versions)
     lines += [gaps_text(gaps)] if gaps else []
@@ -59,8 +60,12 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
     total = state.commit(last)["total_rows"].to_pylist()
     of_what = total_rows_name(table.bound).removeprefix("rows")
-    lines += [f"{counted(total[0], 'row')}{of_what}"] if total and total[0] is not None else []
-    lines += [f"{counted(table_size.files, 'file')}, {size(table_size.size_bytes)}"] if table_size is not None else []
+    lines += [f"{pluralize(total[0], 'row')}{of_what}"] if total and total[0] is not None else []
+    lines += (
+        [f"{pluralize(table_size.files, 'file')}, {format_size(table_size.size_bytes)}"]
+        if table_size is not None
+        else []
+    )
     lines += [_branches(log.branches)] if log.branches else []
     return lines
 
@@ -78,7 +83,7 @@ def _branches(branches: Mapping[str, int | None]) -> str:
     """Return the other branches, and their first versions."""
     more = len(branches) - _NAMED
     named = [
-        cut(name, _LONGEST) + ("" if version is None else f" from {version}")
+        truncate(name, _LONGEST) + ("" if version is None else f" from {version}")
         for name, version in list(branches.items())[:_NAMED]
     ]
     return f"branches {', '.join(named)}" + (f" and {more:,} more" if more > 0 else "")
@@ -94,16 +99,16 @@ def static_view(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None
 
 def static_text(drawing: Drawing) -> str:
     """Return the drawing as text."""
-    return text(_cut(drawing, _COMMITS), limit=_COMMITS)
+    return render_text(_cut(drawing, _COMMITS), limit=_COMMITS)
 
 
 def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | None, b: int | None) -> str:
     """Return the drawing as HTML, below a picture of the newest commits."""
     picture, rows = commit_bars(commits, measure, a, b), _COMMITS
-    table = html(_cut(drawing, rows), limit=rows)
+    table = render_html(_cut(drawing, rows), limit=rows)
     while len(picture) + len(table) > _MOST_BYTES and rows > 1:
         rows //= 2
-        table = html(_cut(drawing, rows), limit=rows)
+        table = render_html(_cut(drawing, rows), limit=rows)
     return still_html(picture + table)
 
 
