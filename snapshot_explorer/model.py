@@ -199,7 +199,7 @@ class Split:
     size_bytes: int
     detail: SplitDetail
     """The format's own record for reading it."""
-    counted: int | None = None
+    live_rows: int | None = None
     """Rows after deletions, from metadata; None if they must be read. In a raw split all rows count."""
 
     @property
@@ -403,9 +403,9 @@ class Listing:
     """The checkpoint version that the newest version is loaded from, where the format has one."""
     start: int | None = field(default=None, compare=False)
     """The version from which the next listing can start without reading the hint again."""
-    stateless: tuple[int, ...] = field(default=(), compare=False)
+    without_files: tuple[int, ...] = field(default=(), compare=False)
     """Versions whose files are unknown, because only their row changes are left."""
-    commitless: tuple[int, ...] = field(default=(), compare=False)
+    without_commit: tuple[int, ...] = field(default=(), compare=False)
     """Versions whose changes are unknown, because only their state is left."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Tolerated problems, such as a hint to a missing version; a sentence each."""
@@ -415,7 +415,7 @@ class Listing:
     """A sentence about the location that the metadata records, if the table was opened elsewhere."""
     earliest: int | None = field(default=None, compare=False)
     """The first loadable version, if older ones are listed too; None if all are loadable."""
-    lost: tuple[int, ...] = field(default=(), compare=False)
+    unloadable: tuple[int, ...] = field(default=(), compare=False)
     """Versions from `earliest` on that cannot be loaded, because an earlier commit is missing."""
     is_contiguous: bool = field(default=True, compare=False)
     """Whether version numbers are consecutive, so that a missing number is a lost commit."""
@@ -428,7 +428,7 @@ class Listing:
     """The number of a table's first version in the format; None if unknown."""
     before_note: str | None = field(default=None, compare=False)
     """Why it is unknown which versions were before the first one, in a sentence; None if that is known."""
-    kept_from: int | None = field(default=None, compare=False)
+    first_unexpired: int | None = field(default=None, compare=False)
     """The first version that has not expired, where tags or changelogs keep older ones; None for the earliest."""
 
     @property
@@ -439,11 +439,11 @@ class Listing:
     @property
     def reachable(self) -> tuple[int, ...]:
         """The loadable versions, ascending. Only the commits of the others are known."""
-        first, lost = self.earliest, frozenset(self.lost)
-        if first is None and not lost:
+        first, unloadable = self.earliest, frozenset(self.unloadable)
+        if first is None and not unloadable:
             return self.versions
         return tuple(
-            version for version in self.versions if (first is None or version >= first) and version not in lost
+            version for version in self.versions if (first is None or version >= first) and version not in unloadable
         )
 
     @property
@@ -458,7 +458,9 @@ class Listing:
 
     def absence(self, version: int) -> str:
         """Return why the version is absent, as the end of a sentence that begins with it. Some version must exist."""
-        return absence_text(version, self.versions[0] if self.kept_from is None else self.kept_from, self.versions[-1])
+        return absence_text(
+            version, self.versions[0] if self.first_unexpired is None else self.first_unexpired, self.versions[-1]
+        )
 
     def between(self, a: int, b: int) -> tuple[int, ...]:
         """Return the versions after `a` up to `b`, ascending; `a` need not be one of them."""

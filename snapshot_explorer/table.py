@@ -485,7 +485,7 @@ class Table(Drawable):
             last,
             listing,
             commits=lambda versions: _commits_of(table_format, readability, versions),
-            parted=sides.parted(first, last),
+            divergence=sides.parted(first, last),
         )
 
     @_reads_metadata_once
@@ -698,7 +698,7 @@ class Table(Drawable):
             return table.bound, table.lifetimes()
 
         return verify(
-            self.bound, self.branch, history, name=self.name, level=level, resume=resume, opened=self._verified
+            self.bound, self.branch, history, name=self.name, level=level, resume=resume, intact=self._verified
         )
 
     @_reads_metadata_once
@@ -1167,7 +1167,7 @@ class Table(Drawable):
             name=self.name,
         )
         with naming_renamed_columns(sides.b.bound, lambda: last):
-            return plan_diff(self.path, sides.b.bound, first, last, request, parted=parted)
+            return plan_diff(self.path, sides.b.bound, first, last, request, divergence=parted)
 
     @_reads_metadata_once
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:

@@ -185,7 +185,7 @@ class VersionResolver:
         versions = self.between(between)[::-1]
         if between is not None and _bounds(between)[0] != Earliest():
             return versions
-        lost = set(self._listing.commitless)
+        lost = set(self._listing.without_commit)
         return tuple(dropwhile(lost.__contains__, versions))
 
     def span(self, a: RefLike, b: RefLike, mode: ChangeMode) -> tuple[int, int, ChangeMode]:

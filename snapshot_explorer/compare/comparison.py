@@ -98,13 +98,13 @@ class Comparison(Drawable):
         listing: Listing,
         *,
         commits: Callable[[Sequence[int]], tuple[pa.Table, Reasons]] | None = None,
-        parted: BranchDivergence | None = None,
+        divergence: BranchDivergence | None = None,
     ) -> None:
         """Bind to two versions. Use `Table.compare` to get a comparison.
 
         Args:
             commits: Returns COMMITS of versions, and which cannot be read; by default the format's.
-            parted: The branches of A and B, where neither history has both.
+            divergence: The branches of A and B, where neither history has both.
         """
         self._read_commits = commits or partial(readable_commits, table_format)
         self._unread_commits: Reasons = {}
@@ -114,14 +114,14 @@ class Comparison(Drawable):
         self._a, self._b = a, b
         self.a, self.b = _number_of(a), _number_of(b)
         """Version A, to compare with, and version B."""
-        self._parted = parted
-        self._is_same = parted is None and self.a == self.b
+        self._divergence = divergence
+        self._is_same = divergence is None and self.a == self.b
         older, newer = sorted((self.a, self.b))
-        if parted is not None:
-            older, newer = -1 if parted.shared_b is None else parted.shared_b, self.b
+        if divergence is not None:
+            older, newer = -1 if divergence.shared_b is None else divergence.shared_b, self.b
         self._between = listing.between(older, newer)
-        self._gaps = listing.gaps_between(older, newer) if older >= 0 or parted is None else ()
-        self._stateless = listing.stateless
+        self._gaps = listing.gaps_between(older, newer) if older >= 0 or divergence is None else ()
+        self._without_files = listing.without_files
         self._shown: tuple[str, ...] = ()
 
     @property
@@ -144,7 +144,7 @@ class Comparison(Drawable):
         notes = (*gaps_note(self._gaps, "what was committed there is unknown"), *unread_notes(unread, "the commit of"))
         drawn = drawn_of_commits(rows)
         topic = "Commits missing from B" if self._backwards else "Commits between"
-        title = self._title("Commits of B missing from A" if self._parted else topic)
+        title = self._title("Commits of B missing from A" if self._divergence else topic)
         return Frame(
             rows,
             title=title,
@@ -248,7 +248,7 @@ class Comparison(Drawable):
             return "A version is the same as itself."
         if self._has_other_rows:
             return "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
-        kinds = None if self._gaps or self._parted else set(self.commits["kind"].to_pylist())
+        kinds = None if self._gaps or self._divergence else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged
         sentence = difference_proof(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
         return f"{sentence} The schema differs." if len(self.schema) else sentence
@@ -321,7 +321,7 @@ class Comparison(Drawable):
         gone += f"; {runs_text(runs_of(sorted(unread)))} cannot be read" if unread else ""
         undone = "; B does not include them" if self._backwards and self._between else ""
         between = ("commits between", kinds_text + gone + undone)
-        if self._parted:
+        if self._divergence:
             between = ("commits of B", f"{kinds_text}{gone}, {self._parted.since}")
         rows = [("A", self._version_text(self.a, of_a=True)), ("B", self._version_text(self.b, of_a=False)), between]
         return [Line(self.proven), Pairs(tuple(rows))]
@@ -329,7 +329,7 @@ class Comparison(Drawable):
     def _version_text(self, version: int, *, of_a: bool) -> str:
         committed_at = self._commit_times[0 if of_a else 1]
         time = "an unknown time" if committed_at is None else format_utc(committed_at)
-        if self._parted:
+        if self._divergence:
             return f"version {version} of branch {self._parted.name_a if of_a else self._parted.name_b}, of {time}"
         side = "" if self._is_same else f", the {'newer' if version == max(self.a, self.b) else 'older'} one"
         return f"version {version} of {time}{side}"
@@ -344,8 +344,8 @@ class Comparison(Drawable):
         """Return when A and B were committed. Reads both commits unless they are among the commits between."""
         between = self.commits.to_arrow()
         times = dict(zip(between["version"].to_pylist(), between["committed_at"].to_pylist(), strict=True))
-        formats = (self._parted.format_a if self._parted else self._format), self._format
-        known = ({} if self._parted else times), times
+        formats = (self._divergence.format_a if self._divergence else self._format), self._format
+        known = ({} if self._divergence else times), times
         first, second = (
             of_commits[version] if version in of_commits else time_of(table_format, version)
             for version, of_commits, table_format in zip((self.a, self.b), known, formats, strict=True)
@@ -353,7 +353,7 @@ class Comparison(Drawable):
         return first, second
 
     def _title(self, topic: str) -> str:
-        if self._parted:
+        if self._divergence:
             return (
                 f"{topic}: version {self.a} of branch {self._parted.name_a} to {self.b} of branch {self._parted.name_b}"
             )
@@ -361,7 +361,7 @@ class Comparison(Drawable):
 
     @property
     def _backwards(self) -> bool:
-        return self._parted is None and self.a > self.b
+        return self._divergence is None and self.a > self.b
 
     @cached_property
     def _difference(self) -> FileDifference:
@@ -398,7 +398,7 @@ class Comparison(Drawable):
     @property
     def _is_whole(self) -> bool:
         """Return whether all commits between the versions exist, with their changes."""
-        return self._parted is None and not self._gaps and not set(self._between).intersection(self._stateless)
+        return self._divergence is None and not self._gaps and not set(self._between).intersection(self._without_files)
 
     @cached_property
     def _delta_manifests(self) -> tuple[Collection[str] | None, tuple[str, ...]]:

@@ -96,7 +96,7 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
                 break
     if missing and later:
         # A file has fewer rows than its metadata records.
-        rest = [replace(split, rows=None, counted=None) for split in later]
+        rest = [replace(split, rows=None, live_rows=None) for split in later]
         tables.append(to_arrow(reader, rest, replace(scan, limit=missing)))
     return _joined(tables, scan.columns)
 
@@ -150,9 +150,9 @@ def _spread(
     names = frozenset(columns)
     result: list[Split] = []
     for split in splits:
-        is_worth = not is_local or _is_large(split)
-        is_cut = len(split.files) > 1 and is_worth and not names <= split.partition.keys()
-        result += reader.split_by_file(split) if is_cut else [split]
+        worth_parallel = not is_local or _is_large(split)
+        split_by_file = len(split.files) > 1 and worth_parallel and not names <= split.partition.keys()
+        result += reader.split_by_file(split) if split_by_file else [split]
     return result, at_once
 
 
@@ -174,7 +174,7 @@ def _is_large(split: Split) -> bool:
 
 def _known_rows(split: Split) -> int | None:
     """Return the number of rows of a split, after any merge; None if the metadata does not contain it."""
-    return split.rows if split.raw else split.counted
+    return split.rows if split.raw else split.live_rows
 
 
 def _counted(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> tuple[int, list[Split]]:

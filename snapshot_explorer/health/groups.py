@@ -56,11 +56,11 @@ class Groups:
         """Return the bytes of each file."""
         return numbers(self.files, "size_bytes")[0]
 
-    def counted(self, chosen: Mask) -> Ints:
+    def count_files(self, chosen: Mask) -> Ints:
         """Return the number of chosen files in each group."""
         return np.bincount(self.of_files[chosen], minlength=self.count).astype(np.int64)
 
-    def summed(self, values: Ints, chosen: Mask | None = None) -> Ints:
+    def sum_values(self, values: Ints, chosen: Mask | None = None) -> Ints:
         """Return the sum of the values of all or the chosen files in each group."""
         sums = np.zeros(self.count, np.int64)
         files = slice(None) if chosen is None else chosen
@@ -70,7 +70,7 @@ class Groups:
     def total(self, name: str) -> pa.Array:
         """Return the sum of a column in each group; null if one of its values is."""
         values, unknown = numbers(self.files, name)
-        return pa.array(self.summed(values), mask=self.counted(unknown) > 0)
+        return pa.array(self.sum_values(values), mask=self.count_files(unknown) > 0)
 
     @cached_property
     def spread(self) -> tuple[Ints, Ints, Ints]:
@@ -95,7 +95,7 @@ class Groups:
         high = np.flatnonzero(has_bucket & (level > 0))
         span = int(level.max(initial=0)) + 1
         runs = np.unique(self.of_files[high] * span + level[high]) // span
-        return self.counted(has_bucket & (level == 0)) + np.bincount(runs, minlength=self.count)
+        return self.count_files(has_bucket & (level == 0)) + np.bincount(runs, minlength=self.count)
 
 
 def groups_of(files: pa.Table) -> Groups:
@@ -133,11 +133,11 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
     Args:
         groups: FILES with `delete_records`, by partition and bucket.
     """
-    size_bytes = groups.summed(groups.sizes)
+    size_bytes = groups.sum_values(groups.sizes)
     minimum, median, maximum = groups.spread if groups.count else (size_bytes,) * 3
     small = groups.sizes < settings.small_bytes
-    small_files = groups.counted(small)
-    mergeable_files = count_mergeable(small_files, groups.summed(groups.sizes, small), settings.target_bytes)
+    small_files = groups.count_files(small)
+    mergeable_files = count_mergeable(small_files, groups.sum_values(groups.sizes, small), settings.target_bytes)
     rows = groups.total("rows")
     vector_files, deleted_rows = _vectors(groups)
     delete_records = groups.total("delete_records")
@@ -146,7 +146,7 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
     columns = {
         "partition": single_chunk(groups.files.column("partition")).take(firsts),
         "bucket": single_chunk(groups.files.column("bucket")).take(firsts),
-        "files": groups.counted(np.ones(len(groups.files), np.bool_)),
+        "files": groups.count_files(np.ones(len(groups.files), np.bool_)),
         "rows": rows,
         "size_bytes": size_bytes,
         "min_bytes": minimum,
@@ -176,7 +176,7 @@ def levels_frame(groups: Groups) -> pa.Table:
     files = groups.files.filter(pa.array(~unknown))
     by_level = Groups(files=files, of_files=indices.astype(np.int64), firsts=np.zeros(len(levels), np.int64))
     both = np.unique(indices * max(1, groups.count) + groups.of_files[~unknown]) // max(1, groups.count)
-    size_bytes = by_level.summed(by_level.sizes)
+    size_bytes = by_level.sum_values(by_level.sizes)
     columns = [
         levels,
         np.bincount(indices, minlength=len(levels)),
@@ -194,8 +194,8 @@ def _vectors(groups: Groups) -> tuple[Ints, pa.Array]:
     """Return for each group the number of files with a deletion vector, and of rows that these delete."""
     has_vector = is_valid(groups.files, "deletion_vector")
     values, unknown = numbers(groups.files, "deleted_rows")
-    lacking = groups.counted(has_vector & unknown)
-    return groups.counted(has_vector), pa.array(groups.summed(values, has_vector), mask=lacking > 0)
+    lacking = groups.count_files(has_vector & unknown)
+    return groups.count_files(has_vector), pa.array(groups.sum_values(values, has_vector), mask=lacking > 0)
 
 
 def _ratio(part: pa.Array, whole: pa.Array | float) -> pa.Array:

@@ -332,12 +332,12 @@ def _versions_frame(tables: Sequence[PinnedTable], *, title: str) -> Frame:
 
 
 def _reopened(table: PinnedTable, storage_options: Mapping[str, Any] | None) -> LakeTable:
-    def opened() -> Table:
+    def opener() -> Table:
         if table.path is None:
             raise TableNotFoundError(f"The record of the lake has no path of {table.name}.")
         return open_table(table.path, format=table.format, storage_options=storage_options, name=short_name(table.name))
 
-    return LakeTable(table.name, path=table.path, table_format=table.format, opened=opened)
+    return LakeTable(table.name, path=table.path, table_format=table.format, opener=opener)
 
 
 def _pinned(item: object) -> PinnedTable:

@@ -411,7 +411,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
 def open_tables(tables: Mapping[str, Table]) -> Lake:
     """Return open tables, by their names, as a lake."""
     entries = [
-        LakeTable(name, path=table.path, table_format=table.format, opened=partial(tables.__getitem__, name))
+        LakeTable(name, path=table.path, table_format=table.format, opener=partial(tables.__getitem__, name))
         for name, table in tables.items()
     ]
     return Lake("the open tables", entries)

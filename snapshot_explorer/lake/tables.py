@@ -34,7 +34,7 @@ class LakeTable:
         *,
         path: str | None,
         table_format: str | None,
-        opened: Callable[[], Table],
+        opener: Callable[[], Table],
         folder: tuple[Storage, str] | None = None,
     ) -> None:
         self.name = name
@@ -43,7 +43,7 @@ class LakeTable:
         """The storage of the folder, and the format that was found there; None for a table in a catalog."""
         self._path = path
         self._format = table_format
-        self._opened = opened
+        self._opener = opener
         self._lock = threading.Lock()
         self._table: Table | None = None
         self._error: SnapshotExplorerError | None = None
@@ -51,8 +51,8 @@ class LakeTable:
     @classmethod
     def in_folder(cls, name: str, storage: Storage, table_format: str) -> LakeTable:
         """Return the table in a folder in which a table of a format was found."""
-        opened = partial(open_found, storage, table_format)
-        return cls(name, path=storage.root, table_format=table_format, opened=opened, folder=(storage, table_format))
+        opener = partial(open_found, storage, table_format)
+        return cls(name, path=storage.root, table_format=table_format, opener=opener, folder=(storage, table_format))
 
     @property
     def is_portable(self) -> bool:
@@ -68,7 +68,7 @@ class LakeTable:
         with self._lock:
             if self._table is None:
                 try:
-                    self._table = self._opened()
+                    self._table = self._opener()
                 except SnapshotExplorerError as error:
                     self._error = error
                     raise
@@ -135,10 +135,10 @@ def tables_below(
         if table_format is not None:
             return LakeTable.in_folder(title, search.root.below(name), table_format)
 
-        def opened() -> Table:
+        def opener() -> Table:
             raise StorageError(problem)
 
-        return LakeTable(title, path=join_path(root, name), table_format=None, opened=opened)
+        return LakeTable(title, path=join_path(root, name), table_format=None, opener=opener)
 
     tables = [entry(item.name, item.title(root), item.format, item.problem) for item in search.folders]
     return root, sorted(tables, key=lambda table: table.name), search.note
@@ -166,7 +166,7 @@ def tables_in_catalog(
         raise InvalidArgumentError("catalog_options needs catalog, the URI or the name of a catalog.")
     else:
         names = catalogs.table_names(catalog, text, catalog_options, table_format=table_format)
-    opened = partial(
+    opener = partial(
         open_table,
         format=table_format,
         storage_options=storage_options,
@@ -174,4 +174,4 @@ def tables_in_catalog(
         catalog=catalog,
         catalog_options=catalog_options,
     )
-    return [LakeTable(name, path=None, table_format=table_format, opened=partial(opened, name)) for name in names]
+    return [LakeTable(name, path=None, table_format=table_format, opener=partial(opener, name)) for name in names]

@@ -78,7 +78,7 @@ class FileLifetimes(Exportable, Drawable):
         """The gaps between the versions: files that were added or removed there count for the next version."""
         self.unread: Reasons = {}
         """The versions among and beside these that cannot be read, and why. Their files are unknown."""
-        self.commitless: Reasons = {}
+        self.without_commit: Reasons = {}
         """The known versions whose commits cannot be read, and why. Their files are known, and maybe not their time."""
         self.before_note: str | None = None
         """Why it is unknown which versions were before these; None if that is known."""
@@ -122,26 +122,26 @@ class FileLifetimes(Exportable, Drawable):
         return result
 
     def with_missing(
-        self, listing: Listing, unread: Reasons | None = None, commitless: Reasons | None = None
+        self, listing: Listing, unread: Reasons | None = None, without_commit: Reasons | None = None
     ) -> FileLifetimes:
         """Return the same lifetimes with the gaps of a listing and unreadable versions; this object if nothing changes.
 
         Args:
-            unread: By default the unread versions of this object; likewise `commitless`.
+            unread: By default the unread versions of this object; likewise `without_commit`.
         """
         unread = self.unread if unread is None else unread
-        commitless = self.commitless if commitless is None else commitless
-        missing = listing.gaps(self.versions), listing.before_note, unread, commitless
-        if missing == (self.gaps, self.before_note, self.unread, self.commitless):
+        without_commit = self.without_commit if without_commit is None else without_commit
+        missing = listing.gaps(self.versions), listing.before_note, unread, without_commit
+        if missing == (self.gaps, self.before_note, self.unread, self.without_commit):
             return self
         result = self.with_fingerprint(self.identity, self.fingerprint)
-        result.gaps, result.before_note, result.unread, result.commitless = missing
+        result.gaps, result.before_note, result.unread, result.without_commit = missing
         return result
 
     @property
     def is_complete(self) -> bool:
         """Whether every version and every commit could be read, except missing ones."""
-        return not self.unread and not self.commitless and self.before_note is None
+        return not self.unread and not self.without_commit and self.before_note is None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ class FileLifetimes(Exportable, Drawable):
     def unread_notes(self) -> tuple[str, ...]:
         """Sentences on unreadable versions, with the reasons."""
         before = () if self.before_note is None else (self.before_note,)
-        return (*before, *unread_notes(self.unread), *unread_notes(self.commitless, "the changes of"))
+        return (*before, *unread_notes(self.unread), *unread_notes(self.without_commit, "the changes of"))
 
     def time_of(self, version: int) -> datetime | None:
         """Return the commit time of a known version, aware, UTC; None if unknown.

@@ -152,7 +152,7 @@ def time_of(table_format: TableFormat, version: int) -> datetime | None:
 
 def states_of(listing: Listing) -> list[int]:
     """Return the versions of a listing with known files, ascending."""
-    return sorted(set(listing.reachable).difference(listing.stateless))
+    return sorted(set(listing.reachable).difference(listing.without_files))
 
 
 def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing) -> bool:
@@ -175,14 +175,14 @@ def _extended(source: FileSource, base: FileLifetimes, listing: Listing) -> File
     unknown = [version for version in states_of(listing) if newest is None or version > newest]
     reader = _LogReader(source, base, listing)
     with step("Reading the changes of versions", total=len(unknown)) as reading:
-        for run in listing.runs(unknown, listing.commitless):
+        for run in listing.runs(unknown, listing.without_commit):
             reader.read(run, reading)
     result = reader.lifetimes
     if unknown and not result.versions:
         raise reader.unread[max(reader.unread)]
     if result is not base:
         result = result.with_fingerprint(repr(listing.identity), fingerprint_of(source.format, result.versions[-1]))
-    return result.with_missing(listing, reader.unread, reader.commitless)
+    return result.with_missing(listing, reader.unread, reader.without_commit)
 
 
 class _Changes(NamedTuple):
@@ -208,7 +208,7 @@ class _LogReader:
         self.lifetimes = base
         self.unread: dict[int, SnapshotExplorerError] = {}
         """Versions whose files are unknown."""
-        self.commitless: dict[int, SnapshotExplorerError] = {}
+        self.without_commit: dict[int, SnapshotExplorerError] = {}
         """Versions whose files are known, and whose commit cannot be read."""
         self._source = source
         self._listing = listing
@@ -216,7 +216,7 @@ class _LogReader:
     def read(self, run: Sequence[int], reading: Step) -> None:
         """Read consecutive versions. Only the first one can be without a commit."""
         rest, early = run, None
-        if not self._continues(run[0]) or run[0] in self._listing.commitless:
+        if not self._continues(run[0]) or run[0] in self._listing.without_commit:
             later = run[1 : 1 + FIRST_COMMITS]
             early, state = self._source.format.storage.together(
                 partial(self._changes, later), partial(self._state, run[0])
@@ -262,8 +262,11 @@ class _LogReader:
         self.unread.update(state.unread)
         for _, files in state.parts:
             times = read_apart(self._source.format.committed_at, [version], self._source.format.storage)
-            if version not in self._listing.commitless and (error := error or times.unread.get(version)) is not None:
-                self.commitless[version] = error
+            if (
+                version not in self._listing.without_commit
+                and (error := error or times.unread.get(version)) is not None
+            ):
+                self.without_commit[version] = error
             time = times.parts[0][1][0] if times.parts else None
             self.lifetimes = self.lifetimes.with_state(version, time, files)
 

@@ -57,13 +57,13 @@ def _bars(
     zero = _EDGE + up * scale
     step = _WIDTH / len(versions)
     width = max(1.0, step * 0.7)
-    for amounts, sign, colour in ((added, -1, GREEN), (removed, 1, VERMILLION)):
+    for amounts, sign, color in ((added, -1, GREEN), (removed, 1, VERMILLION)):
         bars = (
             f"M{at * step + (step - width) / 2:.1f},{zero:.1f}v{sign * amount * scale:.1f}h{width:.1f}V{zero:.1f}z"
             for at, amount in enumerate(amounts.tolist())
             if amount
         )
-        yield f'<path d="{"".join(bars)}" fill="{colour}"/>'
+        yield f'<path d="{"".join(bars)}" fill="{color}"/>'
     for at, version in enumerate(versions):
         if version in marks:
             yield _mark(at * step + step / 2, marks[version], version)
@@ -80,9 +80,9 @@ def _mark(x: float, letters: str, version: int) -> str:
     end = _HEIGHT - 2 * _EDGE
     y = end + _EDGE - 4 if letters == "B" else _EDGE - 4
     anchor = "start" if x < _EDGE_NAMES else "end" if x > _WIDTH - _EDGE_NAMES else "middle"
-    colour = BLUE if letters == "B" else VERMILLION
+    color = BLUE if letters == "B" else VERMILLION
     return (
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_EDGE}" y2="{end}" stroke="{colour}"/>'
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_EDGE}" y2="{end}" stroke="{color}"/>'
         f'<text x="{x:.1f}" y="{y}" fill="currentColor" font-size="12" text-anchor="{anchor}">'
         f"{letters} {version} </text>"
     )

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 Measure = Literal["rows", "files", "bytes"]
 """The measure of the bars of a timeline."""
 STYLES = {
-    "append": Style(colour=KIND_COLORS["append"], pattern="", symbol="triangle-up", sign="+"),
-    "overwrite": Style(colour=KIND_COLORS["overwrite"], pattern="x", symbol="square", sign="~"),
-    "compact": Style(colour=KIND_COLORS["compact"], pattern="/", symbol="diamond", sign="~"),
-    "delete": Style(colour=KIND_COLORS["delete"], pattern="\\", symbol="triangle-down", sign="-"),
-    "update": Style(colour=KIND_COLORS["update"], pattern="-", symbol="hexagon", sign="~"),
-    "merge": Style(colour=KIND_COLORS["merge"], pattern="+", symbol="cross", sign="~"),
-    "restore": Style(colour=KIND_COLORS["restore"], pattern="|", symbol="pentagon", sign="~"),
-    "schema": Style(colour=KIND_COLORS["schema"], pattern=".", symbol="star", sign=""),
-    "analyze": Style(colour=KIND_COLORS["analyze"], pattern=".", symbol="circle-open", sign=""),
-    "maintenance": Style(colour=KIND_COLORS["maintenance"], pattern="|", symbol="square-open", sign=""),
+    "append": Style(color=KIND_COLORS["append"], pattern="", symbol="triangle-up", sign="+"),
+    "overwrite": Style(color=KIND_COLORS["overwrite"], pattern="x", symbol="square", sign="~"),
+    "compact": Style(color=KIND_COLORS["compact"], pattern="/", symbol="diamond", sign="~"),
+    "delete": Style(color=KIND_COLORS["delete"], pattern="\\", symbol="triangle-down", sign="-"),
+    "update": Style(color=KIND_COLORS["update"], pattern="-", symbol="hexagon", sign="~"),
+    "merge": Style(color=KIND_COLORS["merge"], pattern="+", symbol="cross", sign="~"),
+    "restore": Style(color=KIND_COLORS["restore"], pattern="|", symbol="pentagon", sign="~"),
+    "schema": Style(color=KIND_COLORS["schema"], pattern=".", symbol="star", sign=""),
+    "analyze": Style(color=KIND_COLORS["analyze"], pattern=".", symbol="circle-open", sign=""),
+    "maintenance": Style(color=KIND_COLORS["maintenance"], pattern="|", symbol="square-open", sign=""),
 }
-OTHER = Style(colour=GRAY, pattern="", symbol="x", sign="")
+OTHER = Style(color=GRAY, pattern="", symbol="x", sign="")
 MAX_NAMES = 8
 """The maximum number of tags, or branches, of a version that are named."""
 _LONGEST_MESSAGE = 300

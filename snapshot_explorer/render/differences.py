@@ -127,7 +127,7 @@ def _exclusive_parts(values: Mapping[str, int | None]) -> dict[str, int | None]:
 
 def _markers(looks: list[Style]) -> dict[str, object]:
     pattern = {"shape": [look.pattern for look in looks], "size": 6, "solidity": 0.35, "fillmode": "overlay"}
-    return {"color": [look.colour for look in looks], "line": {"width": 0}, "pattern": pattern}
+    return {"color": [look.color for look in looks], "line": {"width": 0}, "pattern": pattern}
 
 
 def _largest_differences(partitions: pa.Table) -> pa.Table:

@@ -52,7 +52,7 @@ _EXACT = 2**53
 class Style:
     """Marker shapes that distinguish groups in addition to color."""
 
-    colour: str
+    color: str
     pattern: str
     """The pattern of its bars, as plotly names it."""
     symbol: str
@@ -64,13 +64,13 @@ class Style:
         """Return the marker of bars."""
         # Fine lines between many bars would gray them all.
         pattern = {"shape": self.pattern, "size": 6, "solidity": 0.35, "fillmode": "overlay"}
-        return {"color": self.colour, "line": {"width": 0}, "pattern": pattern}
+        return {"color": self.color, "line": {"width": 0}, "pattern": pattern}
 
 
-ADDED = Style(colour=GREEN, pattern="", symbol="triangle-up", sign="+")
-REMOVED = Style(colour=VERMILLION, pattern="\\", symbol="triangle-down", sign="-")
-REWRITTEN = Style(colour=SKY, pattern="/", symbol="diamond", sign="~")
-SHARED = Style(colour=GRAY, pattern="", symbol="circle", sign="")
+ADDED = Style(color=GREEN, pattern="", symbol="triangle-up", sign="+")
+REMOVED = Style(color=VERMILLION, pattern="\\", symbol="triangle-down", sign="-")
+REWRITTEN = Style(color=SKY, pattern="/", symbol="diamond", sign="~")
+SHARED = Style(color=GRAY, pattern="", symbol="circle", sign="")
 
 
 class Picture:
@@ -190,16 +190,16 @@ def version_positions(versions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.i
     return np.arange(len(versions), dtype=np.int64), versions
 
 
-def name_versions(figure: go.Figure, counted: npt.NDArray[np.int64] | None) -> go.Figure:
+def name_versions(figure: go.Figure, counted_versions: npt.NDArray[np.int64] | None) -> go.Figure:
     """Write the versions into tooltips that would show positions, and return the figure."""
-    if counted is None:
+    if counted_versions is None:
         return figure
     for trace in figure.data:
         if "%{x}" not in (trace.hovertemplate or ""):
             continue
         x = np.arange(len(trace.y)) + (trace.x0 or 0) if trace.x is None else np.asarray(trace.x, np.float64)
-        indices = np.clip(np.nan_to_num(x), 0, len(counted) - 1).astype(np.int64)
-        trace.hovertext = [str(version) for version in counted[indices].tolist()]
+        indices = np.clip(np.nan_to_num(x), 0, len(counted_versions) - 1).astype(np.int64)
+        trace.hovertext = [str(version) for version in counted_versions[indices].tolist()]
         trace.hovertemplate = trace.hovertemplate.replace("%{x}", "%{hovertext}")
     return figure
 
@@ -210,7 +210,7 @@ def stepped_line(
     *,
     panel: int,
     name: str,
-    colour: str,
+    color: str,
     dash: str | None = None,
     number_format: str = "",
 ) -> go.Scatter | go.Scattergl:
@@ -230,14 +230,14 @@ def stepped_line(
         y=y,
         yaxis=f"y{panel_suffix(panel)}",
         mode="lines" if len(x) > 1 else "markers",
-        line={"color": colour, "width": 2, "shape": "hv"} | ({"dash": dash} if dash else {}),
+        line={"color": color, "width": 2, "shape": "hv"} | ({"dash": dash} if dash else {}),
         connectgaps=False,
         name=name,
         hovertemplate=f"version %{{x}}<br>{name} %{{y{number_format}}}<extra></extra>",
     )
 
 
-def shades(first: np.ndarray, last: np.ndarray, *, name: str, colour: str, pattern: str, panel: str) -> go.Scatter:
+def shades(first: np.ndarray, last: np.ndarray, *, name: str, color: str, pattern: str, panel: str) -> go.Scatter:
     """Return areas from bottom to top behind versions, as one shape.
 
     Args:
@@ -254,19 +254,17 @@ def shades(first: np.ndarray, last: np.ndarray, *, name: str, colour: str, patte
         y=np.tile(np.array([0, 1, 1, 0], np.int8), len(first)),
         yaxis=panel,
         mode="lines",
-        line={"width": 0, "color": colour},
+        line={"width": 0, "color": color},
         fill="tozeroy",
-        fillcolor=_faded(colour, 0.2 if pattern else 0.35),
-        fillpattern={"shape": pattern, "fgcolor": colour, "bgcolor": _faded(colour, 0.2), "size": 8}
-        if pattern
-        else None,
+        fillcolor=_faded(color, 0.2 if pattern else 0.35),
+        fillpattern={"shape": pattern, "fgcolor": color, "bgcolor": _faded(color, 0.2), "size": 8} if pattern else None,
         name=name,
         hoverinfo="skip",
     )
 
 
-def _faded(colour: str, opacity: float) -> str:
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+def _faded(color: str, opacity: float) -> str:
+    red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
 
 
@@ -275,21 +273,21 @@ def panel_suffix(panel: int) -> str:
     return str(panel + 1) if panel else ""
 
 
-def version_axis(counted: npt.NDArray[np.int64] | None, *, has_slider: bool = True) -> dict[str, object]:
+def version_axis(counted_versions: npt.NDArray[np.int64] | None, *, has_slider: bool = True) -> dict[str, object]:
     """Return the axis of versions, with a range slider, which draws everything on the axis once more.
 
     Args:
-        counted: The versions, if positions count them, as from `version_positions`.
+        counted_versions: The versions, if positions count them, as from `version_positions`.
     """
     slider: dict[str, object] = {"visible": False}
     if has_slider:
         slider = {"visible": True, "thickness": 0.08, "bgcolor": "rgba(0,0,0,0)", "bordercolor": GRID, "borderwidth": 1}
     ticks: dict[str, object] = {}
-    if counted is not None:
-        chosen = np.unique(np.linspace(0, len(counted) - 1, _TICKS).astype(np.int64))
+    if counted_versions is not None:
+        chosen = np.unique(np.linspace(0, len(counted_versions) - 1, _TICKS).astype(np.int64))
         ticks = {
             "tickmode": "array",
             "tickvals": chosen,
-            "ticktext": [str(count) for count in counted[chosen].tolist()],
+            "ticktext": [str(count) for count in counted_versions[chosen].tolist()],
         }
     return axis("version", rangeslider=slider, tickformat="d", showgrid=False, zeroline=False, **ticks)

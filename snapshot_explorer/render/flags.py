@@ -39,13 +39,13 @@ class Flag:
     word: str
     """The prefix of a name."""
     symbol: str
-    colour: str
+    color: str
     width: int
 
 
 FLAGS = (
-    Flag(noun="tags", word="", symbol="triangle-right", colour=BLUE, width=1),
-    Flag(noun="branches", word="branch ", symbol="y-down-open", colour=INK, width=2),
+    Flag(noun="tags", word="", symbol="triangle-right", color=BLUE, width=1),
+    Flag(noun="branches", word="branch ", symbol="y-down-open", color=INK, width=2),
 )
 
 
@@ -123,7 +123,7 @@ def draw_flags(flags: FlagLayer, *, version_template: str | None) -> go.Scatter 
         text=[escape_plotly(label) for label in flags.labels] if flags.has_labels else None,
         textposition="middle right",
         customdata=[escape_plotly(name_line(flag.noun, at, most)) for at in names],
-        marker={"symbol": flag.symbol, "size": 10, "color": flag.colour, "line": {"width": flag.width, "color": INK}},
+        marker={"symbol": flag.symbol, "size": 10, "color": flag.color, "line": {"width": flag.width, "color": INK}},
         name=flag.noun,
         hovertemplate=f"version {version_template}<br>%{{customdata}}<extra></extra>" if version_template else None,
         hoverinfo=None if version_template else "skip",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
+_COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_RANGES = 6
 _MOST_AT_ONCE = 100
@@ -51,7 +51,7 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
 
     first = next(iter(columns.values()))
     versions = numbers(first["version"])
-    x, counted = version_positions(versions)
+    x, counted_versions = version_positions(versions)
     panels = _panels(columns)
     figure = go.Figure()
     axes, is_unnamed = {}, True
@@ -65,8 +65,8 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
                     y,
                     panel=number,
                     name=plotly_text(label),
-                    colour=_COLOURS[index % len(_COLOURS)],
-                    dash=_DASHES[index // len(_COLOURS) % len(_DASHES)],
+                    color=_COLORS[index % len(_COLORS)],
+                    dash=_DASHES[index // len(_COLORS) % len(_DASHES)],
                 ).update(showlegend=len(lines) > 1)  # the axis of a panel names its only line
             )
             figure.add_traces(_marks(anomalies, key, versions, x, y, f"y{suffix}", is_first=is_unnamed))
@@ -79,12 +79,12 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
             height=120 + 150 * len(panels),
             hovermode="closest",
             legend={"font": {"size": 11}, "tracegroupgap": 0},
-            xaxis=version_axis(counted, has_slider=len(versions) > _MOST_AT_ONCE)
+            xaxis=version_axis(counted_versions, has_slider=len(versions) > _MOST_AT_ONCE)
             | {"anchor": f"y{len(panels)}" if len(panels) > 1 else "y"},
             **axes,
         )
     )
-    return name_versions(figure, counted)
+    return name_versions(figure, counted_versions)
 
 
 _Line = tuple[str, tuple[str, str | None], np.ndarray]

@@ -81,7 +81,7 @@ class TimelineHistory:
         return version_positions(numbers(self.rows["version"]))[0]
 
     @cached_property
-    def counted(self) -> _Numbers | None:
+    def counted_versions(self) -> _Numbers | None:
         """The versions, if `x` counts them."""
         return version_positions(numbers(self.rows["version"]))[1]
 
@@ -213,7 +213,9 @@ def _figure(history: TimelineHistory, title: str, total: int | None, notes: Sequ
             },
             legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
             annotations=list(_cut_marks(history)) if count else [],
-            xaxis=version_axis(history.counted, has_slider=False) | {"anchor": "y", "title": {"text": ""}} | fixed,
+            xaxis=version_axis(history.counted_versions, has_slider=False)
+            | {"anchor": "y", "title": {"text": ""}}
+            | fixed,
             xaxis2=_date_axis(history) | fixed,
             yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1], **_range(history), **fixed),
             yaxis2=axis(total_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero", **fixed),
@@ -222,7 +224,7 @@ def _figure(history: TimelineHistory, title: str, total: int | None, notes: Sequ
     )
     if not count:
         figure.add_annotation(text="no commits", showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
-    return name_versions(figure, history.counted)
+    return name_versions(figure, history.counted_versions)
 
 
 def _cut(values: _Numbers) -> float:
@@ -275,7 +277,7 @@ def _date_axis(history: TimelineHistory) -> dict[str, object]:
     """Return an axis below the totals with the dates of some versions."""
     known = np.flatnonzero(history.rows["committed_at"].is_valid().to_numpy())
     if not len(known):
-        return version_axis(history.counted) | {"matches": "x", "anchor": "y2"}
+        return version_axis(history.counted_versions) | {"matches": "x", "anchor": "y2"}
     chosen = known[np.unique(np.linspace(0, len(known) - 1, min(_DATES, len(known))).astype(int))]
     texts = time_texts(history.rows["committed_at"].take(pa.array(chosen)))
     days = [text[: len("2026-11-22")] for text in texts]
@@ -283,7 +285,7 @@ def _date_axis(history: TimelineHistory) -> dict[str, object]:
     # The same day twice would only be noise.
     shown = [label if index == 0 or label != labels[index - 1] else "" for index, label in enumerate(labels)]
     ticks = {"tickmode": "array", "tickvals": history.x[chosen], "ticktext": shown}
-    return version_axis(history.counted) | {"matches": "x", "anchor": "y2", **ticks}
+    return version_axis(history.counted_versions) | {"matches": "x", "anchor": "y2", **ticks}
 
 
 def _traces(history: TimelineHistory) -> Iterator[go.Scatter | go.Bar]:
@@ -338,7 +340,7 @@ def _thin_bars(history: TimelineHistory) -> Iterator[go.Scatter]:
             x=np.repeat(history.x[chosen], 3),
             y=ends.astype(np.float32) if is_exact else ends,
             mode="lines",
-            line={"color": look.colour, "width": width, "simplify": False},
+            line={"color": look.color, "width": width, "simplify": False},
             connectgaps=False,
             name=name,
             legendgroup=kind,
@@ -418,7 +420,7 @@ def _shades(history: TimelineHistory) -> Iterator[go.Scatter]:
             continue
         cuts = np.flatnonzero(np.diff(gone) != 1) + 1
         first, last = gone[np.concatenate([[0], cuts])], gone[np.concatenate([cuts - 1, [-1]])]
-        yield shades(first, last, name=name, colour=INK, pattern=pattern, panel="y3")
+        yield shades(first, last, name=name, color=INK, pattern=pattern, panel="y3")
 
 
 def _schema_changes(history: TimelineHistory) -> Iterator[go.Scatter]:

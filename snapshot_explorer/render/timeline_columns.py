@@ -88,7 +88,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         "line": line,
         "room": bars_top(history.flags),
         "kinds": [
-            {"name": clean_text(name), "colour": look.colour, "pattern": look.pattern, "sign": look.sign}
+            {"name": clean_text(name), "colour": look.color, "pattern": look.pattern, "sign": look.sign}
             for name, look in ((name, STYLES.get(name, OTHER)) for name, _, _ in kinds)
         ],
         "flags": _flags(history),
@@ -138,7 +138,7 @@ def _flags(history: TimelineHistory) -> list[dict[str, object]]:
     return [
         {
             "noun": flags.flag.noun,
-            "colour": flags.flag.colour,
+            "colour": flags.flag.color,
             "at": np.searchsorted(history.x, flags.x).tolist(),
             "y": flags.y.tolist(),
             "labels": flags.labels if flags.has_labels else None,

@@ -33,22 +33,25 @@ def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
     """
     import plotly.graph_objects as go
 
-    x, counted = version_positions(numbers(totals["version"]))
+    x, counted_versions = version_positions(numbers(totals["version"]))
     figure = go.Figure()
     panels = {}
-    for number, (column, name, colour) in enumerate(_LINES):
+    for number, (column, name, color) in enumerate(_LINES):
         suffix = panel_suffix(number)
         figure.add_trace(
-            stepped_line(
-                x, numbers_with_gaps(totals[column]), panel=number, name=name, colour=colour, number_format=":,"
-            )
+            stepped_line(x, numbers_with_gaps(totals[column]), panel=number, name=name, color=color, number_format=":,")
         )
         top = 1 - number * 0.36
         panels[f"yaxis{suffix}"] = axis(name, domain=[max(0.0, top - 0.28), top], rangemode="tozero")
     figure.update_layout(
         layout(
-            plotly_text(title), height=480, hovermode="closest", showlegend=False, xaxis=version_axis(counted), **panels
+            plotly_text(title),
+            height=480,
+            hovermode="closest",
+            showlegend=False,
+            xaxis=version_axis(counted_versions),
+            **panels,
         )
     )
     figure.update_layout(xaxis={"anchor": "y3"})
-    return name_versions(figure, counted)
+    return name_versions(figure, counted_versions)

@@ -37,30 +37,30 @@ _HATCH = "3px,4px"
 NOT_EVALUATED = "not evaluated"
 """The group of versions whose rows were not read; its lines are hatched."""
 GROUPS = {
-    "does not hold": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
-    "holds": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
-    "could not be read": Style(colour=GRAY, pattern="", symbol="circle-open", sign=""),
-    NOT_EVALUATED: Style(colour=GRAY, pattern="/", symbol="circle", sign=""),
-    "first": Style(colour=VERMILLION, pattern="", symbol="circle-open", sign=""),
-    "present": Style(colour=GRAY, pattern="", symbol="circle", sign=""),
-    "inserted": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
-    "updated": Style(colour=PURPLE, pattern="", symbol="diamond", sign=""),
-    "deleted": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
-    "live": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
-    "live, missing": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
-    "removed": Style(colour=GRAY, pattern="", symbol="x", sign=""),
-    "removed, missing": Style(colour=ORANGE, pattern="", symbol="x", sign=""),
-    "replaced": Style(colour=GRAY, pattern="", symbol="circle", sign=""),
-    "base file": Style(colour=BLUE, pattern="", symbol="circle", sign=""),
-    "log file": Style(colour=PURPLE, pattern="", symbol="diamond", sign=""),
-    "branch": Style(colour=GRAY, pattern="", symbol="circle", sign=""),
-    "compaction": Style(colour=SKY, pattern="/", symbol="diamond", sign=""),
-    "only metadata is left": Style(colour=GRAY, pattern="", symbol="circle", sign=""),
-    "cannot be loaded": Style(colour=GRAY, pattern="\\", symbol="circle", sign=""),
-    "completed": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
-    "inflight": Style(colour=ORANGE, pattern="/", symbol="triangle-right", sign="…"),
-    "requested": Style(colour=SKY, pattern="", symbol="circle-open", sign="…"),
-    "rolled back": Style(colour=VERMILLION, pattern="\\", symbol="x", sign="x"),
+    "does not hold": Style(color=GREEN, pattern="", symbol="circle", sign=""),
+    "holds": Style(color=VERMILLION, pattern="", symbol="x", sign=""),
+    "could not be read": Style(color=GRAY, pattern="", symbol="circle-open", sign=""),
+    NOT_EVALUATED: Style(color=GRAY, pattern="/", symbol="circle", sign=""),
+    "first": Style(color=VERMILLION, pattern="", symbol="circle-open", sign=""),
+    "present": Style(color=GRAY, pattern="", symbol="circle", sign=""),
+    "inserted": Style(color=GREEN, pattern="", symbol="circle", sign=""),
+    "updated": Style(color=PURPLE, pattern="", symbol="diamond", sign=""),
+    "deleted": Style(color=VERMILLION, pattern="", symbol="x", sign=""),
+    "live": Style(color=GREEN, pattern="", symbol="circle", sign=""),
+    "live, missing": Style(color=VERMILLION, pattern="", symbol="x", sign=""),
+    "removed": Style(color=GRAY, pattern="", symbol="x", sign=""),
+    "removed, missing": Style(color=ORANGE, pattern="", symbol="x", sign=""),
+    "replaced": Style(color=GRAY, pattern="", symbol="circle", sign=""),
+    "base file": Style(color=BLUE, pattern="", symbol="circle", sign=""),
+    "log file": Style(color=PURPLE, pattern="", symbol="diamond", sign=""),
+    "branch": Style(color=GRAY, pattern="", symbol="circle", sign=""),
+    "compaction": Style(color=SKY, pattern="/", symbol="diamond", sign=""),
+    "only metadata is left": Style(color=GRAY, pattern="", symbol="circle", sign=""),
+    "cannot be loaded": Style(color=GRAY, pattern="\\", symbol="circle", sign=""),
+    "completed": Style(color=GREEN, pattern="", symbol="circle", sign=""),
+    "inflight": Style(color=ORANGE, pattern="/", symbol="triangle-right", sign="…"),
+    "requested": Style(color=SKY, pattern="", symbol="circle-open", sign="…"),
+    "rolled back": Style(color=VERMILLION, pattern="\\", symbol="x", sign="x"),
     **STYLES,
 }
 """The style of each group of lines and marks, by color and by shape, including the kinds of commits."""
@@ -212,7 +212,7 @@ def tracks_content(tracks: Tracks) -> dict[str, Any]:
         "count": count,
         "ticks": ticks,
         "note": " \N{MIDDLE DOT} ".join(text for text in (tracks.note, tracks.clock) if text),
-        "groups": {group: [style_of(group).colour, style_of(group).symbol] for group in tracks.groups},
+        "groups": {group: [style_of(group).color, style_of(group).symbol] for group in tracks.groups},
         "stripes": [[stripe.first, stripe.last, stripe.group] for stripe in tracks.stripes],
         "links": [[*link.begin, *link.end] for link in tracks.links],
         "tracks": [
@@ -318,7 +318,7 @@ def _stripes(tracks: Tracks) -> Iterator[go.Scatter]:
         if stripes:
             first, last = (np.array([getattr(stripe, end) for stripe in stripes]) for end in ("first", "last"))
             style = GROUPS[group]
-            yield shades(first, last, name=group, colour=style.colour, pattern=style.pattern, panel="y2")
+            yield shades(first, last, name=group, color=style.color, pattern=style.pattern, panel="y2")
 
 
 def _links(tracks: Tracks) -> list[go.Scatter]:
@@ -359,7 +359,7 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
             text=[text for _, span in spans for text in (plotly_text(span.hover),) * 2 + ("",)],
             mode="lines",
             line={
-                "color": style_of(group).colour,
+                "color": style_of(group).color,
                 "width": _THIN if group == "branch" else _WIDTH,
                 **({"dash": _HATCH} if group == NOT_EVALUATED else {}),
             },
@@ -396,15 +396,15 @@ def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
             mode="markers+text" if any(mark.text for _, mark in marks) else "markers",
             text=[plotly_text(mark.text, _LONGEST_LABEL) for _, mark in marks],
             textposition=[_text_position(mark, count, is_low=id(mark) in low) for _, mark in marks],
-            textfont={"color": style.colour if is_ring else INK, "size": 11},
+            textfont={"color": style.color if is_ring else INK, "size": 11},
             hovertext=["<br>".join(map(plotly_text, mark.hover.split("\n"))) for _, mark in marks],
             hoverinfo="text",
             marker={
                 "symbol": style.symbol,
                 "size": 22 if is_ring else [mark.size for _, mark in marks],
-                "color": style.colour,
+                "color": style.color,
                 "opacity": 1,
-                "line": {"width": 2 if is_ring or "open" in style.symbol else 0, "color": style.colour},
+                "line": {"width": 2 if is_ring or "open" in style.symbol else 0, "color": style.color},
             },
             name=plotly_text(f"{style.sign} {group}".strip() if group in STYLES else group),
             legendgroup=group,

@@ -91,7 +91,7 @@ def read_readability(
             row |= counts.of(version)
         elif version in lifetimes.unread:
             row |= {"readable": "no", "reason": str(lifetimes.unread[version]).rstrip(".")}
-        elif version in listing.stateless:
+        elif version in listing.without_files:
             row |= {"readable": "metadata", "reason": "only its changelog is left"}
         else:
             row |= {"readable": "no", "reason": "its log was cleaned away, or its metadata is gone"}

@@ -117,7 +117,7 @@ def verify(
     name: str,
     level: str,
     resume: Verification | bool | None,
-    opened: VerifiedFiles,
+    intact: VerifiedFiles,
 ) -> Verification:
     """Return whether the files of all versions of a table and its branches are there; see `Table.verify`.
 
@@ -125,7 +125,7 @@ def verify(
         own_format: The table, bound to a branch.
         own_branch: That branch; None for the main one.
         history: Returns a branch and its lifetimes; the table's own for None.
-        opened: The files that earlier verifications of the table found intact. Files that this one finds are added.
+        intact: The files that earlier verifications of the table found intact. Files that this one finds are added.
     """
     if level not in LEVELS:
         raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")
@@ -159,10 +159,10 @@ def verify(
     left = [file for path, file in files.items() if states[path] == _STATES[0]]
     storage = own_format.storage
     if chosen != "existence":
-        known = opened if resume is True else _known(resume or None)
+        known = intact if resume is True else _known(resume or None)
         needed = LEVELS.index(chosen)
         left = [file for file in left if known.get((file.path, file.size_bytes), 0) < needed]
-        states |= _opened(own_format, left, chosen, opened)
+        states |= _verify_contents(own_format, left, chosen, intact)
         for state, paths in _read_deletes(storage, deletes):
             states |= {path: state for path in paths if states[path][0] == "ok"}
     order = sorted(files, key=lambda path: (states[path][0] == "ok", states[path][0] is None, path))
@@ -315,8 +315,8 @@ def _known(resume: Verification | None) -> VerifiedFiles:
     return {(row["path"], row["size_bytes"]): level for row in rows if row["state"] == "ok"}
 
 
-def _opened(
-    table_format: TableFormat, files: Sequence[RecordedFile], level: Level, opened: VerifiedFiles
+def _verify_contents(
+    table_format: TableFormat, files: Sequence[RecordedFile], level: Level, intact: VerifiedFiles
 ) -> dict[str, _State]:
     states: dict[str, _State] = {}
     check = table_format.file_check()
@@ -326,7 +326,7 @@ def _opened(
             states[file.path] = state
             if state[0] == "ok":
                 key = file.path, file.size_bytes
-                opened[key] = max(LEVELS.index(level), opened.get(key, 0))
+                intact[key] = max(LEVELS.index(level), intact.get(key, 0))
             verifying.advance()
     return states
 

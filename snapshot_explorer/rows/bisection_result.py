@@ -164,7 +164,7 @@ class Bisection(FrameResult):
 
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the version, the versions around it, and how it was found."""
-        rows = self._neighbours()
+        rows = self._neighbors()
         grid = Grid(rows, total=len(self.evaluated), noun="evaluated versions", limit=max(1, len(rows)))
         notes = [Line(note) for note in self.notes]
         facts = self._facts()
@@ -237,7 +237,7 @@ class Bisection(FrameResult):
             ]
         return [*facts, ("next", tuple(map(Code, self.next_commands)))] if self.next_commands else facts
 
-    def _neighbours(self) -> pa.Table:
+    def _neighbors(self) -> pa.Table:
         """Return the evaluated versions; if there are many, the versions around the result."""
         rows = self.evaluated.to_arrow()
         if len(rows) > _DRAWN:

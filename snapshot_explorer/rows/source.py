@@ -80,11 +80,11 @@ class RowSource:
 
     def versions(self, good: int | None = None, bad: int | None = None) -> tuple[int, ...]:
         """Return the versions whose rows can be read, ascending, from `good` to `bad`, both included. One listing."""
-        stateless = frozenset(self.listing.stateless)
+        without_files = frozenset(self.listing.without_files)
         result = tuple(
             version
             for version in self.listing.reachable
-            if version not in stateless and (good is None or version >= good) and (bad is None or version <= bad)
+            if version not in without_files and (good is None or version >= good) and (bad is None or version <= bad)
         )
         if not result:
             raise SnapshotNotFoundError(f"{self.path} has no version yet: nothing has been committed to it.")
@@ -110,7 +110,7 @@ class RowSource:
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
         """Return the schema of each version: in one pass, or one by one if some versions have no commit."""
-        if set(versions) & set(self.listing.commitless):
+        if set(versions) & set(self.listing.without_commit):
             return [self.format.version(version).schema for version in versions]
         return self.format.schemas(versions)
 
@@ -204,8 +204,8 @@ def renamed_column(table_format: TableFormat, version: TableVersion, column: str
     Reads the schemas of a few versions, and about log2(n) more if one of them has the column.
     """
     listing = table_format.listing(0)
-    number, stateless = version.number, frozenset(listing.stateless)
-    versions = [item for item in listing.reachable if item not in stateless]
+    number, without_files = version.number, frozenset(listing.without_files)
+    versions = [item for item in listing.reachable if item not in without_files]
     if number is None or number not in versions:
         return None
     for probe in _probes(versions):

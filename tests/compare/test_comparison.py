@@ -151,7 +151,7 @@ def assert_as_read(read, comparison):
 
 def states(table_format):
     listing = table_format.listing(0)
-    return [version for version in listing.versions if version not in listing.stateless]
+    return [version for version in listing.versions if version not in listing.without_files]
 
 
 @pytest.mark.parametrize("name", sorted(folder.name for folder in TABLES.iterdir()))

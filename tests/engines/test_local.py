@@ -296,7 +296,7 @@ def test_counting_raw_splits_reads_nothing():
 
 def test_counting_reads_no_split_whose_rows_the_metadata_counts():
     table_format = Numbers()
-    counted = [replace(split, counted=7) for split in splits(3, raw=False)]
+    counted = [replace(split, live_rows=7) for split in splits(3, raw=False)]
 
     assert local.count(table_format, counted, scan_of(SCHEMA)) == 21
     assert table_format.reads == []

@@ -57,7 +57,7 @@ def test_lifetimes_agree_with_reading_every_version_of_tables_that_paimon_wrote(
 
     lifetimes = lifetimes_of(table_format)
 
-    assert set(lifetimes.versions) == set(listing.versions).difference(listing.stateless)
+    assert set(lifetimes.versions) == set(listing.versions).difference(listing.without_files)
     assert_as_read(table_format, lifetimes)
 
 
@@ -82,7 +82,7 @@ def test_versions_of_which_only_the_changelog_is_left_are_passed_over():
     lifetimes = lifetimes_of(table_format)
 
     assert lifetimes.versions == (1, 8, 9, 10, 11)
-    assert table_format.listing(0).stateless == (2, 3, 4, 5, 6, 7)
+    assert table_format.listing(0).without_files == (2, 3, 4, 5, 6, 7)
 
 
 def test_a_version_whose_commit_is_gone_is_taken_from_its_checkpoint(tmp_path):

@@ -33,7 +33,7 @@ def lost(result):
 
 def states(table):
     listing = table.bound.listing(0)
-    return set(listing.reachable) - set(listing.stateless)
+    return set(listing.reachable) - set(listing.without_files)
 
 
 def expiries(folder):

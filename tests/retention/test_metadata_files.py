@@ -38,7 +38,7 @@ def test_the_files_of_a_log_are_those_that_delta_deletes(tmp_path, name):
         (tmp_path / path).unlink()
     if paths(result) and LOGS[name].first_kept < before.current.version:  # a checkpoint of the newest is written
         after = set(open_table(str(tmp_path)).bound.listing(0).reachable)
-        lost = sorted(set(loadable) - after - set(before.bound.listing(0).lost))
+        lost = sorted(set(loadable) - after - set(before.bound.listing(0).unloadable))
         assert not lost or f"versions {lost[0]} to {lost[-1]} could not be loaded" in " ".join(result.notes)
 
 

@@ -97,7 +97,7 @@ def questions(tables):
         if not listing.versions:
             continue
         whole = f"{listing.versions[0]}..{listing.versions[-1]}"
-        for between in ("..", whole) if listing.commitless else ("..",):
+        for between in ("..", whole) if listing.without_commit else ("..",):
             changes[f"{name} {between}"] = partial(table.file_changes, between)
         files |= {f"{name} {ref}": table.at(ref).files for ref in ("latest", earliest_state(table))}
     yield frames.CHANGES, changes
@@ -114,7 +114,7 @@ def answered(ask):
 
 def earliest_state(table):
     listing = table.listing()
-    return min(set(listing.reachable).difference(listing.stateless))
+    return min(set(listing.reachable).difference(listing.without_files))
 
 
 def assert_same_frames(local, dataframes, schema):

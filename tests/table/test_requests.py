@@ -161,7 +161,7 @@ def test_columns_of_partitions_are_read_without_the_data_files_whose_rows_are_co
     _, rows = asked(counted, lambda: snapshot.to_arrow(columns=[column]))
 
     opened = {one.path.rsplit("/", 1)[1] for one in counted.requests if one.path.endswith(".parquet")}
-    free = [split for split in splits if split.raw or split.counted is not None]
+    free = [split for split in splits if split.raw or split.live_rows is not None]
     assert free
     assert opened.isdisjoint(path.rsplit("/", 1)[1] for split in free for path in split.files)
     assert rows == snapshot.to_arrow().select([column])

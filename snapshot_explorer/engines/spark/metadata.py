@@ -155,7 +155,7 @@ def _first_states(table_format: TableFormat, prefetch: Prefetch) -> Iterator[_Ru
     """Yield the runs of versions, each from the first version with known files."""
     listing = table_format.listing(0)
     _warn(gaps_note(listing.gaps(states_of(listing)), CHANGED_BY_NEXT))
-    for run in listing.runs(states_of(listing), listing.commitless):
+    for run in listing.runs(states_of(listing), listing.without_commit):
         for index, version in enumerate(run):
             try:
                 state = table_format.lifetime_tasks(version, prefetch)

@@ -125,11 +125,11 @@ class Delta(TableFormat):
         last = segment.last_commit or segment.checkpoint[0]
         return Listing(
             versions=tuple(version for version in versions if version >= (first if start is None else start)),
-            lost=log_listing.unloadable,
+            unloadable=log_listing.unloadable,
             identity=(segment.version, last.identity, self._log.generation),
             checkpoint=segment.checkpoint_version,
             start=first,
-            commitless=log_listing.without_commit,
+            without_commit=log_listing.without_commit,
             notes=(*notes, *segment.notes),
             earliest=earliest(log_listing),
             first=0,

@@ -226,7 +226,7 @@ class DeltaVersion(TableVersion):
         if plan is None:
             return None
         files = (replace(plan.files[0], vector=None),)
-        return replace(split, raw=True, counted=None, detail=replace(plan, files=files))
+        return replace(split, raw=True, live_rows=None, detail=replace(plan, files=files))
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         # The schemas of the versions may differ: a column is read as stored in the file, by its name there or its id.
@@ -274,7 +274,7 @@ class DeltaVersion(TableVersion):
                 path=file.path, rows=file.rows, deleted_by=other.vector, not_deleted_by=file.vector
             ),
         )
-        return replace(before, raw=False, rows=other.vector.cardinality, counted=None, detail=events)
+        return replace(before, raw=False, rows=other.vector.cardinality, live_rows=None, detail=events)
 
     def _removals(self, version: int) -> Removals:
         """Return the search for a later version without a missing file, which shows that this version has expired."""

@@ -167,7 +167,7 @@ class Iceberg(TableFormat):
                 metadata.current_snapshot_id,
                 history.versions[-1:],
             ),
-            commitless=history.without_commit,
+            without_commit=history.without_commit,
             after_gaps=history.after_gaps,
             notes=notes,
             location_note=source.locations.note,

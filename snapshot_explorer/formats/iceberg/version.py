@@ -261,7 +261,7 @@ class IcebergVersion(TableVersion):
         plan = split.detail
         if not isinstance(plan, IcebergPlan):
             return None
-        return replace(split, raw=True, counted=None, detail=replace(plan, deletes=NO_DELETES))
+        return replace(split, raw=True, live_rows=None, detail=replace(plan, deletes=NO_DELETES))
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         # The schemas of the versions may differ: a column is read by its id.
@@ -278,5 +278,5 @@ class IcebergVersion(TableVersion):
         return (
             None
             if covers(live, other)
-            else replace(before, raw=False, counted=None, detail=Part(live=live, deleted=other))
+            else replace(before, raw=False, live_rows=None, detail=Part(live=live, deleted=other))
         )

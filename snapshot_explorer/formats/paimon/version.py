@@ -424,7 +424,7 @@ class PaimonVersion(TableVersion):
         if plan is None or (plan.schema.primary_keys and plan.files[0].deleted_rows != 0):
             return None
         files = (plan.files[0]._replace(vector=None),)
-        return replace(split, raw=True, counted=None, detail=replace(plan, files=files))
+        return replace(split, raw=True, live_rows=None, detail=replace(plan, files=files))
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
         plan = _plan_of_file(split)
@@ -465,7 +465,7 @@ class PaimonVersion(TableVersion):
             return None
         detail = PaimonVectorDifference(plan=plan, deleted_by=other.vector, not_deleted_by=file.vector)
         deleted = file.rows if other.vector.cardinality is None else other.vector.cardinality
-        return replace(before, raw=False, rows=deleted, counted=None, detail=detail)
+        return replace(before, raw=False, rows=deleted, live_rows=None, detail=detail)
 
     @property
     def _side(self) -> fallback.BranchReader:

@@ -34,10 +34,10 @@ _HINTS = {"blame": "A click on a row fills in its condition below.", "version": 
 class GridView:
     """Rows as a page receives them: `content` has the columns, the arrangement and the first page."""
 
-    def __init__(self, opened: Callable[[Opens, str], None] | None = None) -> None:
-        """Show nothing yet; `opened` receives the condition or the version that a row opens."""
+    def __init__(self, on_open: Callable[[Opens, str], None] | None = None) -> None:
+        """Show nothing yet; `on_open` receives the condition or the version that a row opens."""
         self.content: dict[str, Any] = {}
-        self._opened = opened
+        self._on_open = on_open
         self._rows: GridRows | None = None
         self._how = Arrangement()
         self._order: npt.NDArray[np.int64] | None = None
@@ -75,7 +75,7 @@ class GridView:
             "count": min(total if self._order is None else len(self._order), MOST_ROWS),
             "how": asdict(how),
             "error": error,
-            "opens": _HINTS[rows.opens] if rows.opens and self._opened else "",
+            "opens": _HINTS[rows.opens] if rows.opens and self._on_open else "",
             "page": page_of(rows, self._order, 0),
         }
 
@@ -145,12 +145,12 @@ class GridView:
 
     def _open(self, row: int) -> None:
         (rows, index), order = self._part_of(row), self._order
-        if rows is None or rows.opens is None or self._opened is None:
+        if rows is None or rows.opens is None or self._on_open is None:
             return
         if index >= (len(rows.rows) if order is None else len(order)):
             return
         if choice := rows.choose(index if order is None else int(order[index])):
-            self._opened(rows.opens, choice)
+            self._on_open(rows.opens, choice)
 
 
 def _keep(parts: dict[int, GridRows], start: int, read: Callable[[int], GridRows]) -> None:

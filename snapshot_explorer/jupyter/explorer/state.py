@@ -186,8 +186,8 @@ class ExplorerState(HasTraits):
     @property
     def before_b(self) -> int | None:
         """Return the version before B; B itself if it is the first."""
-        neighbour = self._beside(self.b, -1, self.versions)
-        return self.b if neighbour is None else neighbour
+        neighbor = self._beside(self.b, -1, self.versions)
+        return self.b if neighbor is None else neighbor
 
     def previous(self) -> None:
         """Move B to the previous one of the shown versions."""
@@ -240,13 +240,13 @@ class ExplorerState(HasTraits):
     def step(self, marker: str, by: int) -> None:
         """Move a marker to the previous or next one of the shown versions."""
         version = getattr(self, marker)
-        neighbour = self._beside(version, by, self.shown["version"].to_pylist()[::-1])
-        if neighbour is None:
+        neighbor = self._beside(version, by, self.shown["version"].to_pylist()[::-1])
+        if neighbor is None:
             self.note = f"No version shown is {'older' if by < 0 else 'newer'} than {version}."
             self.playing = False
             return
         self.note = ""
-        self.mark(marker, neighbour)
+        self.mark(marker, neighbor)
 
     @staticmethod
     def _beside(version: int | None, by: int, ascending: Sequence[int]) -> int | None:

@@ -66,11 +66,11 @@ class View:
     """The content of one place: the result of a read, an error, or a sentence."""
 
     def __init__(
-        self, place: str, context: ExplorerContext, opened: Callable[[Opens, str], None] | None = None
+        self, place: str, context: ExplorerContext, on_open: Callable[[Opens, str], None] | None = None
     ) -> None:
-        """Show nothing yet; `opened` receives the target that a row of a grid opens. Without it, rows open nothing."""
+        """Show nothing yet; `on_open` receives the target that a row of a grid opens. Without it, rows open nothing."""
         self.busy, self._changed = partial(context.busy, place), partial(context.changed, place)
-        self.grid = GridView(opened)
+        self.grid = GridView(on_open)
         self.result: ViewResult | None = None
         self.error = ""
         self.sentence = ""
@@ -140,11 +140,11 @@ class View:
 class Views:
     """All views, and the requests that fill them."""
 
-    def __init__(self, context: ExplorerContext, opened: Callable[[Opens, str], None]) -> None:
-        """Load nothing yet; `opened` receives the target that a row of a grid opens."""
+    def __init__(self, context: ExplorerContext, on_open: Callable[[Opens, str], None]) -> None:
+        """Load nothing yet; `on_open` receives the target that a row of a grid opens."""
         self._context, self._state = context, context.state
         self._shown: dict[str, object] = {}
-        self.by_place = {place: View(place, context, opened) for place in _VIEWS}
+        self.by_place = {place: View(place, context, on_open) for place in _VIEWS}
 
     @property
     def front(self) -> View:

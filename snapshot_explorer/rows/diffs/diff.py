@@ -55,7 +55,7 @@ class SideReader:
             [self.plan.rules.normalized(passing.column(name)) for name in names], passing.num_rows
         )
 
-    def checked(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
+    def checked_rows(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
         """Return the result of `rows`. Raises for a null in a key that is not declared."""
         hashed = self.rows(batch)
         if not self.plan.is_declared_key:
@@ -86,7 +86,7 @@ def check_key(plan: RowDiffPlan) -> None:
         def see(
             _: tuple[int, int], batch: pa.RecordBatch, reader: SideReader = reader, parts: list[Hashes] = hashes
         ) -> None:
-            parts.append(reader.checked(batch)[1])
+            parts.append(reader.checked_rows(batch)[1])
 
         local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, see)
         ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *hashes]))
@@ -162,7 +162,7 @@ def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
         equal = EqualRows(rows, limit_bytes=memory_limit)
 
         def add(side: int, order: tuple[int, int], batch: pa.RecordBatch) -> None:
-            equal.add(side, order, *readers[side].checked(batch))
+            equal.add(side, order, *readers[side].checked_rows(batch))
 
         local.for_each_batch_of([(reader.side.version, reader.side.splits, reader.needed) for reader in readers], add)
         equal.finish()

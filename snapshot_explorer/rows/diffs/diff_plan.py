@@ -248,12 +248,12 @@ def plan_diff(
     b: TableVersion,
     request: DiffRequest,
     *,
-    parted: BranchDivergence | None = None,
+    divergence: BranchDivergence | None = None,
 ) -> RowDiffPlan:
     """Return the plan of the row diff of two versions. Plans both versions and lists the log; opens no data file.
 
     Args:
-        parted: The branches of the versions, if no history has both.
+        divergence: The branches of the versions, if no history has both.
     """
     if a.number is None or b.number is None:
         raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
@@ -276,9 +276,9 @@ def plan_diff(
     read = [name for name in names if name in compared or (where is not None and name in where.columns)]
     numbers = a.number, b.number
     time_a, time_b, gaps, differing = a.storage.together(
-        lambda: time_of(parted.format_a if parted else table_format, numbers[0]),
+        lambda: time_of(divergence.format_a if divergence else table_format, numbers[0]),
         lambda: time_of(table_format, numbers[1]),
-        lambda: () if parted else table_format.listing(0).gaps_between(*sorted(numbers)),
+        lambda: () if divergence else table_format.listing(0).gaps_between(*sorted(numbers)),
         lambda: changed_splits(
             a,
             b,
@@ -287,7 +287,7 @@ def plan_diff(
             columns=[(columns.names_a.get(name), name) for name in read],
         ),
     )
-    branches = (parted.name_a, parted.name_b) if parted else (None, None)
+    branches = (divergence.name_a, divergence.name_b) if divergence else (None, None)
     return RowDiffPlan(
         path=path,
         name=request.name,

@@ -121,7 +121,7 @@ def _messages(plan: RowDiffPlan, buckets: int, task: Task) -> Iterator[pa.Record
     for split in task.splits:
         for batch in reader.side.version.read(split, reader.needed):
             try:
-                rows, hashes = reader.checked(batch)
+                rows, hashes = reader.checked_rows(batch)
             except InvalidArgumentError as error:
                 yield _sent([(0, _ERROR + str(error).encode())])
                 return

@@ -145,7 +145,7 @@ class _Bounds:
 
 def _has_all_rows(version: TableVersion, split: Split) -> bool:
     """Return whether a split has exactly the rows of its files: none is merged or deleted."""
-    is_counted = split.rows is not None and split.counted == split.rows
+    is_counted = split.rows is not None and split.live_rows == split.rows
     return split.raw or (is_counted and version.native_files(split) is not None)
 
 
@@ -260,7 +260,7 @@ def _values(version: TableVersion, split: Split, names: Sequence[str], fields: S
 
 def exact_rows(splits: Sequence[Split]) -> int | None:
     """Return the number of rows of splits; None if the metadata does not count them."""
-    counts = [split.rows if split.raw else split.counted for split in splits]
+    counts = [split.rows if split.raw else split.live_rows for split in splits]
     return None if None in counts else sum(count or 0 for count in counts)
 
 

@@ -385,7 +385,7 @@ def _with_commits(source: RowSource, marked: pa.Table, after_gaps: frozenset[int
 
     A mark after a gap has no commit: a missing one may have made the change.
     """
-    unknown = after_gaps | set(source.listing.commitless)
+    unknown = after_gaps | set(source.listing.without_commit)
     versions = [version for version in pc.unique(marked["version"]).to_pylist() if version not in unknown]
     read = read_apart(source.format.commits, versions, source.format.storage)
     commits = pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)])

@@ -77,7 +77,7 @@ def test_files_with_deletion_vectors_are_not_raw_and_stand_apart():
 
     splits = planned(adds, said=protocol(3, ["deletionVectors"])).splits
 
-    assert [(split.files, split.raw, split.rows, split.counted) for split in splits] == [
+    assert [(split.files, split.raw, split.rows, split.live_rows) for split in splits] == [
         (("0", "2"), True, 20, 20),
         (("1",), False, 10, 8),
     ]
@@ -89,7 +89,7 @@ def test_rows_that_the_log_does_not_tell_are_unknown(stats):
 
     splits = planned(adds, said=protocol(3, ["deletionVectors"])).splits
 
-    assert [(split.files, split.counted) for split in splits] == [(("1",), None), (("0",), None)]
+    assert [(split.files, split.live_rows) for split in splits] == [(("1",), None), (("0",), None)]
 
 
 PHYSICAL = "delta.columnMapping.physicalName"

@@ -141,7 +141,7 @@ def test_deleted_rows_are_left_out_whatever_the_row_groups(gone, others, group, 
     if has_columns:
         assert found.column("id").to_pylist() == sorted(set(range(200)) - gone) + sorted(set(range(200)) - others)
     assert found.num_rows == 400 - len(gone) - len(others)
-    assert sum(split.counted for split in plan_of(table).splits) == found.num_rows
+    assert sum(split.live_rows for split in plan_of(table).splits) == found.num_rows
 
 
 def test_positions_count_over_batches_and_row_groups():

@@ -86,7 +86,7 @@ def test_a_deletion_vector_replaces_position_deletes_of_its_file(tmp_path):
     version.vector("v.puffin", path, [2])
 
     assert ids(version) == [1, 2]
-    assert version.plan().splits[0].counted == 2
+    assert version.plan().splits[0].live_rows == 2
 
 
 @pytest.mark.parametrize(

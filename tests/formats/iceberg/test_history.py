@@ -249,7 +249,7 @@ def test_a_replaced_table_goes_on_in_one_history(table):
     found = opened(table)
 
     assert found.versions() == (1, 2, 3, 4)
-    assert found.listing().commitless == (3,)
+    assert found.listing().without_commit == (3,)
     assert [ids(found.at(one)) for one in found.versions()] == [[1], [1, 2], [9], [9, 10]]
     lifetimes = found.lifetimes()
     assert [lifetimes.files_at(one).num_rows for one in found.versions()] == [1, 2, 1, 2]
@@ -269,7 +269,7 @@ def test_a_snapshot_that_a_tag_kept_from_expiring_is_in_the_history(table):
     found = opened(table)
 
     assert found.versions() == (1, 3, 4)
-    assert found.listing().commitless == (3,)
+    assert found.listing().without_commit == (3,)
     assert found.at("tag:kept").version == 1
     assert [found.lifetimes().files_at(one).num_rows for one in found.versions()] == [1, 3, 4]
     with pytest.raises(SnapshotNotFoundError, match="Version 2 does not exist, nor a snapshot of that id"):

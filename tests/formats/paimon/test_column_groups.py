@@ -97,7 +97,7 @@ def test_a_column_comes_from_the_newest_file_that_has_it_also_as_null():
     ]
     assert rows(STORE, split, []).num_rows == 2
     assert rows(STORE, split, ["v"]).to_pydict() == {"v": ["A", None]}
-    assert (split.raw, split.rows, split.counted) == (False, 2, 2)
+    assert (split.raw, split.rows, split.live_rows) == (False, 2, 2)
 
 
 def test_only_files_with_a_requested_column_are_opened():
@@ -171,7 +171,7 @@ def test_the_vector_of_the_oldest_file_deletes_rows_in_parts():
 
     assert rows(store, split, ["k", "v", "w", "_ROW_ID"]).equals(whole.slice(1))
     assert rows(store, split, ["v"]).equals(whole.slice(1).select(["v"]))
-    assert rows(store, split, []).num_rows == split.counted == 1
+    assert rows(store, split, []).num_rows == split.live_rows == 1
 
 
 def test_vectors_of_newer_files_of_rows_in_parts_are_refused():

@@ -69,7 +69,7 @@ def test_vectors_are_applied_before_a_merge():
 
     assert rows(store, split, ["k"]).to_pydict() == {"k": [2]}
     assert store.opened.count("index/i") == 1
-    assert split.counted is None
+    assert split.live_rows is None
 
 
 def test_a_file_with_a_vector_is_not_raw_and_is_counted_by_its_metadata():
@@ -79,8 +79,8 @@ def test_a_file_with_a_vector_is_not_raw_and_is_counted_by_its_metadata():
     raw, filtered = splits(SWITCHED_ON, files, options=ON, vectors=deletes("a.parquet"))
     filtered = pickle.loads(pickle.dumps(filtered))
 
-    assert (names(raw), raw.raw, raw.counted) == (["b.parquet"], True, 3)
-    assert (names(filtered), filtered.raw, filtered.rows, filtered.counted) == (["a.parquet"], False, 3, 1)
+    assert (names(raw), raw.raw, raw.live_rows) == (["b.parquet"], True, 3)
+    assert (names(filtered), filtered.raw, filtered.rows, filtered.live_rows) == (["a.parquet"], False, 3, 1)
     assert rows(store, filtered, ["v", "k"]).to_pylist() == [{"v": "b", "k": 2}]
     assert rows(store, filtered, []).num_rows == 1
 
@@ -88,7 +88,7 @@ def test_a_file_with_a_vector_is_not_raw_and_is_counted_by_its_metadata():
 def test_a_vector_without_cardinality_makes_rows_be_counted_by_reading():
     (split,) = splits(SWITCHED_ON, [keyed("a.parquet", 1, 3, level=4)], options=ON, vectors=deletes("a.parquet", None))
 
-    assert split.counted is None
+    assert split.live_rows is None
 
 
 def test_a_vector_that_does_not_fit_its_file_is_broken_before_any_row():

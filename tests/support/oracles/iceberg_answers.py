@@ -47,7 +47,7 @@ def assert_changes(written, name, expected):
     table = snapshot_explorer.open_table(Path(written) / "tables" / name)
     listing = table.listing()
     for before, after in zip(listing.versions, listing.versions[1:], strict=False):
-        if after in listing.commitless:
+        if after in listing.without_commit:
             continue
         old, new = (in_main[int(table.at(version).commit.identifier)] for version in (before, after))
         changed = table.row_changes(before, after)

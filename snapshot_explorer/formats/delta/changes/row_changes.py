@@ -60,7 +60,7 @@ class ChangeData:
         if not self._log.actions([version]).cdc.num_rows:
             return []
         return [
-            replace(part, raw=False, counted=None, detail=replace(split.detail, files=part))
+            replace(part, raw=False, live_rows=None, detail=replace(split.detail, files=part))
             for split in self.of_version(version)
             if isinstance(split.detail, DeltaEvents)
             for part in split_by_file(split.detail.files)
@@ -191,8 +191,8 @@ def _with_events(
         columns=columns,
         vector_difference=vector_difference,
     )
-    live_rows = None if vector_difference or change is None else split.counted
-    return replace(split, raw=False, counted=live_rows, detail=events)
+    live_rows = None if vector_difference or change is None else split.live_rows
+    return replace(split, raw=False, live_rows=live_rows, detail=events)
 
 
 def _plan(split: Split) -> DeltaPlan:

@@ -162,7 +162,7 @@ def file_splits(
                     bucket=None,
                     rows=_sum([file.rows for file in packed]),
                     size_bytes=sum(file.size_bytes or 0 for file in packed),
-                    counted=_sum([_live_row_count(file) for file in packed]),
+                    live_rows=_sum([_live_row_count(file) for file in packed]),
                     detail=DeltaPlan(
                         files=packed,
                         schema=schema,

@@ -22,7 +22,7 @@ def split_by_file(split: Split) -> Sequence[Split]:
             files=(file.path,),
             rows=file.rows,
             size_bytes=file.size_bytes or 0,
-            counted=file.rows,
+            live_rows=file.rows,
             detail=plan.for_file(index),
         )
         for index, file in enumerate(plan.bases)

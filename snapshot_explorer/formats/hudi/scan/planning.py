@@ -211,7 +211,7 @@ def _split(
         bucket=None,
         rows=rows,
         size_bytes=sum(file.size_bytes or 0 for file in files),
-        counted=None if logs else rows,
+        live_rows=None if logs else rows,
         detail=HudiPlan(
             bases=tuple(BaseFile(path=file.path, size_bytes=file.size_bytes, rows=file.rows) for file in bases),
             merge=_merge(source, logs) if logs else None,

@@ -215,6 +215,6 @@ def _split(splits: Sequence[Split], events: IcebergEvents) -> Split:
         raw=False,
         rows=None if None in rows else sum(count for count in rows if count is not None),
         size_bytes=sum(split.size_bytes for split in splits),
-        counted=splits[0].counted if is_whole else None,
+        live_rows=splits[0].live_rows if is_whole else None,
         detail=events,
     )

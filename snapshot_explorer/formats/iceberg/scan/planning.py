@@ -287,7 +287,7 @@ def _splits(
             bucket=None,
             rows=rows,
             size_bytes=size_bytes,
-            counted=_live_row_count(rows, deletes),
+            live_rows=_live_row_count(rows, deletes),
             detail=IcebergPlan(
                 path=path,
                 file=file,

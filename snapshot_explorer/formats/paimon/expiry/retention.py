@@ -478,7 +478,7 @@ def used_paths(
     """
     try:
         listed = listing(0)
-        states = sorted(set(listed.versions).difference(listed.stateless))
+        states = sorted(set(listed.versions).difference(listed.without_files))
         firsts = [version for version in states if version - 1 not in states]
         tables = [files(version) for version in firsts]
         rest = changes([version for version in states if version not in firsts])

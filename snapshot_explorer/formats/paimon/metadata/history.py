@@ -226,8 +226,8 @@ class PaimonHistory:
         return Listing(
             versions=tuple(sorted(version for version in present if version >= start)),
             identity=_identity(stored.newest) if stored.newest else (),
-            stateless=tuple(version for version in stored.changelogs if version >= start),
-            kept_from=stored.snapshots[0] if stored.snapshots else None,
+            without_files=tuple(version for version in stored.changelogs if version >= start),
+            first_unexpired=stored.snapshots[0] if stored.snapshots else None,
             first=1,
             notes=stored.notes,
             newest_note=stored.newest_note,

@@ -120,7 +120,7 @@ def after_planning(
                     files=tuple(file.path for file in left),
                     rows=sum(file.rows for file in left),
                     size_bytes=sum(file.size_bytes for file in left),
-                    counted=None,
+                    live_rows=None,
                     detail=replace(plan, files=left),
                 )
             )

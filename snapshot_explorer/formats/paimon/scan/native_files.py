@@ -31,7 +31,7 @@ def split_by_file(split: Split) -> Sequence[Split]:
             files=(file.path,),
             rows=None if split.rows is None else file.rows,
             size_bytes=file.size_bytes,
-            counted=None,
+            live_rows=None,
             detail=replace(plan, files=(file,), file_schemas={file.schema_id: plan.file_schemas[file.schema_id]}),
         )
         for file in plan.files
@@ -46,7 +46,7 @@ def _of_group(split: Split, plan: PaimonPlan, group: ColumnGroup) -> Split:
         files=tuple(file.path for file in group.everything),
         rows=None if split.rows is None else group.rows,
         size_bytes=sum(file.size_bytes for file in group.everything),
-        counted=None if split.counted is None else group.rows - deleted,
+        live_rows=None if split.live_rows is None else group.rows - deleted,
         detail=replace(plan, files=group.everything, groups=(group,)),
     )
 

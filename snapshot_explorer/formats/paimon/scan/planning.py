@@ -366,7 +366,7 @@ def _pack(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: _T
             bucket=group.bucket,
             rows=rows,
             size_bytes=size,
-            counted=known,
+            live_rows=known,
             detail=_plan(group, DataFiles(columns.fields, indices[begin:end]), set(schema_ids[begin:end]), table),
         )
 
@@ -412,7 +412,7 @@ def _split(
         bucket=group.bucket,
         rows=sum(item.rows for item in groups or files),
         size_bytes=sum(file.size_bytes for file in files),
-        counted=_live_row_count(groups or files, table) if rules is None else None,
+        live_rows=_live_row_count(groups or files, table) if rules is None else None,
         detail=_plan(group, files, {file.schema_id for file in files}, table, rules, groups),
     )
 

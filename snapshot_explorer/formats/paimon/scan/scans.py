@@ -184,7 +184,7 @@ def _plan_splits(
 ) -> list[Split]:
     vectors = vectors_in(storage, scanned.state.indexes, files.schema, files.options, strict=True)
     splits = planning.splits(files, vectors, paths, version, chosen=chosen)
-    return splits if scanned.state.adds_up else [replace(split, rows=None, counted=None) for split in splits]
+    return splits if scanned.state.adds_up else [replace(split, rows=None, live_rows=None) for split in splits]
 
 
 def filtered_state(
