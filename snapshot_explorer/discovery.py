@@ -171,7 +171,7 @@ def _search(
     with step("Listing folders") as listing:
 
         def inspect(name: str) -> Folder:
-            folder = _inspected(name, root)
+            folder = _inspect(name, root)
             listing.advance()
             return folder
 
@@ -186,7 +186,7 @@ def _search(
     return folders, unlisted, len(level)
 
 
-def _inspected(name: str, root: Storage) -> Folder:
+def _inspect(name: str, root: Storage) -> Folder:
     """Return a folder with its format if it is a table, otherwise with its subfolders. One listing or two."""
     try:
         if _contains_itself(root, name):

@@ -346,7 +346,7 @@ def alternatives_text(gaps: Sequence[Gap], versions: Sequence[int]) -> str:
         versions: At least one version, outside of the gaps.
     """
     inside = [run for gap in gaps for run in (*gap.missing, *gap.unreadable)]
-    runs = _merged([*inside, *((version, version) for version in versions)])
+    runs = _merge_runs([*inside, *((version, version) for version in versions)])
     named = [text for first, last in runs for text in _run_texts(first, last)]
     if len(named) > _NAMED_RUNS:
         named = [f"{runs[0][0]} to {runs[-1][1]}"]
@@ -361,7 +361,7 @@ def _run_texts(first: int, last: int) -> list[str]:
     return [f"{first} to {last}"] if last > first + 1 else [f"{number}" for number in range(first, last + 1)]
 
 
-def _merged(runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_runs(runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return runs, ascending, with adjacent ones merged."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(runs):
@@ -480,7 +480,7 @@ class Listing:
             if self.is_contiguous and after == before + 1:
                 continue
             listed = self.between(before, after - 1)
-            missing = _absent(before, after, listed) if self.is_contiguous else ()
+            missing = _absence(before, after, listed) if self.is_contiguous else ()
             if missing or listed or after in breaks:
                 gaps.append(Gap(before=before, after=after, missing=missing, unreadable=runs_of(listed)))
         return tuple(gaps)
@@ -521,7 +521,7 @@ class Listing:
         return [versions[start:end] for start, end in pairwise([0, *cuts, len(versions)]) if start < end]
 
 
-def _absent(before: int, after: int, listed: Sequence[int]) -> Runs:
+def _absence(before: int, after: int, listed: Sequence[int]) -> Runs:
     ends = pairwise((before, *listed, after))
     return tuple((low + 1, high - 1) for low, high in ends if high > low + 1)
 

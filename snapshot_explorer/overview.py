@@ -48,7 +48,7 @@ def branches_frame(branches: Sequence[Branch], *, name: str, depict: PictureMake
 
 def card(name: str, facts: Mapping[str, object], columns: Sequence[str], *notes: Line) -> Drawing:
     """Return the card of a table: facts by name, without None, column names, and notes."""
-    rows = (*facts.items(), ("columns", _named(columns) or None))
+    rows = (*facts.items(), ("columns", _first_names(columns) or None))
     return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)), *notes))
 
 
@@ -85,7 +85,7 @@ def overview_facts(
     return facts
 
 
-def _named(columns: Sequence[str]) -> str:
+def _first_names(columns: Sequence[str]) -> str:
     """Return the first names as text, and how many more there are."""
     more = len(columns) - _COLUMNS
     return ", ".join(columns[:_COLUMNS]) + (f" and {more:,} more" if more > 0 else "")

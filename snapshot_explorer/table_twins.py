@@ -137,7 +137,7 @@ class Twins(Drawable):
                 f"{ahead[1]:,}. {self._difference}"
             )
         behind, count = (b, ahead[0]) if ahead[0] else (a, ahead[1])
-        lag = "" if self.lag is None or self.lag < _SECOND else f" and {_rounded(self.lag)}"
+        lag = "" if self.lag is None or self.lag < _SECOND else f" and {_format_rounded(self.lag)}"
         since = "" if self.since is None else f", since {format_utc(self.since)}"
         return f"{behind} is {pluralize(count, 'version')}{lag} behind{since}. {pair}"
 
@@ -226,7 +226,7 @@ def _row(a: _Side, version: int | None, b: _Side, twin: int | None) -> dict[str,
     }
 
 
-def _rounded(span: timedelta) -> str:
+def _format_rounded(span: timedelta) -> str:
     seconds = span // _SECOND
     unit = 60 if seconds >= 60 else 1  # noqa: PLR2004 - a minute
     return format_duration(timedelta(seconds=seconds // unit * unit))

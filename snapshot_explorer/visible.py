@@ -21,9 +21,9 @@ def sanitize(value: str) -> str:
     """
     if value.isascii() and value.isprintable():
         return value
-    shown = [letter if letter.isprintable() else _ESCAPES.get(letter) or _escaped(letter) for letter in value]
+    shown = [letter if letter.isprintable() else _ESCAPES.get(letter) or _escape(letter) for letter in value]
     if value and unicodedata.category(value[0]).startswith("M"):
-        shown[0] = _escaped(value[0])
+        shown[0] = _escape(value[0])
     return "".join(shown)
 
 
@@ -32,16 +32,16 @@ def escape_unencodable(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        return "".join(_escaped_byte(letter) if letter in _SURROGATES else letter for letter in value)
+        return "".join(_escape_byte(letter) if letter in _SURROGATES else letter for letter in value)
     return value
 
 
-def _escaped_byte(letter: str) -> str:
+def _escape_byte(letter: str) -> str:
     # Python reads such a byte as a lone surrogate.
-    return _escaped(chr(ord(letter) - _BYTES)) if letter in _ESCAPED_BYTES else _escaped(letter)
+    return _escape(chr(ord(letter) - _BYTES)) if letter in _ESCAPED_BYTES else _escape(letter)
 
 
-def _escaped(letter: str) -> str:
+def _escape(letter: str) -> str:
     code = ord(letter)
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - the ends of the ranges that the escapes cover
 

@@ -156,12 +156,12 @@ def locate(
         return _in_paimon_rest(catalog, name, parts, options or {}, table_format)
     if is_unity(catalog):
         return _in_unity(catalog, name, parts, options or {}, limits, with_storage=with_storage)
-    settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
+    settings = _rest(catalog, options or {}) if "://" in catalog else _configured_settings(catalog, options or {})
     secrets = HiddenTexts()
     failure: SnapshotExplorerError
     try:
         location, options_of_table = _within_limit(
-            lambda: _loaded(settings, parts, secrets.append, limits, with_storage=with_storage)
+            lambda: _load_table(settings, parts, secrets.append, limits, with_storage=with_storage)
         )
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         failure = _failure(error, settings.shown, name, _mask(settings, secrets))
@@ -202,7 +202,7 @@ def table_names(
     settings = _settings(catalog, options or {}, is_paimon_rest=is_paimon_rest)
     try:
         names = _within_limit(
-            lambda: _listed(settings, namespace, secrets.append, limits, is_paimon_rest=is_paimon_rest)
+            lambda: _list_tables(settings, namespace, secrets.append, limits, is_paimon_rest=is_paimon_rest)
         )
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         mask = _mask(settings, secrets)
@@ -228,10 +228,10 @@ def _settings(catalog: str, options: Mapping[str, Any], *, is_paimon_rest: bool)
         return _paimon_rest(catalog, options)
     if is_unity(catalog):
         return _unity(catalog, options)
-    return _rest(catalog, options) if "://" in catalog else _configured(catalog, options)
+    return _rest(catalog, options) if "://" in catalog else _configured_settings(catalog, options)
 
 
-def _listed(
+def _list_tables(
     settings: _Settings, namespace: str | None, secret: Callable[[str], object], limits: Limits, *, is_paimon_rest: bool
 ) -> list[tuple[str, ...]]:
     """Return the names of the tables in a namespace; None for all."""
@@ -270,7 +270,7 @@ def quoted_name(parts: Sequence[str]) -> str:
     return ".".join(part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
 
 
-def _loaded(
+def _load_table(
     settings: _Settings,
     parts: tuple[str, ...],
     secret: Callable[[str], object],
@@ -284,9 +284,9 @@ def _loaded(
     location: str | None = table.metadata_location
     if location is None or not with_storage:
         return location, None
-    vended = _vended(table)
+    vended = _storage_properties(table)
     if _S3.match(location) and _is_rest(settings.properties):
-        vended = _own_keys_kept(vended, settings.properties)
+        vended = _protect_own_keys(vended, settings.properties)
     return location, _s3fs_options(location, vended)
 
 
@@ -336,7 +336,7 @@ def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
     )
 
 
-def _configured(catalog: str, options: Mapping[str, Any]) -> _Settings:
+def _configured_settings(catalog: str, options: Mapping[str, Any]) -> _Settings:
     if not _NAME.fullmatch(catalog):
         raise InvalidArgumentError(_CATALOG)
     try:
@@ -401,7 +401,7 @@ def _is_rest(properties: Mapping[str, Any]) -> bool:
     )
 
 
-def _vended(table: Table) -> Mapping[str, Any]:
+def _storage_properties(table: Table) -> Mapping[str, Any]:
     """Return the storage properties from the catalog and the user.
 
     Properties in the table's metadata are not used: everyone who writes to the table can set them, and they would
@@ -412,7 +412,7 @@ def _vended(table: Table) -> Mapping[str, Any]:
     return {**table.catalog.properties, **table.config, **others}
 
 
-def _own_keys_kept(vended: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+def _protect_own_keys(vended: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the properties of a storage, so that no key of the user is sent to an endpoint that a server chose.
 
     Args:
@@ -503,7 +503,7 @@ def _in_paimon_rest(
     try:
         path, properties = _within_limit(lambda: paimon_rest.table(settings.properties, parts))
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
-        failure = paimon_rest.failure(error, settings.shown, name, mask)
+        failure = paimon_rest.client_error(error, settings.shown, name, mask)
     else:
         paimon_rest.check_table(name, properties)
         return CatalogTable(path=path, format=table_format)

@@ -171,11 +171,13 @@ def _without_unlisted(answer: Mapping[str, Any], uri: str) -> Mapping[str, Any]:
     limited = dict(answer)
     for member in ("defaults", "overrides", "config"):
         if member in limited:
-            limited[member] = _listed(limited[member], uri)
+            limited[member] = _listed_properties(limited[member], uri)
     credentials = limited.get("storage-credentials")
     if isinstance(credentials, list):
         limited["storage-credentials"] = [
-            {**entry, "config": _listed(entry.get("config"), uri)} for entry in credentials if isinstance(entry, dict)
+            {**entry, "config": _listed_properties(entry.get("config"), uri)}
+            for entry in credentials
+            if isinstance(entry, dict)
         ]
     metadata = limited.get("metadata")
     if isinstance(metadata, dict):
@@ -184,7 +186,7 @@ def _without_unlisted(answer: Mapping[str, Any], uri: str) -> Mapping[str, Any]:
     return limited
 
 
-def _listed(properties: object, uri: str) -> dict[str, str]:
+def _listed_properties(properties: object, uri: str) -> dict[str, str]:
     """Return the listed properties whose values are simple. A URI of another origin is left out."""
     if not isinstance(properties, dict):
         return {}

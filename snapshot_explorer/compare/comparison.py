@@ -322,7 +322,7 @@ class Comparison(Drawable):
         undone = "; B does not include them" if self._backwards and self._between else ""
         between = ("commits between", kinds_text + gone + undone)
         if self._divergence:
-            between = ("commits of B", f"{kinds_text}{gone}, {self._parted.since}")
+            between = ("commits of B", f"{kinds_text}{gone}, {self._divergence.since}")
         rows = [("A", self._version_text(self.a, of_a=True)), ("B", self._version_text(self.b, of_a=False)), between]
         return [Line(self.proven), Pairs(tuple(rows))]
 
@@ -330,7 +330,9 @@ class Comparison(Drawable):
         committed_at = self._commit_times[0 if of_a else 1]
         time = "an unknown time" if committed_at is None else format_utc(committed_at)
         if self._divergence:
-            return f"version {version} of branch {self._parted.name_a if of_a else self._parted.name_b}, of {time}"
+            return (
+                f"version {version} of branch {self._divergence.name_a if of_a else self._divergence.name_b}, of {time}"
+            )
         side = "" if self._is_same else f", the {'newer' if version == max(self.a, self.b) else 'older'} one"
         return f"version {version} of {time}{side}"
 
@@ -354,9 +356,7 @@ class Comparison(Drawable):
 
     def _title(self, topic: str) -> str:
         if self._divergence:
-            return (
-                f"{topic}: version {self.a} of branch {self._parted.name_a} to {self.b} of branch {self._parted.name_b}"
-            )
+            return f"{topic}: version {self.a} of branch {self._divergence.name_a} to {self.b} of branch {self._divergence.name_b}"
         return f"{topic}: version {self.a} to {self.b}"
 
     @property

@@ -28,10 +28,10 @@ class Aggregate:
 
     def holds(self, rows: sql.Relation) -> bool:
         """Return whether the condition holds; null counts as false. Reads only the columns that it needs."""
-        return bool(_evaluated(self.text, rows).column(0)[0].as_py())
+        return bool(_evaluate(self.text, rows).column(0)[0].as_py())
 
 
-def _evaluated(text: str, rows: sql.Relation) -> pa.Table:
+def _evaluate(text: str, rows: sql.Relation) -> pa.Table:
     query = f"SELECT coalesce(CAST((\n{text}\n) AS BOOLEAN), false) FROM this"  # noqa: S608 - one expression
     return sql.run(
         query,
@@ -56,7 +56,7 @@ def aggregate(text: str, schema: pa.Schema) -> Aggregate | None:
         count=lambda: 0,
     )
     # Over no rows, an aggregate returns one value and any other expression none.
-    if len(_evaluated(text, empty)) != 1:
+    if len(_evaluate(text, empty)) != 1:
         parse_condition(text, schema)  # raises
     return Aggregate(text=text, columns=columns)
 
@@ -137,7 +137,7 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
     """
     tree: Any = copy.deepcopy(parse_expression(text if is_on_all else f"bool_or(CAST((\n{text}\n) AS BOOLEAN))"))
     calls: list[dict[str, Any]] = []
-    tree = _replaced(tree, calls)
+    tree = _replace_aggregates(tree, calls)
     if not calls or any(not (len(name) == 1 and name[0].startswith("p")) for name in names_of(tree)):
         return None
     with locked_cursor() as cursor:
@@ -164,17 +164,17 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
     )
 
 
-def _replaced(tree: Any, aggregates: list[dict[str, Any]]) -> Any:
+def _replace_aggregates(tree: Any, aggregates: list[dict[str, Any]]) -> Any:
     """Return a parse tree with names in place of the aggregates that add up, which are added to `aggregates`."""
     if isinstance(tree, list):
-        return [_replaced(item, aggregates) for item in tree]
+        return [_replace_aggregates(item, aggregates) for item in tree]
     if not isinstance(tree, dict):
         return tree
     if tree.get("class") == "FUNCTION" and _adds_up(tree):
         name = {"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [f"p{len(aggregates)}"]}
         aggregates.append(tree)
         return name | {key: tree[key] for key in ("query_location", "query_location_length") if key in tree}
-    return {key: _replaced(value, aggregates) for key, value in tree.items()}
+    return {key: _replace_aggregates(value, aggregates) for key, value in tree.items()}
 
 
 def _adds_up(tree: dict[str, Any]) -> bool:

@@ -308,9 +308,9 @@ def might_match(expression: SkippingExpression, known: Mapping[str, ColumnBounds
     """Return SQL that is true if the expression may be true for some row, and never null."""
     match expression:
         case And(parts):
-            return _joined(parts, might_match, known, "AND")
+            return _join(parts, might_match, known, "AND")
         case Or(parts):
-            return _joined(parts, might_match, known, "OR")
+            return _join(parts, might_match, known, "OR")
         case Not(part):
             return might_not_match(part, known)
         case UnsupportedExpression():
@@ -324,9 +324,9 @@ def might_not_match(expression: SkippingExpression, known: Mapping[str, ColumnBo
     """Return SQL that is true if the expression may be false for some row, and never null."""
     match expression:
         case And(parts):
-            return _joined(parts, might_not_match, known, "OR")
+            return _join(parts, might_not_match, known, "OR")
         case Or(parts):
-            return _joined(parts, might_not_match, known, "AND")
+            return _join(parts, might_not_match, known, "AND")
         case Not(part):
             return might_match(part, known)
         case UnsupportedExpression():
@@ -336,7 +336,7 @@ def might_not_match(expression: SkippingExpression, known: Mapping[str, ColumnBo
     return _comparison_sql(expression, known, passes=False)
 
 
-def _joined(
+def _join(
     parts: Sequence[SkippingExpression],
     to_condition: Callable[[SkippingExpression, Mapping[str, ColumnBounds]], str],
     known: Mapping[str, ColumnBounds],

@@ -142,7 +142,7 @@ def provable_files(
 
     Checksums of pages without a matching row may not be verified.
     """
-    if not schema.names or not splits or not _is_worth(splits):
+    if not schema.names or not splits or not _is_worthwhile(splits):
         return None
     if len({name.lower() for name in schema.names}) < len(schema.names):
         return None  # DuckDB finds columns in any case of letters
@@ -165,7 +165,7 @@ def provable_files(
         return result if all(pool.map(_is_intact, [file for file in result if file.checksums])) else None
 
 
-def _is_worth(splits: Sequence[Split]) -> bool:
+def _is_worthwhile(splits: Sequence[Split]) -> bool:
     files = sum(len(split.files) for split in splits)
     are_large = sum(split.size_bytes for split in splits) >= files * _MIN_BYTES
     return files <= (_MAX_FILES if are_large else _FEW_FILES)
@@ -282,7 +282,7 @@ def _fetch(run: Sequence[QueryFile], columns: pa.Schema | None, scan: Scan, limi
         f"{_value(run[0], name)} AS {out}" for name, out in zip(columns.names if columns else (), outputs, strict=True)
     ]
     inner += [
-        f"{_guarded(run[0], name)} AS {quote_identifier(name)}"
+        f"{_guard_column(run[0], name)} AS {quote_identifier(name)}"
         for name in (sorted(condition.columns) if condition else ())
     ]
     # Names are quoted, paths are plain, and the condition has been parsed as one expression without subqueries.
@@ -306,14 +306,14 @@ def _fetch(run: Sequence[QueryFile], columns: pa.Schema | None, scan: Scan, limi
         return None  # rows of two contents may be mixed: the format's own reader reads one, or raises an error
     if columns is None:
         return rows
-    return _typed(rows, columns) if outputs else _without_columns(rows.num_rows)
+    return _cast_rows(rows, columns) if outputs else _without_columns(rows.num_rows)
 
 
 def _without_columns(rows: int) -> pa.Table:
     return pa.table({"rows": pa.nulls(rows)}).select([])
 
 
-def _typed(rows: pa.Table, columns: pa.Schema) -> pa.Table | None:
+def _cast_rows(rows: pa.Table, columns: pa.Schema) -> pa.Table | None:
     """Return rows under a schema; None if the type of a column differs in more than the name of UTC."""
     typed = [
         values.cast(field.type) if values.type == _DUCKDB_UTC and field.type == _UTC else values
@@ -338,7 +338,8 @@ def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[QueryFile], columns:
         if run[0].constants is not None:
             cursor.register(constants, run[0].constants)
         values = [
-            f"{_guarded(run[0], name, constants)} AS {quote_identifier(result)}" for name, result in columns.items()
+            f"{_guard_column(run[0], name, constants)} AS {quote_identifier(result)}"
+            for name, result in columns.items()
         ]
         parts.append(f"SELECT {', '.join(values)} FROM {_files(run)}")  # noqa: S608 - as in _fetch
     return " UNION ALL ".join(parts)
@@ -354,7 +355,7 @@ def _value(file: QueryFile, name: str, constants: str = _CONSTANTS) -> str:
     return f"(SELECT {quote_identifier(name)} FROM {constants})" if stored is None else quote_identifier(stored)  # noqa: S608
 
 
-def _guarded(file: QueryFile, name: str, constants: str = _CONSTANTS) -> str:
+def _guard_column(file: QueryFile, name: str, constants: str = _CONSTANTS) -> str:
     """Return a column in a form for which DuckDB uses no statistics where these are unreliable.
 
     Statistics of parquet leave out NaN, which is greater than any number in DuckDB: `x > 5` would skip files with it.

@@ -98,7 +98,7 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         # A file has fewer rows than its metadata records.
         rest = [replace(split, rows=None, live_rows=None) for split in later]
         tables.append(to_arrow(reader, rest, replace(scan, limit=missing)))
-    return _joined(tables, scan.columns)
+    return _concat_tables(tables, scan.columns)
 
 
 def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int:
@@ -109,7 +109,7 @@ def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int:
     Ignores the scan's columns and limit.
     """
     condition = scan.condition
-    known, unknown = _counted(reader, splits, scan)
+    known, unknown = _count_from_metadata(reader, splits, scan)
     matching = duckdb_files.count(reader, unknown, scan)
     if matching is not None:
         return known + matching
@@ -177,7 +177,7 @@ def _known_rows(split: Split) -> int | None:
     return split.rows if split.raw else split.live_rows
 
 
-def _counted(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> tuple[int, list[Split]]:
+def _count_from_metadata(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> tuple[int, list[Split]]:
     """Return the number of matching rows in splits that metadata is sufficient for, and the other splits."""
     known, unknown = 0, []
     for split, matches in zip(splits, _matches(reader, splits, scan), strict=True):
@@ -354,7 +354,7 @@ def _matching(parts: Iterable[_Rows], schema: pa.Schema, condition: Condition | 
     size = 0
     for rows in chain(parts, (None,)):
         if waiting and (rows is None or rows.is_filtered or size >= _FILTERED_BYTES):
-            table = _joined(waiting, schema)
+            table = _concat_tables(waiting, schema)
             yield table if condition is None else filter_rows(table, condition)
             waiting, size = [], 0
         if rows is not None and rows.is_filtered:
@@ -442,7 +442,7 @@ def _weight_together(splits: Sequence[Split]) -> int:
     return sum(map(_weight, splits))
 
 
-def _joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+def _concat_tables(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     if not tables:
         return schema.empty_table()
     if not schema.names:  # tables without columns cannot be concatenated, but they have rows

@@ -101,12 +101,12 @@ def condition_of(scans: Sequence[PlannedScan], names: Mapping[str, str], schema:
     Leaving out other filters is safe, since the query evaluates all of its filters again.
     """
     planned = pa.schema([schema.field(column).with_name(name) for name, column in names.items()])
-    pushed = [_pushed(scan.condition, planned, names) for scan in scans]
+    pushed = [_pushable_parts(scan.condition, planned, names) for scan in scans]
     sides = [side for side in dict.fromkeys(pushed) if side is not None]
     return " OR ".join(f"({side})" for side in sides) if sides and None not in pushed else None
 
 
-def _pushed(text: str | None, planned: pa.Schema, names: Mapping[str, str]) -> str | None:
+def _pushable_parts(text: str | None, planned: pa.Schema, names: Mapping[str, str]) -> str | None:
     """Return the parts of a filter that mean the same outside the query."""
     if text is None or not _NAME.search(text):
         return None

@@ -108,7 +108,7 @@ def run(
     import duckdb
 
     views = [RelationView(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
-    with _translated(query, failure):
+    with _translate_errors(query, failure):
         if explain:
             with query_cursor() as connection:
                 for view in views:
@@ -118,7 +118,7 @@ def run(
             for view in views:
                 view.show(cursor, as_it_is=False)
             # The query's names could be confused with the plan's names.
-            plan = None if whole or pushdown.PREFIX in query.lower() else _planned(cursor, query, failure, views)
+            plan = None if whole or pushdown.PREFIX in query.lower() else _plan_scans(cursor, query, failure, views)
         try:
             return _result_of(query, views, plan, before)
         except duckdb.Error as error:
@@ -176,7 +176,7 @@ def _result_from_files(
 
 
 @contextmanager
-def _translated(query: str, failure: Failure) -> Iterator[None]:
+def _translate_errors(query: str, failure: Failure) -> Iterator[None]:
     """Raise DuckDB's errors as InvalidArgumentError."""
     import duckdb
 
@@ -187,11 +187,13 @@ def _translated(query: str, failure: Failure) -> Iterator[None]:
         raise InvalidArgumentError(_message(error, query, failure)) from error
 
 
-def _planned(
+def _plan_scans(
     connection: duckdb.DuckDBPyConnection, query: str, failure: Failure, views: Sequence[RelationView]
 ) -> Sequence[pushdown.PlannedScan] | None:
     """Return the scans of a query's plan; None if the columns of a scan are unknown."""
-    with _translated(_PLAN + query, lambda sentence, at: failure(sentence, None if at is None else at - len(_PLAN))):
+    with _translate_errors(
+        _PLAN + query, lambda sentence, at: failure(sentence, None if at is None else at - len(_PLAN))
+    ):
         rows = connection.execute(_PLAN + query).fetchall()
     try:
         result = pushdown.scans(json.loads(rows[0][1]))

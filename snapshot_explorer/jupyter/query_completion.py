@@ -50,7 +50,7 @@ def query_items(before: str, whole: str, names: Names) -> tuple[str, list[tuple[
     if match := _VERSION.search(before) or _TIME.search(before):
         is_version = match.re is _VERSION
         items = names.refs(last) if is_version else names.times(last) if last is not None else iter(())
-        return match["typed"], [(_quoted(text, is_open=bool(match["quote"])), kind) for text, kind in items]
+        return match["typed"], [(_quote_ref(text, is_open=bool(match["quote"])), kind) for text, kind in items]
     if before.count("'") % 2:
         return "", []
     if (match := _AT.search(before)) and match["table"] in names.tables:
@@ -87,7 +87,7 @@ def _columns(table: Table) -> Items:
     return ((name, "column") for name in table.cached.columns)
 
 
-def _quoted(ref: str, *, is_open: bool) -> str:
+def _quote_ref(ref: str, *, is_open: bool) -> str:
     """Return a ref as it is written after `version as of`: a number plain, other text in quotes unless one is open."""
     if is_open:
         return ref

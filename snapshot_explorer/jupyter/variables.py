@@ -76,8 +76,8 @@ def _replacement(match: re.Match[str], variables: Mapping[str, object]) -> str:
         return f"${match['escaped']}"
     expression = match["expression"]
     if expression is not None:
-        return _evaluated(expression, variables) if _is_of_variables(expression, variables) else match.group()
-    return _dotted(match["name"], variables) or match.group()
+        return _evaluate(expression, variables) if _is_of_variables(expression, variables) else match.group()
+    return _attribute_value(match["name"], variables) or match.group()
 
 
 def _is_of_variables(expression: str, variables: Mapping[str, object]) -> bool:
@@ -94,13 +94,13 @@ def _is_of_variables(expression: str, variables: Mapping[str, object]) -> bool:
     )
 
 
-def _evaluated(expression: str, variables: Mapping[str, object]) -> str:
+def _evaluate(expression: str, variables: Mapping[str, object]) -> str:
     # The user typed the text in their own cell. IPython evaluates it in the same way in every other magic.
     value = eval(expression.strip(), dict(variables))  # noqa: S307
     return expression.strip() if isinstance(value, Table) else _as_text(value)
 
 
-def _dotted(name: str, variables: Mapping[str, object]) -> str | None:
+def _attribute_value(name: str, variables: Mapping[str, object]) -> str | None:
     """Return the value of `name.attribute`, followed by the text after the attributes; None without such a variable."""
     first, *attributes = name.split(".")
     if first not in variables:

@@ -220,12 +220,12 @@ class LakeSnapshot:
             raise InvalidArgumentError(
                 f"The JSON is not the record of a lake: its kind must be {_KIND!r}. LakeSnapshot.to_json writes one."
             )
-        tables = tuple(_pinned(item) for item in _typed(record, "tables", list))
+        tables = tuple(_parse_pinned_table(item) for item in _typed(record, "tables", list))
         return cls(
             name=_typed(record, "name", str),
-            time=_parsed_time(_typed(record, "time", str)),
+            time=_parse_time(_typed(record, "time", str)),
             tables=tables,
-            entries={table.name: _reopened(table, storage_options) for table in tables},
+            entries={table.name: _reopen(table, storage_options) for table in tables},
         )
 
     def drawing(self) -> Drawing:
@@ -331,7 +331,7 @@ def _versions_frame(tables: Sequence[PinnedTable], *, title: str) -> Frame:
     return Frame(rows, title=title, noun="tables", drawn=drawn, notes=notes, limit=len(rows))
 
 
-def _reopened(table: PinnedTable, storage_options: Mapping[str, Any] | None) -> LakeTable:
+def _reopen(table: PinnedTable, storage_options: Mapping[str, Any] | None) -> LakeTable:
     def opener() -> Table:
         if table.path is None:
             raise TableNotFoundError(f"The record of the lake has no path of {table.name}.")
@@ -340,7 +340,7 @@ def _reopened(table: PinnedTable, storage_options: Mapping[str, Any] | None) -> 
     return LakeTable(table.name, path=table.path, table_format=table.format, opener=opener)
 
 
-def _pinned(item: object) -> PinnedTable:
+def _parse_pinned_table(item: object) -> PinnedTable:
     if not isinstance(item, dict):
         raise InvalidArgumentError("The record of a lake must have an object for each of its tables.")
     unknown = item.keys() - {known.name for known in fields(PinnedTable)}
@@ -353,7 +353,7 @@ def _pinned(item: object) -> PinnedTable:
     version = _typed(item, "version", int, is_optional=True)
     if version is not None and not 0 <= version <= _MAX_VERSION:
         raise InvalidArgumentError(f"version in the record of a lake must be 0 to {_MAX_VERSION}, got {version}.")
-    committed_at = None if time is None else _parsed_time(time)
+    committed_at = None if time is None else _parse_time(time)
     return PinnedTable(name=_typed(item, "name", str), version=version, committed_at=committed_at, **texts)
 
 
@@ -364,7 +364,7 @@ def _typed(record: Mapping[str, Any], name: str, dtype: type, *, is_optional: bo
     raise InvalidArgumentError(f"{name} in the record of a lake must be {dtype.__name__}, got {brief_repr(value)}.")
 
 
-def _parsed_time(value: str) -> datetime:
+def _parse_time(value: str) -> datetime:
     try:
         time = datetime.fromisoformat(value)
         if time.tzinfo is not None:

@@ -100,7 +100,7 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
     lacking = (
         *gaps_note(listing.gaps(versions[max(0, start - 1) :]), "what changed there is not known"),
         *unread_commit_notes(unread),
-        *_unrecorded(counted_commits, unread),
+        *_unrecorded_note(counted_commits, unread),
     )
     notes += lacking
     pace = _rhythm(commits, request.now)
@@ -112,7 +112,7 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
         "usual_seconds": _seconds(pace.usual_gap),
         "late_after_seconds": _seconds(pace.latest_gap),
         "total_rows": commits[-1]["total_rows"],
-        "recent_rows": [commit["added_rows"] for commit in _changing(commits)][-RECENT:],
+        "recent_rows": [commit["added_rows"] for commit in _changing_commits(commits)][-RECENT:],
     }
     is_whole = not lacking and newest_note is None
     row |= _changes_since(table, commits, request.since, versions[0] if is_complete else None, is_whole=is_whole)
@@ -161,7 +161,7 @@ def _read_commits(
         if end - more < _FEWEST_READ:
             more = end
         page, errors = readable_commits(table.bound, versions[end - more : end])
-        commits = _listed(page) + commits
+        commits = _as_objects(page) + commits
         unread.update(errors)
         first = min((commit["committed_at"] for commit in commits if commit["committed_at"] is not None), default=None)
         is_complete = len(commits) == len(versions) or first is None or first < request.since
@@ -179,7 +179,7 @@ def _start_of(commits: Sequence[_Commit], versions: Sequence[int], since: dateti
     return versions.index(older[-1]) + 1 if older else 0
 
 
-def _unrecorded(commits: Sequence[_Commit], unread: Reasons) -> tuple[str, ...]:
+def _unrecorded_note(commits: Sequence[_Commit], unread: Reasons) -> tuple[str, ...]:
     """Return a sentence on versions without a commit."""
     numbers = [
         commit["version"] for commit in commits if not commit["committed_at"] and commit["version"] not in unread
@@ -192,7 +192,7 @@ def _since_first(commits: Sequence[_Commit], since: datetime) -> bool:
     return commits[0]["committed_at"] is None or commits[0]["committed_at"] >= since
 
 
-def _listed(commits: pa.Table) -> list[_Commit]:
+def _as_objects(commits: pa.Table) -> list[_Commit]:
     """Return a few COMMITS as Python objects: there, single values cost less than columns."""
     columns = commits.select(_READ).to_pydict()
     millis = commits["committed_at"].cast(pa.int64()).to_pylist()
@@ -208,7 +208,7 @@ def _is_evident(commits: Sequence[_Commit], now: datetime) -> bool:
     return max(times) - min(times) >= _EVIDENCE * (now - max(times))
 
 
-def _changing(commits: Sequence[_Commit]) -> list[_Commit]:
+def _changing_commits(commits: Sequence[_Commit]) -> list[_Commit]:
     """Return the commits that change data."""
     return [commit for commit in commits if commit["kind"] not in MAINTENANCE_KINDS]
 
@@ -218,7 +218,7 @@ def _rhythm(commits: Sequence[_Commit], now: datetime) -> Rhythm:
 
 
 def _times(commits: Sequence[_Commit]) -> list[datetime]:
-    return [commit["committed_at"] for commit in _changing(commits) if commit["committed_at"] is not None]
+    return [commit["committed_at"] for commit in _changing_commits(commits) if commit["committed_at"] is not None]
 
 
 def _changes_since(
@@ -238,7 +238,7 @@ def _changes_since(
         return row
     row["commits"] = len(recent)
     for name in _SUMS:
-        numbers = [commit[name] for commit in _changing(recent)]
+        numbers = [commit[name] for commit in _changing_commits(recent)]
         row[name] = None if None in numbers else sum(numbers)
     row["schema_changes"] = _schema_changes(table, commits, versions, first)
     return row

@@ -74,7 +74,7 @@ def read_lifetimes(
         listing = _listing(table_format) if known is None else table_format.listing(0)
         base = known if known is not None and _continues(table_format, known, listing) else FileLifetimes(title=title)
         try:
-            result = _extended(source, base, listing)
+            result = _extend(source, base, listing)
         except UNREADABLE:
             if not left or not _has_expired(table_format, listing):
                 raise
@@ -169,7 +169,7 @@ def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing
     return both is not None and time_of(table_format, both) == known.time_of(both)
 
 
-def _extended(source: FileSource, base: FileLifetimes, listing: Listing) -> FileLifetimes:
+def _extend(source: FileSource, base: FileLifetimes, listing: Listing) -> FileLifetimes:
     """Return lifetimes that include the newer versions of a listing."""
     newest = base.versions[-1] if base.versions else None
     unknown = [version for version in states_of(listing) if newest is None or version > newest]
@@ -326,7 +326,7 @@ def load(file: Path, *, title: str) -> FileLifetimes | None:
         log.warning("Cannot read %s: %s", file.name, error.strerror)
         return None
     try:
-        return _parsed(content, title)
+        return _parse(content, title)
     except (pa.ArrowException, ValueError, IndexError, KeyError, OSError, UnicodeDecodeError) as error:
         log.warning("%s contains no valid lifetimes (%s). Reading them again.", file.name, error)
         return None
@@ -334,7 +334,7 @@ def load(file: Path, *, title: str) -> FileLifetimes | None:
 
 def save(file: Path, lifetimes: FileLifetimes) -> None:
     """Write lifetimes to a file, atomically: a concurrent reader sees the old or the new file."""
-    content = _serialized(lifetimes)
+    content = _serialize(lifetimes)
     try:
         make_folder(file.parent)
         with output_file(file) as out:
@@ -346,7 +346,7 @@ def save(file: Path, lifetimes: FileLifetimes) -> None:
         ) from error
 
 
-def _serialized(lifetimes: FileLifetimes) -> bytes:
+def _serialize(lifetimes: FileLifetimes) -> bytes:
     metadata = {"identity": lifetimes.identity, "mark": lifetimes.fingerprint}
     versions = pa.table([pa.array(lifetimes.versions, pa.int64()), lifetimes.committed_at], schema=_VERSIONS)
     intervals = lifetimes.intervals
@@ -368,7 +368,7 @@ def _digest(body: bytes) -> bytes:
     return blake2b(body, digest_size=_CHECKSUM).digest()
 
 
-def _parsed(content: bytes, title: str) -> FileLifetimes:
+def _parse(content: bytes, title: str) -> FileLifetimes:
     begin = len(_KIND) + _CHECKSUM
     body = content[begin:]
     if content[:begin] != _KIND + _digest(body):

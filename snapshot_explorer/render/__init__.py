@@ -18,9 +18,9 @@ __all__ = [
     "Line",
     "Pairs",
     "Part",
-    "html",
     "mimebundle",
-    "text",
+    "render_html",
+    "render_text",
 ]
 
 

@@ -205,21 +205,21 @@ def _format(value: object, *, guarded: str = "", nested: bool = False) -> str:
         case bool():
             shown = "yes" if value else "no"
         case str():
-            shown = _quoted_if_needed(value[:_MAX_LENGTH], guarded)
+            shown = _quote_if_needed(value[:_MAX_LENGTH], guarded)
         case datetime():
             shown = format_utc(value)
         case bytes() | bytearray() | memoryview():
             shown = _binary(bytes(value))
         case Mapping():
-            shown = _wrapped(_format_mapping(value), "{}", nested=nested)
+            shown = _wrap(_format_mapping(value), "{}", nested=nested)
         case Sequence() | set() | frozenset():
-            shown = _wrapped(_format_items(value), "[]", nested=nested)
+            shown = _wrap(_format_items(value), "[]", nested=nested)
         case _:
             shown = sanitize(str(value)[:_MAX_LENGTH])
     return shown
 
 
-def _wrapped(inner: str, brackets: str, *, nested: bool) -> str:
+def _wrap(inner: str, brackets: str, *, nested: bool) -> str:
     return f"{brackets[0]}{inner}{brackets[1]}" if nested else inner
 
 
@@ -237,7 +237,7 @@ def _format_items(value: Iterable[object]) -> str:
     return ", ".join([*shown, ELLIPSIS] if len(items) > _MAX_ITEMS else shown)[:_MAX_LENGTH]
 
 
-def _quoted_if_needed(value: str, guarded: str) -> str:
+def _quote_if_needed(value: str, guarded: str) -> str:
     shown = sanitize(value)
     if value in ("", NULL) or value[0] in ' "' or value[-1] == " " or any(sign in value for sign in guarded):
         return '"' + shown.replace('"', '\\"') + '"'

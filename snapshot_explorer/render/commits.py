@@ -106,10 +106,10 @@ def _predicate(text: str) -> str:
         stored = text
     parts = [part for part in stored if isinstance(part, str)] if isinstance(stored, list) else [str(stored)]
     plain = [_EXPRESSION_ID.sub("", part) for part in parts if part and part != "true"]
-    return " and ".join(_unwrapped(part) for part in plain)
+    return " and ".join(_unwrap(part) for part in plain)
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap(text: str) -> str:
     """Return a predicate without the parentheses around all of it."""
     depth = 0
     for index, letter in enumerate(text):
@@ -159,7 +159,10 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
         f"version {row['version']}" + (f" {format_utc(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
         clean_text(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
         + (f" by {clean_text(str(user), 40)}" if user else ""),
-        *(f"{name} +{_counted(row, 'added', name)} -{_counted(row, 'removed', name)}" for name in get_args(Measure)),
+        *(
+            f"{name} +{_format_count(row, 'added', name)} -{_format_count(row, 'removed', name)}"
+            for name in get_args(Measure)
+        ),
         *([f"total rows {_number(row['total_rows'])}"] if "total_rows" in row else []),
     ]
     lines += [name_line(noun, row[noun]) for noun in ("tags", "branches") if row[noun]]  # type: ignore[arg-type]  # a list of names
@@ -169,7 +172,7 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
     return lines
 
 
-def _counted(row: dict[str, object], side: str, name: str) -> str:
+def _format_count(row: dict[str, object], side: str, name: str) -> str:
     value = row[f"{side}_{name}"]
     return format_size(value) if name == "bytes" and isinstance(value, int) else _number(value)
 

@@ -256,14 +256,14 @@ def shades(first: np.ndarray, last: np.ndarray, *, name: str, color: str, patter
         mode="lines",
         line={"width": 0, "color": color},
         fill="tozeroy",
-        fillcolor=_faded(color, 0.2 if pattern else 0.35),
-        fillpattern={"shape": pattern, "fgcolor": color, "bgcolor": _faded(color, 0.2), "size": 8} if pattern else None,
+        fillcolor=_fade(color, 0.2 if pattern else 0.35),
+        fillpattern={"shape": pattern, "fgcolor": color, "bgcolor": _fade(color, 0.2), "size": 8} if pattern else None,
         name=name,
         hoverinfo="skip",
     )
 
 
-def _faded(color: str, opacity: float) -> str:
+def _fade(color: str, opacity: float) -> str:
     red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
 

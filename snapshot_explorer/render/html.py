@@ -156,7 +156,7 @@ def render_html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = F
 
 
 def _fragments(drawing: Drawing, limit: int, *, can_copy: bool) -> Iterator[str]:
-    title = _isolated(truncate(drawing.title, _WIDEST_VALUE))
+    title = _isolate(truncate(drawing.title, _WIDEST_VALUE))
     style = _STYLE
     style += _STYLE_OF_LANES if any(isinstance(part, LaneDiagram) for part in drawing.parts) else ""
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
@@ -167,19 +167,19 @@ def _fragments(drawing: Drawing, limit: int, *, can_copy: bool) -> Iterator[str]
         match part:
             case Line():
                 css = ' class="sx-said"' if part.is_faint else ""
-                yield f"<div{css}>{_isolated(truncate(part.text, _WIDEST_VALUE))}</div>"
+                yield f"<div{css}>{_isolate(truncate(part.text, _WIDEST_VALUE))}</div>"
             case Code():
                 yield f"<div>{_code(part, can_copy=can_copy)}</div>"
             case Pairs():
-                yield from _boxed(_pairs(part, can_copy=can_copy), "sx-table sx-pairs", title)
+                yield from _box(_pairs(part, can_copy=can_copy), "sx-table sx-pairs", title)
             case Grid():
                 yield from _grid(part, title, limit, can_copy=can_copy)
             case LaneDiagram():
-                yield from _boxed(_lanes(part), "sx-table sx-lanes", title)
+                yield from _box(_lanes(part), "sx-table sx-lanes", title)
     yield "</div>"
 
 
-def _boxed(rows: Iterator[str], css: str, title: str) -> Iterator[str]:
+def _box(rows: Iterator[str], css: str, title: str) -> Iterator[str]:
     """Yield a table in a box that scrolls separately, also by keyboard. No landmark: a page has many."""
     yield f'<div class="sx-box" role="group" tabindex="0" aria-label="{title}">'
     yield f'<table class="{css}" aria-label="{title}">'
@@ -193,23 +193,23 @@ def _pairs(pairs: Pairs, *, can_copy: bool) -> Iterator[str]:
         if codes := codes_of(value):
             # Without the style of text that can be copied, two commands in a line would look like one.
             shown_codes = (" " if can_copy else "<br>").join(_code(code, can_copy=can_copy) for code in codes)
-            yield f'<tr><th scope="row">{_escaped(name)}</th><td>{shown_codes}</td></tr>'
+            yield f'<tr><th scope="row">{_escape(name)}</th><td>{shown_codes}</td></tr>'
             continue
         shown = format_cell(value, unit_of(name))
         tooltip = _tooltip(shown.exact)
         css = ' class="sx-0"' if shown.text == NULL else ""
         shown_text = escape(truncate(shown.text, _WIDEST_VALUE))
-        yield f'<tr><th scope="row">{_escaped(name)}</th><td{css}{tooltip}>{shown_text}</td></tr>'
+        yield f'<tr><th scope="row">{_escape(name)}</th><td{css}{tooltip}>{shown_text}</td></tr>'
     yield "</tbody>"
 
 
 def _grid(grid: Grid, title: str, limit: int, *, can_copy: bool) -> Iterator[str]:
     columns = shown_columns(grid, limit)
     if columns:
-        yield from _boxed(_rows(columns, grid.marked, can_copy=can_copy), "sx-table", title)
+        yield from _box(_rows(columns, grid.marked, can_copy=can_copy), "sx-table", title)
     shown_text = [part for part in (rows_note(grid, limit), columns_note(grid, len(columns))) if part]
     if shown_text:
-        yield f'<div class="sx-said">{_isolated("; ".join(shown_text))}</div>'
+        yield f'<div class="sx-said">{_isolate("; ".join(shown_text))}</div>'
 
 
 _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
@@ -217,11 +217,11 @@ _SIGNS = {"=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made"}
 
 
 def _lanes(lanes: LaneDiagram) -> Iterator[str]:
-    heads = "".join(f'<th scope="col">{_escaped(truncate(head, _WIDEST_CELL))}</th>' for head in lanes.heads)
+    heads = "".join(f'<th scope="col">{_escape(truncate(head, _WIDEST_CELL))}</th>' for head in lanes.heads)
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for lane in lanes.lanes:
         shown_text = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
-        yield f'<tr class="sx-lane"><th scope="rowgroup" colspan="2">{_isolated(lane.name + shown_text)}</th></tr>'
+        yield f'<tr class="sx-lane"><th scope="rowgroup" colspan="2">{_isolate(lane.name + shown_text)}</th></tr>'
         for left, right in lane.rows:
             yield f"<tr>{_item(left)}{_item(right)}</tr>"
     yield "</tbody>"
@@ -230,11 +230,11 @@ def _lanes(lanes: LaneDiagram) -> Iterator[str]:
 def _item(item: Item | None) -> str:
     if item is None:
         return "<td></td>"
-    sign = f'<span class="sx-sign {_SIGNS.get(item.sign, "")}">{_escaped(item.sign)}</span>'
+    sign = f'<span class="sx-sign {_SIGNS.get(item.sign, "")}">{_escape(item.sign)}</span>'
     name = truncate(sanitize(item.name), _WIDEST_CELL, middle=True)
     tooltip = _tooltip(item.name if name != item.name else None)
-    description = _isolated(truncate(item.description, _WIDEST_CELL))
-    return f'<td{tooltip}>{sign}{_isolated(name)} <span class="sx-0">{description}</span></td>'
+    description = _isolate(truncate(item.description, _WIDEST_CELL))
+    return f'<td{tooltip}>{sign}{_isolate(name)} <span class="sx-0">{description}</span></td>'
 
 
 def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], *, can_copy: bool) -> Iterator[str]:
@@ -242,7 +242,7 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], 
     for column in columns:
         css = ' class="sx-n"' if column.is_number else ""
         # Where space is short, names break at their words before the table scrolls.
-        name = _escaped(truncate(column.heading, _WIDEST_CELL)).replace("_", "_<wbr>")
+        name = _escape(truncate(column.heading, _WIDEST_CELL)).replace("_", "_<wbr>")
         name = name.replace(" ", "&nbsp;") if column.name in _SIDES else name
         meaning = column.meaning if column.heading == column.name else f"{column.name}: {column.meaning}"
         yield f'<th scope="col"{css}{_tooltip(meaning)}>{name}</th>'
@@ -319,13 +319,13 @@ def _code(code: Code, *, can_copy: bool) -> str:
 
 
 def _tooltip(content: str | None) -> str:
-    return f' title="{_escaped(truncate(content, _LONGEST_TOOLTIP))}"' if content else ""
+    return f' title="{_escape(truncate(content, _LONGEST_TOOLTIP))}"' if content else ""
 
 
-def _escaped(content: str) -> str:
+def _escape(content: str) -> str:
     return escape(sanitize(content))
 
 
-def _isolated(content: str) -> str:
+def _isolate(content: str) -> str:
     """Return text for an element, in which a name that is written from right to left moves nothing beside it."""
-    return _RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", _escaped(content))
+    return _RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", _escape(content))

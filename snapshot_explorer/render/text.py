@@ -33,15 +33,15 @@ def render_text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH)
         limit: Rows to draw of a grid that has no limit of its own.
         room: The maximum width of a line, in columns of a terminal. Only a wider number or time exceeds it.
     """
-    lines = list(_wrapped(sanitize(drawing.title), room))
+    lines = list(_wrap(sanitize(drawing.title), room))
     for above, part in zip((None, *drawing.parts), drawing.parts, strict=False):
         if isinstance(above, Pairs | Grid | LaneDiagram) and isinstance(part, Pairs | Grid | LaneDiagram):
             lines.append("")
         match part:
             case Line():
-                lines.extend(_wrapped(sanitize(part.text), room))
+                lines.extend(_wrap(sanitize(part.text), room))
             case Code():
-                lines.extend(line for item in part.text.split("\n") for line in _wrapped(sanitize(item), room))
+                lines.extend(line for item in part.text.split("\n") for line in _wrap(sanitize(item), room))
             case Pairs():
                 lines.extend(_pairs(part, room))
             case Grid():
@@ -51,11 +51,11 @@ def render_text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH)
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _wrapped(content: str, room: int) -> Iterator[str]:
+def _wrap(content: str, room: int) -> Iterator[str]:
     """Yield text in lines of at most `room` columns, broken at blanks where there are any."""
     content = truncate(content, _LONGEST_TEXT)
     while text_width(content) > room:
-        head = _fitting(content, room)
+        head = _fit(content, room)
         blank = head.rfind(" ")
         # A break that leaves most of the line empty would separate paths and types from their context.
         at = blank if blank > len(head) // 2 else len(head)
@@ -64,7 +64,7 @@ def _wrapped(content: str, room: int) -> Iterator[str]:
     yield content
 
 
-def _fitting(content: str, room: int) -> str:
+def _fit(content: str, room: int) -> str:
     taken = 0
     for position, letter in enumerate(content):
         taken += text_width(letter)
@@ -78,7 +78,7 @@ def _pairs(pairs: Pairs, room: int) -> Iterator[str]:
     edge = max(map(text_width, names), default=0)
     for name, (unit_name, value) in zip(names, pairs.rows, strict=True):
         shown = format_cell(value, unit_of(unit_name)).text
-        first, *more = _wrapped(shown, room - edge - _GAP)
+        first, *more = _wrap(shown, room - edge - _GAP)
         yield pad(name, edge, right=False) + " " * _GAP + first
         yield from (" " * (edge + _GAP) + line for line in more)
 
@@ -144,18 +144,18 @@ def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
     shown = shown_columns(grid, limit, most=_MOST_COLUMNS)
     columns = [_Column(column, (sanitize(column.heading),)) for column in shown]
     if sum(column.natural_width + _GAP for column in columns) - _GAP > room:
-        columns = [_Column(column, _broken(column)) for column in shown]
+        columns = [_Column(column, _break_heading(column)) for column in shown]
     if any(column.is_copied for column in columns):
         room = max(room, _minimum_width(columns))
     fitting = _fitting_columns(columns, room)
     if fitting:
-        yield from _aligned(fitting, room)
+        yield from _align(fitting, room)
     notes = [rows_note(grid, limit), _columns_note(grid, len(fitting))]
     if any(notes):
-        yield from _wrapped("; ".join(part for part in notes if part), room)
+        yield from _wrap("; ".join(part for part in notes if part), room)
 
 
-def _broken(column: ShownColumn) -> tuple[str, ...]:
+def _break_heading(column: ShownColumn) -> tuple[str, ...]:
     """Return a heading such as `total rows` in lines of its words, none wider than the cells need."""
     words = _WORDS.findall(sanitize(column.heading))
     room = max(
@@ -169,7 +169,7 @@ def _broken(column: ShownColumn) -> tuple[str, ...]:
     return tuple(map(str.rstrip, lines))
 
 
-def _aligned(columns: Sequence[_Column], room: int) -> Iterator[str]:
+def _align(columns: Sequence[_Column], room: int) -> Iterator[str]:
     rooms = _rooms(columns, room)
     yield from _rows([column.name for column in columns], columns, rooms)
     yield (" " * _GAP).join("-" * room for room in rooms)
@@ -177,7 +177,7 @@ def _aligned(columns: Sequence[_Column], room: int) -> Iterator[str]:
     prose = [column.shown.is_prose for column in columns]
     for row in zip(*cells, strict=True):
         texts = [
-            [*_wrapped(shown.text, room)] if wraps else [shown.text]
+            [*_wrap(shown.text, room)] if wraps else [shown.text]
             for shown, wraps, room in zip(row, prose, rooms, strict=True)
         ]
         yield from _rows(texts, columns, rooms)

@@ -81,22 +81,22 @@ def commit_rows(
     """
     columns = list(key) or list(changed.plan.columns)
     condition = where if key else None
-    known = _Identities(columns, (_once(part) for part in _selected(changed, condition)))
+    known = _Identities(columns, (_deduplicate_updates(part) for part in _select_rows(changed, condition)))
     touched = known.among(since)
     differing = known.among(overall()) if touched else {}
     reasons = {identity: _SINCE[kind] for identity, kind in touched.items() if identity in differing}
     if not key:
-        reasons |= dict.fromkeys(_with_equal_ones(changed, columns, now, where, touched), _EQUAL_BEFORE)
-    return _classified(changed, condition, columns, key, reasons, touched)
+        reasons |= dict.fromkeys(_equal_inserted_rows(changed, columns, now, where, touched), _EQUAL_BEFORE)
+    return _classify(changed, condition, columns, key, reasons, touched)
 
 
 def count_touched(diff: RowDiff, since: RowDiff, condition: Condition | None, key: Sequence[str]) -> RowCounts:
     """Return how many changed rows of a diff, which a condition selects, are also changed in another diff."""
     columns = list(key) or list(diff.plan.columns)
-    touched = _Identities(columns, (_once(part) for part in _selected(diff, condition))).among(since)
+    touched = _Identities(columns, (_deduplicate_updates(part) for part in _select_rows(diff, condition))).among(since)
     counts: Counter[str] = Counter()
-    for part in _selected(diff, condition):
-        rows = _once(part)
+    for part in _select_rows(diff, condition):
+        rows = _deduplicate_updates(part)
         identities = exact_keys([single_chunk(rows[name]) for name in columns])
         counts.update(
             kind for kind, identity in zip(rows.column(0).to_pylist(), identities, strict=True) if identity in touched
@@ -114,12 +114,12 @@ def count_inserted_again(changed: RowDiff, since: RowDiff) -> int:
     )
 
 
-def _selected(diff: RowDiff, condition: Condition | None) -> Iterator[pa.Table]:
+def _select_rows(diff: RowDiff, condition: Condition | None) -> Iterator[pa.Table]:
     for part in diff.changed.parts():
         yield part if condition is None else matching_changes(part, condition)
 
 
-def _once(part: pa.Table) -> pa.Table:
+def _deduplicate_updates(part: pa.Table) -> pa.Table:
     """Return changed rows with each updated row once, as it is after its update."""
     return part.filter(pc.not_equal(part.column(0), BEFORE))
 
@@ -156,7 +156,7 @@ class _Identities:
                 yield identity, int(index)
 
 
-def _with_equal_ones(
+def _equal_inserted_rows(
     changed: RowDiff, columns: Sequence[str], now: TableVersion, where: Condition | None, touched: Mapping[str, str]
 ) -> list[str]:
     """Return the inserted rows that the newest version has more often than the commit inserted them. Reads it."""
@@ -180,7 +180,7 @@ def _with_equal_ones(
     return [identity for identity, rows in inserted.items() if identity not in touched and counts[identity] != rows]
 
 
-def _classified(
+def _classify(
     changed: RowDiff,
     condition: Condition | None,
     columns: Sequence[str],
@@ -193,8 +193,8 @@ def _classified(
     left: list[pa.Table] = []
     chosen: list[pa.Table] = []
     already, held, has_negative_zero = 0, 0, False
-    for part in _selected(changed, condition):
-        rows = _once(part)
+    for part in _select_rows(changed, condition):
+        rows = _deduplicate_updates(part)
         identities = exact_keys([single_chunk(rows[name]) for name in columns])
         since = [reasons.get(identity) for identity in identities]
         is_left = np.array([reason is not None for reason in since], np.bool_)

@@ -172,9 +172,9 @@ def spark_condition(condition: Condition, schema: pa.Schema, alias: str = "") ->
 def _expression(expression: skipping.SkippingExpression, schema: pa.Schema, alias: str) -> str | None:  # noqa: PLR0911 - one line for each expression
     match expression:
         case skipping.And(parts):
-            return _joined(parts, "AND", schema, alias)
+            return _join(parts, "AND", schema, alias)
         case skipping.Or(parts):
-            return _joined(parts, "OR", schema, alias)
+            return _join(parts, "OR", schema, alias)
         case skipping.Not(part):
             inner = _expression(part, schema, alias)
             return None if inner is None else f"NOT ({inner})"
@@ -196,7 +196,7 @@ def _expression(expression: skipping.SkippingExpression, schema: pa.Schema, alia
     return None
 
 
-def _joined(parts: Sequence[skipping.SkippingExpression], word: str, schema: pa.Schema, alias: str) -> str | None:
+def _join(parts: Sequence[skipping.SkippingExpression], word: str, schema: pa.Schema, alias: str) -> str | None:
     texts = [_expression(part, schema, alias) for part in parts]
     known = [text for text in texts if text is not None]
     return "(" + f"\n    {word} ".join(known) + ")" if len(known) == len(texts) else None
@@ -205,13 +205,13 @@ def _joined(parts: Sequence[skipping.SkippingExpression], word: str, schema: pa.
 def _constant(constant: skipping.Constant, dtype: pa.DataType) -> str | None:
     """Return a constant that compares with a column in Spark as it does in DuckDB; None if that is not certain."""
     if constant.is_text and not (pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
-        return _converted(constant, dtype)
+        return _convert(constant, dtype)
     if constant.type_name == "VARCHAR":
         return text_literal(str(_value(f"CAST({constant.text} AS VARCHAR)")))
     if constant.type_name == "BOOLEAN" and pa.types.is_boolean(dtype):
         return "true" if _value(constant.text) else "false"
     if constant.type_name == "DATE" and pa.types.is_date(dtype):
-        return _converted(constant, dtype)
+        return _convert(constant, dtype)
     return _number(constant, dtype)
 
 
@@ -245,7 +245,7 @@ def _of_type(number: Decimal, dtype: pa.DataType) -> int | Decimal | None:
     return value if isinstance(value, int | Decimal) and value == number else None
 
 
-def _converted(constant: skipping.Constant, dtype: pa.DataType) -> str | None:
+def _convert(constant: skipping.Constant, dtype: pa.DataType) -> str | None:
     """Return text that DuckDB casts to the column's type, as a literal of that type."""
     if pa.types.is_date32(dtype):
         day = _value(f"CAST({constant.text} AS DATE)")

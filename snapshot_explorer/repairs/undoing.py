@@ -91,7 +91,7 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
         flink=None,
         rows=rows.counts,
         later=later_commits(request, version),
-        left=_left(rows, version),
+        left=_left_rows(rows, version),
         left_counts=rows.left_counts,
         notes=_notes(rows, version),
         check=f"{call_of(request, undo=version)}.is_empty",
@@ -138,7 +138,7 @@ def _diff(request: RepairRequest, a: TableVersion, b: TableVersion) -> RowDiff:
     return row_diff(plan)
 
 
-def _left(rows: CommitRows, version: int) -> Frame:
+def _left_rows(rows: CommitRows, version: int) -> Frame:
     """Return the rows that later commits changed too."""
     more = rows.left_rows - len(rows.left)
     notes = (f"{more:,} more are not listed.",) if more else ()

@@ -104,7 +104,7 @@ def json_text(rows: pa.Table) -> str:
     Times are ISO 8601 in UTC, decimals text, binary hexadecimal text, and NaN and infinity are null. Invisible
     characters are escapes.
     """
-    return sanitize_json(_dumped(with_dicts(rows, "lossy")))
+    return sanitize_json(_dump(with_dicts(rows, "lossy")))
 
 
 def flatten_rows(rows: pa.Table) -> pa.Table:
@@ -120,7 +120,7 @@ def flatten_rows(rows: pa.Table) -> pa.Table:
 def indented_json(rows: pa.Table) -> str:
     """Return the first value of rows with one column as JSON in indented lines."""
     (value,) = with_dicts(rows.column(0).slice(0, 1), "lossy")
-    return value if isinstance(value, str) else _dumped(value, orjson.OPT_INDENT_2)
+    return value if isinstance(value, str) else _dump(value, orjson.OPT_INDENT_2)
 
 
 def _is_binary(dtype: pa.DataType) -> bool:
@@ -128,10 +128,10 @@ def _is_binary(dtype: pa.DataType) -> bool:
 
 
 def _flat_text(value: object) -> str:
-    return value.hex() if isinstance(value, bytes) else _dumped(value)
+    return value.hex() if isinstance(value, bytes) else _dump(value)
 
 
-def _dumped(value: object, more: int = 0) -> str:
+def _dump(value: object, more: int = 0) -> str:
     return orjson.dumps(value, option=_OPTIONS | more, default=_json_value).decode()
 
 

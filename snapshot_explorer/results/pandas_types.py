@@ -51,9 +51,9 @@ def rows_as_pandas(rows: pa.Table, types: PandasTypes = "arrow") -> pd.DataFrame
             return as_pandas(rows)
         case "numpy":
             _check_integers(rows)
-            return _converted(_with_floats(rows), {})
+            return _convert(_with_floats(rows), {})
         case _:
-            return _converted(_with_floats(rows), _nullable_types())
+            return _convert(_with_floats(rows), _nullable_types())
 
 
 def check_types(types: str) -> PandasTypes:
@@ -106,7 +106,7 @@ def _nullable_types() -> dict[pa.DataType, object]:
     return result | dict.fromkeys((pa.string(), pa.large_string()), pd.StringDtype())
 
 
-def _converted(rows: pa.Table, types: dict[pa.DataType, object]) -> pd.DataFrame:
+def _convert(rows: pa.Table, types: dict[pa.DataType, object]) -> pd.DataFrame:
     converted: pd.DataFrame = with_texts(rows).to_pandas(
         types_mapper=types.get, date_as_object=False, ignore_metadata=True, maps_as_pydicts=None
     )

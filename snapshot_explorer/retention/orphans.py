@@ -158,7 +158,7 @@ def find_orphans(
     # In this order: a file whose commit lands in between is then named.
     search = _listed_files(storage, table_format.branch_folder)
     listed = search.files
-    named, notes = _named(table_format, storage, listed["path"].combine_chunks())
+    named, notes = _named_files(table_format, storage, listed["path"].combine_chunks())
     unread = (*search.unlisted, *named.unread)
     is_named, undecided = _is_named(storage, listed["path"].combine_chunks(), named.paths)
     is_under_way = pc.and_(pc.invert(is_named), pc.is_in(listed["path"], named.under_way))
@@ -228,7 +228,7 @@ def _orphans_frame(
     return frames.table_of(frames.ORPHANS, columns)
 
 
-def _named(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tuple[NamedFiles, Sequence[str]]:
+def _named_files(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tuple[NamedFiles, Sequence[str]]:
     """Return the files that the metadata in the folder names, including other formats' metadata, and notes."""
     named = table_format.named_files(listed)
     notes, unread, parts, under_way = [*named.notes], [*named.unread], [named.paths], [named.under_way]

@@ -165,7 +165,7 @@ class Blame(FrameResult):
             ("files", self._read_files()),
             *([("changes", self._counts())] if len(self) > _DRAWN_LINES else []),
         ]
-        rows, marked = _drawn(self.lines.slice(0, _DRAWN_LINES))
+        rows, marked = _drawn_changes(self.lines.slice(0, _DRAWN_LINES))
         grid = Grid(rows, total=len(self.lines), noun="changes of rows", limit=_DRAWN_LINES, marked=marked)
         notes = [Line(note) for note in self.notes]
         title = f"What happened to rows of {self.name}{where}"
@@ -303,7 +303,7 @@ def _with_commits(rows: pa.Table, commits: pa.Table) -> pa.Table:
     return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
-def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
+def _drawn_changes(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
     heads = ["version", "committed_at", "operation", "kind", "user", "change"]
     heads = [name for name in heads if lines[name].null_count < len(lines) or name in ("version", "change")]
     if "operation" in heads:

@@ -21,7 +21,7 @@ def matching_rows(
 ) -> list[int | Exception]:
     """Return the number of matching rows of each split, or the error by which it cannot be read."""
     try:
-        return list(_counted(version, columns, where, splits))
+        return list(_count_matches(version, columns, where, splits))
     except FAILURES as error:
         if len(splits) == 1:
             return [error]
@@ -29,7 +29,9 @@ def matching_rows(
     return [count for split in splits for count in matching_rows(version, columns, where, [split])]
 
 
-def _counted(version: TableVersion, columns: AlignedColumns, where: Condition, splits: Sequence[Split]) -> list[int]:
+def _count_matches(
+    version: TableVersion, columns: AlignedColumns, where: Condition, splits: Sequence[Split]
+) -> list[int]:
     names = sorted(where.columns)
     counts: defaultdict[int, list[int]] = defaultdict(list)
 

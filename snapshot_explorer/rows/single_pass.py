@@ -123,7 +123,7 @@ def single_pass(
     indices = _covering(first, last)
     if len(indices) > max_plans:
         return f"{len(indices):,} versions would be planned, so that each file is in one of them"
-    return _planned(source, versions, indices, _Files(paths, first, last), where)
+    return _plan_splits(source, versions, indices, _Files(paths, first, last), where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _covering(first: Ints, last: Ints) -> list[int]:
     return result
 
 
-def _planned(
+def _plan_splits(
     source: RowSource, versions: Sequence[int], indices: Sequence[int], files: _Files, where: Predicate | None
 ) -> SinglePass | str:
     """Return the splits of files at some positions, or why the plans do not match the files."""

@@ -174,7 +174,7 @@ class Trace(Drawable):
         return f"The next clean-up by the table's own settings removes {removed}.{others}{self._waiting}"
 
     def _of(self, branch: str | None) -> str:
-        return f" of {_named(branch, self._source)}" if branch and len(self._histories) > 1 else ""
+        return f" of {_history_name(branch, self._source)}" if branch and len(self._histories) > 1 else ""
 
     def _because(self, branch: str | None, number: int) -> str:
         row = self._outcomes.get((branch, number))
@@ -309,7 +309,7 @@ class Trace(Drawable):
             table,
             title=f"{title} of {self._source.name} and rows where {self._where}",
             noun=noun,
-            drawn=_drawn(table),
+            drawn=_drawn_columns(table),
         )
 
     @property
@@ -364,7 +364,7 @@ class Trace(Drawable):
             pa.array([bool(version.rows or version.stored_rows) for _, version in self._found], pa.bool_())
         )
         # The lines above state reason and because.
-        drawn = tuple(name for name in _drawn(holding) if name not in ("reason", "because"))
+        drawn = tuple(name for name in _drawn_columns(holding) if name not in ("reason", "because"))
         shown = Frame(holding, title="", noun="versions with matching rows", drawn=drawn)
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(facts)), *notes]
         parts += shown.drawing().parts if len(holding) else ()
@@ -374,7 +374,7 @@ class Trace(Drawable):
             (self.metadata, self.metadata.to_arrow()),
         ):
             if len(chosen):
-                drawn = tuple(name for name in _drawn(chosen) if name != "because")
+                drawn = tuple(name for name in _drawn_columns(chosen) if name != "because")
                 parts += Frame(chosen, title="", noun=frame.noun, drawn=drawn).drawing().parts
         return Drawing(title=f"Trace of rows in {self._source.name}", parts=tuple(parts))
 
@@ -406,14 +406,14 @@ def trace(
         try:
             histories[name] = trace_history(branch := on_branch(name), where)
         except SnapshotExplorerError as error:
-            notes.append(f"The {_named(name, source)} could not be examined: {str(error).rstrip('.')}.")
+            notes.append(f"The {_history_name(name, source)} could not be examined: {str(error).rstrip('.')}.")
         else:
             sources[name] = branch
     refs, unknown_tags, unread_tags = _refs(sources, histories)
     notes += dict.fromkeys(unread_tags)
     notes += [
         f"In {runs_text(runs_of(numbers))}"
-        f"{'' if branch in (None, own_branch) else f' of the {_named(branch, source)}'} "
+        f"{'' if branch in (None, own_branch) else f' of the {_history_name(branch, source)}'} "
         f"another column is called {name}; it was dropped or renamed, and its values were not examined."
         for branch, history in histories.items()
         for name, numbers in history.namesakes.items()
@@ -505,16 +505,16 @@ def _refs(
                 refs[branch, version].append(f"tag {tag}")
             (known if version in numbers else unknown).add((tag, version))
         if branch is not None and history.versions:
-            refs[branch, history.versions[-1].number].append(_named(branch, sources[branch]))
+            refs[branch, history.versions[-1].number].append(_history_name(branch, sources[branch]))
     return refs, sorted(unknown - known), unread
 
 
-def _named(branch: str, source: RowSource) -> str:
+def _history_name(branch: str, source: RowSource) -> str:
     """Return the name of a history: a branch, or the snapshot that no branch leads to."""
     return f"{'snapshot' if branch in source.format.detached_heads() else 'branch'} {branch}"
 
 
-def _drawn(rows: pa.Table) -> tuple[str, ...]:
+def _drawn_columns(rows: pa.Table) -> tuple[str, ...]:
     """Return the columns to draw: columns with values, and columns whose nulls mean that nothing was checked."""
     filled = frozenset(non_empty_columns(rows))
     return tuple(name for name in rows.column_names if name in filled or name in _NUMBERS)

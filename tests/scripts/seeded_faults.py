@@ -446,7 +446,7 @@ FAULTS = (
     Fault(
         "the name of a file in a drawing may contain HTML",
         "render/html.py",
-        """return f'<td{tooltip}>{sign}{_isolated(name)} <span""",
+        """return f'<td{tooltip}>{sign}{_isolate(name)} <span""",
         """return f'<td{tooltip}>{sign}{name} <span""",
         "render/test_html.py",
     ),

@@ -144,7 +144,7 @@ def frames(
     del groups[MAX_GROUPS:]
     parts: list[DataFrame] = []
     for group in groups:
-        frame = _scanned(spark, group, needed, schema, passes)
+        frame = _scan(spark, group, needed, schema, passes)
         if frame is None:
             rest += group.splits
         else:
@@ -360,7 +360,7 @@ def _keeps(dtype: pa.DataType, target: pa.DataType) -> bool:
     return bool(spark_type(dtype) == spark_type(target)) and not has_text(target)
 
 
-def _scanned(
+def _scan(
     spark: SparkSession, group: _Group, needed: pa.Schema, schema: pa.Schema, passes: Column | None
 ) -> DataFrame | None:
     """Return the rows of a group; None if Spark cannot access its files, or would read another schema."""

@@ -91,7 +91,7 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
     return _plain(rows if limit is None else rows.limit(limit), schema)
 
 
-def _collated(rows: DataFrame, schema: pa.Schema) -> DataFrame:
+def _with_collations(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     """Return the rows with the collations of columns of text, by which Spark then compares them."""
     named = {field.name: collation_of(field) for field in schema if pa.types.is_string(field.type)}
     collations = {name: collation.rpartition(".")[2] for name, collation in named.items() if collation}
@@ -111,7 +111,7 @@ def _collated(rows: DataFrame, schema: pa.Schema) -> DataFrame:
 
 def _plain(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     """Return the rows without a placeholder column, and with the collations of columns of text."""
-    return _collated(rows, schema) if schema.names else rows.select()
+    return _with_collations(rows, schema) if schema.names else rows.select()
 
 
 def read(reading: SparkReading, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:

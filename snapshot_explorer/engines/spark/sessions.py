@@ -61,7 +61,7 @@ def session(
             return SparkSession.builder.getOrCreate()
     _check_java()
     notify(STARTED)
-    return _started()
+    return _start_session()
 
 
 def check_session(spark: SparkSession) -> SparkSession:
@@ -110,7 +110,7 @@ def _check_java() -> None:
         )
 
 
-def _started() -> SparkSession:
+def _start_session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     # Executors of a local session run this interpreter, which has this package.

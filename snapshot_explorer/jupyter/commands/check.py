@@ -41,10 +41,12 @@ def _target(invocation: Invocation) -> Table | Lake:
     if isinstance(value, Table | Lake):
         return value
     branch, table_format = (invocation.arguments.get(name) for name in ("branch", "format"))
-    return _opened(str(value) if isinstance(value, str) else path, branch, table_format, dict_of(invocation, "options"))
+    return _open_target(
+        str(value) if isinstance(value, str) else path, branch, table_format, dict_of(invocation, "options")
+    )
 
 
-def _opened(
+def _open_target(
     path: str, branch: str | None, table_format: str | None, storage_options: Mapping[str, Any] | None
 ) -> Table | Lake:
     """Return the table at a path, otherwise the lake of the tables below it. Only a table has a branch or a format."""

@@ -102,7 +102,7 @@ def read_log(
         most: The maximum number of commits to read, the newest ones, where everything is read.
     """
     listing = listing or table.listing()
-    read = None if before is None else _grown(table, before, listing)
+    read = None if before is None else _extend_log(table, before, listing)
     is_partial = before is not None and before.is_partial
     if read is None:
         newest = table.commits(listing.versions[: -most - 1 : -1])
@@ -125,7 +125,7 @@ def with_known_readability(table: Table, log: Log) -> Log:
     return replace(log, commits=with_readability(log.commits, table.cached.readability))
 
 
-def _grown(table: Table, before: Log, listing: Listing) -> tuple[pa.Table, tuple[str, ...]] | None:
+def _extend_log(table: Table, before: Log, listing: Listing) -> tuple[pa.Table, tuple[str, ...]] | None:
     """Return the known commits and the new ones, with their notes; None if the newest known one has changed."""
     if not len(before.commits):
         return None

@@ -177,7 +177,7 @@ class ExplorerState(HasTraits):
         is_all = self.window in (None, (*self.versions[:1], *self.versions[-1:]))
         arguments = [] if is_all else [repr("{}..{}".format(*self.window))]
         filters = {name: getattr(self, name) for name in ("kind", "operation", "user", "text")}
-        filters |= {name: _spelled(text) for name in ("since", "until") if (text := getattr(self, name))}
+        filters |= {name: _time_text(text) for name in ("since", "until") if (text := getattr(self, name))}
         arguments += [f"{name}={value!r}" for name, value in filters.items() if value]
         arguments += [] if self.maintenance or self.kind in MAINTENANCE_KINDS else ["maintenance=False"]
         arguments += ["recorded_times=True"] if self.recorded_times else []
@@ -327,14 +327,14 @@ class ExplorerState(HasTraits):
         return tuple(tuple(value) if isinstance(value, list) else value for value in traits)
 
 
-def _spelled(text: str) -> str:
+def _time_text(text: str) -> str:
     """Return a time as a ref."""
     return text if text.startswith("@") else f"@{text}"
 
 
 def _time(name: str, text: str) -> datetime:
     """Return the time of `since` or `until`, written as in refs; the @ is optional."""
-    time = parse_time_bound(_spelled(text), start=name == "since")
+    time = parse_time_bound(_time_text(text), start=name == "since")
     if time is None:
         raise InvalidArgumentError(f"{text!r} is not a time. Write a time such as @2026-11-01 or @3d.")
     return time

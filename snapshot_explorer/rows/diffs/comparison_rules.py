@@ -151,17 +151,17 @@ def _by_column(
         )
     numbers = [column.name for column in schema if column.name not in key and is_number(column.type)]
     if not isinstance(tolerance, Mapping):
-        return dict.fromkeys(numbers, _checked(tolerance, argument))
+        return dict.fromkeys(numbers, _check_tolerance(tolerance, argument))
     for name in tolerance:
         if name not in schema.names:
             raise unknown_column(str(name), schema.names, where=f" in {argument}")
         if name not in numbers:
             fault = "is part of the key" if name in key else f"is {schema.field(name).type}"
             raise InvalidArgumentError(f"{argument} names the column {name!r}, which {fault}. Name columns of numbers.")
-    return {name: _checked(value, argument) for name, value in tolerance.items()}
+    return {name: _check_tolerance(value, argument) for name, value in tolerance.items()}
 
 
-def _checked(value: object, argument: str) -> float | Decimal:
+def _check_tolerance(value: object, argument: str) -> float | Decimal:
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool) or not 0 <= value < math.inf:
         raise InvalidArgumentError(f"{argument} must be a number, 0 or more, got {value!r}.")
     return value

@@ -77,7 +77,7 @@ class SparkChangedRows(DiffRows):
     @cached_property
     def _collected(self) -> ChangedRows:
         payloads = self._frame(partial(_payloads, _without_splits(self._plan)), None).toLocalIterator()
-        return spill((_received(bytes(row["payload"])) for row in payloads), self._plan.schema)
+        return spill((_receive(bytes(row["payload"])) for row in payloads), self._plan.schema)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -123,7 +123,7 @@ def _messages(plan: RowDiffPlan, buckets: int, task: Task) -> Iterator[pa.Record
             try:
                 rows, hashes = reader.checked_rows(batch)
             except InvalidArgumentError as error:
-                yield _sent([(0, _ERROR + str(error).encode())])
+                yield _send([(0, _ERROR + str(error).encode())])
                 return
             numbers = (hashes % np.uint64(buckets)).astype(np.int64)
             order = np.argsort(numbers, kind="stable")
@@ -136,10 +136,10 @@ def _messages(plan: RowDiffPlan, buckets: int, task: Task) -> Iterator[pa.Record
                 if len(order)
             ]
             if parts:
-                yield _sent(parts)
+                yield _send(parts)
 
 
-def _sent(parts: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
+def _send(parts: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
     numbers, payloads = zip(*parts, strict=True)
     return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), pa.array(payloads, pa.binary())], schema=MESSAGES)
 
@@ -152,7 +152,7 @@ def _bytes(table: pa.Table) -> bytes:
     return content
 
 
-def _received(payload: bytes) -> pa.Table:
+def _receive(payload: bytes) -> pa.Table:
     if payload[:1] == _ERROR:
         raise InvalidArgumentError(payload[1:].decode())
     return pa.ipc.open_stream(payload[1:]).read_all()
@@ -161,7 +161,7 @@ def _received(payload: bytes) -> pa.Table:
 def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
     sides = []
     for side in (b"0", b"1"):
-        tables = [_received(payload) for payload in payloads if payload[:1] in (side, _ERROR)]
+        tables = [_receive(payload) for payload in payloads if payload[:1] in (side, _ERROR)]
         empty = plan.schema.append(pa.field(_HASH, pa.uint64())).empty_table()
         table = pa.concat_tables([empty, *tables]).combine_chunks()
         # By place: a column of the table may have any name.

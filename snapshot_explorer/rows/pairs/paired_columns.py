@@ -114,10 +114,10 @@ def paired_columns(
 
 def _pairs(names_a: Sequence[str], names_b: Sequence[str], renames: Mapping[str, str] | None) -> dict[str, str]:
     """Return the name in A of each column of B that has a partner."""
-    result = {new: old for old, new in _checked_renames(names_a, names_b, renames).items()}
+    result = {new: old for old, new in _check_renames(names_a, names_b, renames).items()}
     left = [name for name in names_a if name not in result.values()]
     result |= {name: name for name in names_b if name in left and name not in result}
-    by_case = [_folded(names) for names in (names_a, names_b)]
+    by_case = [_fold_names(names) for names in (names_a, names_b)]
     used = frozenset(result.values())
     for folded, named in by_case[1].items():
         owns = by_case[0].get(folded, [])
@@ -126,14 +126,14 @@ def _pairs(names_a: Sequence[str], names_b: Sequence[str], renames: Mapping[str,
     return result
 
 
-def _folded(names: Sequence[str]) -> dict[str, list[str]]:
+def _fold_names(names: Sequence[str]) -> dict[str, list[str]]:
     result = defaultdict(list)
     for name in names:
         result[name.casefold()].append(name)
     return result
 
 
-def _checked_renames(
+def _check_renames(
     names_a: Sequence[str], names_b: Sequence[str], renames: Mapping[str, str] | None
 ) -> Mapping[str, str]:
     if renames is None:

@@ -62,7 +62,7 @@ def unshared_splits(
     if not shared:
         # As planned: the parts lack the numbers of rows of the splits.
         return ChangedSplits(before=tuple(sides[0]), after=tuple(sides[1]), shared_files=0)
-    before, after = (_divided(parts[side], known[side], shared) for side in (0, 1))
+    before, after = (_divide_splits(parts[side], known[side], shared) for side in (0, 1))
     return ChangedSplits(before=before[0], after=after[0], shared_files=shared.total(), shared=after[1])
 
 
@@ -73,7 +73,7 @@ def _are_one_table(a: TableVersion, b: TableVersion, columns: Sequence[tuple[str
     return is_one and all(a.field_ids[name_a] == b.field_ids[name_b] for name_a, name_b in columns)
 
 
-def _divided(
+def _divide_splits(
     splits: Sequence[Split], identities: Sequence[Hashable], shared: Counter[Hashable]
 ) -> tuple[tuple[Split, ...], tuple[Split, ...]]:
     """Return the splits that are not shared, and the shared splits."""

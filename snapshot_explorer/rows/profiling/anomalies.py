@@ -106,7 +106,7 @@ def jumps(
     parts: list[pa.Table] = []
     with np.errstate(invalid="ignore", over="ignore"):  # values may be infinite, and the distance of the largest is
         for batch in _batches(_every_series(totals, columns, rules), _AT_ONCE // rules.window):
-            parts += _marked(batch, rules)
+            parts += _marked_versions(batch, rules)
     if not parts:
         return frames.no_rows(frames.ANOMALIES)
     return _with_gaps(pa.concat_tables(parts).sort_by([("version", "ascending")]), gaps)
@@ -202,7 +202,7 @@ def _floats(column: pa.ChunkedArray) -> Floats:
     return as_floats(column.combine_chunks())
 
 
-def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]:
+def _marked_versions(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]:
     """Yield the versions at which a measure jumps, for each series with jumps: ANOMALIES."""
     if len(batch[0].values) <= rules.min_changes:
         return

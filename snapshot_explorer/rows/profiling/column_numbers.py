@@ -63,7 +63,7 @@ class FileRanges:
     @cached_property
     def rows(self) -> pa.Array:
         """Return the number of rows at each version; null if a file's number is unknown."""
-        return self._sums(_filled(self._live_rows), ~_mask(self._live_rows.is_valid()))
+        return self._sums(_fill_nulls(self._live_rows), ~_mask(self._live_rows.is_valid()))
 
     @cached_property
     def has_vectors(self) -> Mask:
@@ -99,8 +99,8 @@ class FileRanges:
     def _nulls(self, columns: Sequence[str]) -> tuple[pa.Array, Mask]:
         """Return the nulls of columns at each version, one column after another, and which files have no values."""
         grouped = self._together(self.bounds.null_count, columns)
-        known, nulls = (self._matrix(part, len(columns)) for part in (_mask(grouped.is_valid()), _filled(grouped)))
-        rows, live = (_filled(values)[:, None] for values in (self.bounds.rows, self._live_rows))
+        known, nulls = (self._matrix(part, len(columns)) for part in (_mask(grouped.is_valid()), _fill_nulls(grouped)))
+        rows, live = (_fill_nulls(values)[:, None] for values in (self.bounds.rows, self._live_rows))
         has_rows = _mask(self.bounds.rows.is_valid())[:, None]
         is_null = known & has_rows & (nulls == rows)
         # How many of the deleted rows were null is known only if all values are null, or none.
@@ -181,7 +181,7 @@ def is_sortable(dtype: pa.DataType) -> bool:
     return is_number(dtype) or bool(is_time or is_text)
 
 
-def _filled(values: pa.Array) -> Ints:
+def _fill_nulls(values: pa.Array) -> Ints:
     """Return numbers, 0 for null."""
     filled: Ints = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
     return filled

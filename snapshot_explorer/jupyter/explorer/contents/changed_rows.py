@@ -51,7 +51,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") ->
         code, source = f"{request.name}.diff_rows({arguments})", cache.cited(a, b)
     if diff is None:
         if not _is_small(plan) and request["rows_read"] != (a, b, key, request["other"]):
-            return ViewResult(drawing=_announced(plan), code=code, source=source, is_announcement=True)
+            return ViewResult(drawing=_announcement(plan), code=code, source=source, is_announcement=True)
         diff = cache.row_diff(a, b, key, other)
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
     heads = diff.changed.heads
@@ -131,7 +131,7 @@ def _is_small(plan: RowDiffPlan) -> bool:
     return not cost.exceeds(_SMALL) and not cost.exceeds(load_limits())
 
 
-def _announced(plan: RowDiffPlan) -> Drawing:
+def _announcement(plan: RowDiffPlan) -> Drawing:
     bounds = [
         f"At most {pluralize(most, 'row')} can have been {effect}."
         for most, effect in ((plan.most_deleted, "deleted or updated"), (plan.most_inserted, "inserted or updated"))

@@ -116,13 +116,13 @@ def grid_rows(
         noun=noun,
         sample=sample,
         draw=draw,
-        columns=tuple(_described(rows, types or {})),
+        columns=tuple(_describe_columns(rows, types or {})),
         opens=opens,
         choose=lambda row: choices[row] if row < len(choices) else "",
     )
 
 
-def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, object]]:
+def _describe_columns(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, object]]:
     result: list[dict[str, object]] = []
     for index, item in enumerate(rows.schema):
         if index >= DRAWN_COLUMNS:
@@ -161,7 +161,9 @@ def arrange_rows(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | No
         columns = range(min(rows.num_columns, DRAWN_COLUMNS)) if how.column is None else [how.column]
         mask = np.zeros(len(rows), np.bool_)
         for index in columns:
-            mask |= _passing(rows.column(index), rows.schema.field(index), how.text.strip(), is_any=how.column is None)
+            mask |= _filter_mask(
+                rows.column(index), rows.schema.field(index), how.text.strip(), is_any=how.column is None
+            )
         order = np.flatnonzero(mask)
     if how.sort is not None:
         column = rows.column(how.sort)
@@ -302,7 +304,7 @@ def _texts(column: pa.ChunkedArray, item: pa.Field) -> pa.Array:
     return pa.array([None if text == NULL else text for text in texts], pa.string())
 
 
-def _passing(column: pa.ChunkedArray, item: pa.Field, text: str, *, is_any: bool) -> npt.NDArray[np.bool_]:
+def _filter_mask(column: pa.ChunkedArray, item: pa.Field, text: str, *, is_any: bool) -> npt.NDArray[np.bool_]:
     mask: pa.Array | pa.ChunkedArray
     if text.lower() in ("null", "not null"):
         mask = column.is_null() if text.lower() == "null" else column.is_valid()

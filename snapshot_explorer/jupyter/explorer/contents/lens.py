@@ -40,7 +40,7 @@ def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     a, b = request["a"], request["b"]
     rows = cache.compare(a, b).manifests.to_arrow().to_pylist()
     by_lane = {name: _lane(rows, name) for name in _LISTS}
-    carried = {name: 0 if request["carried"] else _carried(pairs) for name, pairs in by_lane.items()}
+    carried = {name: 0 if request["carried"] else _count_carried(pairs) for name, pairs in by_lane.items()}
     lines = [(name, *pair) for name, pairs in by_lane.items() for pair in pairs[: len(pairs) - carried[name]]]
     pages = max(1, -(-len(lines) // PAGE))
     start = min(request.page, pages - 1) * PAGE
@@ -93,7 +93,7 @@ def direction(a: int, b: int) -> str:
     return f"Back from version {a} (A) to the older version {b} (B): + is only in B, - is only in A."
 
 
-def _carried(pairs: Sequence[tuple[_Row | None, _Row | None]]) -> int:
+def _count_carried(pairs: Sequence[tuple[_Row | None, _Row | None]]) -> int:
     """Return the number of lines at the end of a lane that are carried over and only counted, since they are many."""
     count = sum(1 for pair in pairs if _is_carried(pair))
     return count if count > _FEW else 0

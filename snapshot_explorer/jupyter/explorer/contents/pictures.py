@@ -32,10 +32,10 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         case "partitions":
             return _partitions(cache, request)
         case view:
-            return _inspected(cache, request, view)
+            return _metadata_picture(cache, request, view)
 
 
-def _inspected(cache: SnapshotCache, request: ViewRequest, view: str) -> ViewResult:
+def _metadata_picture(cache: SnapshotCache, request: ViewRequest, view: str) -> ViewResult:
     """Return the picture of a metadata table that few formats have, such as actions over time."""
     name = next((item.name for item in cache.table.inspections if item.picture == view), None)
     if name is None:

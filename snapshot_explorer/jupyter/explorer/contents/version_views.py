@@ -87,13 +87,13 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             title=f"Files of version {version}",
             parts=(*notes, Grid(drawn, noun="files", limit=PAGE)),
         ),
-        code=code + _arranged(text, order, falling=falling),
+        code=code + _arrangement_code(text, order, falling=falling),
         source=cache.cited(version),
         grid=grid_rows(drawn, noun="files"),
     )
 
 
-def _arranged(text: str, column: str, *, falling: bool) -> str:
+def _arrangement_code(text: str, column: str, *, falling: bool) -> str:
     """Return the code that arranges files like the view, to append to the code for all; empty if sorted by path."""
     if text or column == "partition":
         spelled = '"/".join(f"{key}={value}" for key, value in one.items())'
@@ -122,10 +122,10 @@ def _fewer_values(rows: pa.Table) -> tuple[pa.Table, str]:
 
 
 def _partition_holds(rows: pa.Table, text: str) -> pa.Array:
-    return pc.match_substring(_spelled(rows["partition"]), text, ignore_case=True)
+    return pc.match_substring(_partition_texts(rows["partition"]), text, ignore_case=True)
 
 
-def _spelled(partitions: pa.ChunkedArray) -> pa.Array:
+def _partition_texts(partitions: pa.ChunkedArray) -> pa.Array:
     """Return partitions as text, such as dt=2026-01-01/hr=3; each distinct one is formatted once."""
     array = partitions.combine_chunks()
     if not len(array):
@@ -142,7 +142,7 @@ def _order(rows: pa.Table, column: str, *, falling: bool) -> pa.Array:
     """Return the order of the rows by a column; nulls last, ties by path."""
     if column not in rows.column_names:
         return pa.array(np.arange(len(rows)))
-    key = _spelled(rows["partition"]) if column == "partition" else rows[column]
+    key = _partition_texts(rows["partition"]) if column == "partition" else rows[column]
     way = "descending" if falling else "ascending"
     keys = pa.table({"key": key, "path": rows["path"]})
     sort = [("key", way)] if column == "path" else [("key", way), ("path", "ascending")]
