@@ -206,7 +206,7 @@ def table_names(
         )
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         mask = _mask(settings, secrets)
-        to_error = paimon_rest.failure if is_paimon_rest else _failure
+        to_error = paimon_rest.client_error if is_paimon_rest else _failure
         failure = to_error(error, settings.shown, glob, mask)
     else:
         return sorted(name for name in map(quoted_name, names) if fnmatchcase(name, glob))

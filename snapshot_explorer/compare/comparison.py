@@ -330,9 +330,8 @@ class Comparison(Drawable):
         committed_at = self._commit_times[0 if of_a else 1]
         time = "an unknown time" if committed_at is None else format_utc(committed_at)
         if self._divergence:
-            return (
-                f"version {version} of branch {self._divergence.name_a if of_a else self._divergence.name_b}, of {time}"
-            )
+            branch = self._divergence.name_a if of_a else self._divergence.name_b
+            return f"version {version} of branch {branch}, of {time}"
         side = "" if self._is_same else f", the {'newer' if version == max(self.a, self.b) else 'older'} one"
         return f"version {version} of {time}{side}"
 
@@ -356,7 +355,8 @@ class Comparison(Drawable):
 
     def _title(self, topic: str) -> str:
         if self._divergence:
-            return f"{topic}: version {self.a} of branch {self._divergence.name_a} to {self.b} of branch {self._divergence.name_b}"
+            name_a, name_b = self._divergence.name_a, self._divergence.name_b
+            return f"{topic}: version {self.a} of branch {name_a} to {self.b} of branch {name_b}"
         return f"{topic}: version {self.a} to {self.b}"
 
     @property
