@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,8 @@ from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import pack_splits
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import bind
+from snapshot_explorer.history import OpenBranch, naming_renamed_columns
 from snapshot_explorer.limits import DEFAULT, parse_limits
-from snapshot_explorer.rows import naming_renamed_columns
 from snapshot_explorer.storage import Storage, parse_external_files
 from snapshot_explorer.storage.hidden import hidden_options
 from snapshot_explorer.table import Table
@@ -81,9 +80,9 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     )
     branch = source_options.get("branch")
     table_format = bind(storage, source_options.get("format"), branch=branch)
-    table = Table(storage.root, table_format, branch=branch, staleness_limit=timedelta(0))
+    table = Table(OpenBranch(storage.root, table_format, branch=branch))
     snapshot = table.at(source_options["version"]) if "version" in source_options else table.current
-    version = snapshot.resolved
+    version = snapshot.loaded.version
     schema = version.arrow_schema
     columns = _names(source_options["columns"]) if "columns" in source_options else schema.names
     known = frozenset(schema.names)

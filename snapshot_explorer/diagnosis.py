@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 
 from snapshot_explorer.errors import UNREADABLE, LimitError, UnsupportedFeatureError
-from snapshot_explorer.model import MAINTENANCE_KINDS
+from snapshot_explorer.model import MAINTENANCE_KINDS, runs_of, runs_text
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Part
 from snapshot_explorer.render.cells import pluralize
 
@@ -71,21 +71,25 @@ def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Sym
     Args:
         notes: Sentences on missing versions and on unreadable ones.
     """
-    rows = readability.select(["version", "readable"]).to_pylist()
+    rows = readability.select(["version", "readable", "reason"]).to_pylist()
     lost = [row["version"] for row in rows if row["readable"] in ("no", "metadata")]
-    unknown = sum(row["readable"] is None for row in rows)
+    unknown = [row for row in rows if row["readable"] is None]
+    sentence = ""
     if lost:
         ends = f"version {lost[0]}" if len(lost) == 1 else f"versions between {lost[-1]} and {lost[0]}"
         part = f"{len(lost):,} of {pluralize(len(rows), 'version')}"
-        sentence = f"{part} cannot be loaded, because files are missing or damaged: {ends}."
-    elif unknown:
-        sentence = (
-            f"Of {pluralize(unknown, 'version')} it is unknown whether all files exist; no file is known to be missing."
-        )
-    else:
+        sentence = f"{part} cannot be loaded, because files are missing or damaged: {ends}. "
+    if unknown:
+        named = runs_text(runs_of(sorted(row["version"] for row in unknown)))
+        reason = next((f" (version {row['version']}: {row['reason']})" for row in unknown if row["reason"]), "")
+        sentence += f"Whether all files of {named} exist is unknown{reason}."
+        sentence += "" if lost else " No file is known to be missing."
+    elif not lost:
         sentence = f"No file is missing: {pluralize(len(rows), 'version')} can be loaded."
     is_problem = bool(lost) if lost or not unknown else None
-    return Symptom(is_problem=is_problem, sentence=" ".join([sentence, *notes]), command="%snapshot readability")
+    return Symptom(
+        is_problem=is_problem, sentence=" ".join([sentence.strip(), *notes]), command="%snapshot readability"
+    )
 
 
 def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int], can_diff_rows: Callable[[int, int], bool]) -> Symptom:

@@ -11,6 +11,7 @@ from snapshot_explorer import catalogs
 from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNotFoundError
 from snapshot_explorer.folder_hints import nearest_folder, other_path
 from snapshot_explorer.formats import bind, first_files, formats_by_name, split_metadata_path
+from snapshot_explorer.history import OpenBranch
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.storage import Storage
@@ -110,7 +111,9 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
                 raise
             raise TableNotFoundError(sentence) from None
         root = storage.root
-        return Table(root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage, name=name)
+        return Table(
+            OpenBranch(root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage, name=name)
+        )
 
 
 def open_found(storage: Storage, table_format: str) -> Table:
@@ -120,8 +123,7 @@ def open_found(storage: Storage, table_format: str) -> Table:
     """
     with storage.reading_ahead(first_files(table_format)):
         bound = formats_by_name()[table_format](storage)
-        limit = timedelta(0)
-        return Table(storage.root, bound, branch=None, staleness_limit=limit, storage=storage, note_level=logging.INFO)
+        return Table(OpenBranch(storage.root, bound, storage=storage, note_level=logging.INFO))
 
 
 def _better_message(

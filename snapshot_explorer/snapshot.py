@@ -17,6 +17,7 @@ from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import Scan, plan_rows, scan_of
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.history import KnownReadability, naming_renamed_columns, renamed_column
 from snapshot_explorer.model import commit_of
 from snapshot_explorer.refs import OfBranch, Ref, Version
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
@@ -24,10 +25,8 @@ from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.resources import reporting_lacking_resources
 from snapshot_explorer.results import Frame, check_types, non_empty_columns, rows_as_pandas
-from snapshot_explorer.retention import KnownReadability
-from snapshot_explorer.rows import PairSide, naming_renamed_columns, renamed_column
+from snapshot_explorer.rows import PairSide
 from snapshot_explorer.rows.duplicates import duplicates
-from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.url_secrets import hide_url_secrets
 
 if TYPE_CHECKING:
@@ -38,12 +37,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.model import Commit, Listing, TableSchema
+    from snapshot_explorer.history import LoadedVersion
+    from snapshot_explorer.model import Commit, TableSchema
     from snapshot_explorer.results import PandasTypes
+    from snapshot_explorer.single_flight import SingleFlight
 
-_INTERNAL = frozenset(
-    ("drawing", "in_own_schema", "known_readability", "listing", "live_files", "pair_side", "resolved")
-)
+_INTERNAL = frozenset(("drawing", "known_readability", "loaded", "pair_side"))
 """What only this package uses: completion does not offer it."""
 
 
@@ -56,30 +55,35 @@ class Snapshot(Drawable):
 
     def __init__(
         self,
-        path: str,
         table_format: TableFormat,
-        resolved: TableVersion,
-        listing: Listing | None = None,
+        loaded: LoadedVersion,
         *,
         name: str | None = None,
         branch: str | None = None,
         readability: KnownReadability | None = None,
     ) -> None:
-        self._path = path
-        self._name = name or path
+        self.loaded = loaded
+        """The version with the metadata that was read. Not part of the stable interface."""
+        self._path = loaded.path
+        self._name = name or loaded.path
         self._format = table_format
-        self.resolved = resolved
-        """The `formats.TableVersion`. Not part of the stable interface."""
-        self._cache = SingleFlight()
-        self._schema_key = "schema"
-        self._in_own_schema: Snapshot | None = None
         self._readability = readability or KnownReadability()
-        self.version = resolved.number
+        self.version = loaded.version.number
         """Paimon's snapshot id, Delta's version, Iceberg's sequence number or Hudi's instant; None without versions."""
         self.branch = branch
         """The branch whose history has the version; None for the main one."""
-        self.listing = listing
-        """The listing that the snapshot was created from, if it was the newest version."""
+
+    @property
+    def _version(self) -> TableVersion:
+        return self.loaded.version
+
+    @property
+    def _cache(self) -> SingleFlight:
+        return self.loaded.cache
+
+    @property
+    def _schema_key(self) -> str:
+        return self.loaded.schema_key
 
     @property
     def commit(self) -> Commit:
@@ -99,7 +103,7 @@ class Snapshot(Drawable):
     @property
     def schema(self) -> TableSchema:
         """Return the schema of the version: columns, types, keys. Reads one small file, or Delta's checkpoint, once."""
-        return self._cache.get(self._schema_key, lambda: self.resolved.schema)
+        return self._cache.get(self._schema_key, lambda: self._version.schema)
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -110,18 +114,18 @@ class Snapshot(Drawable):
         return self._cache.get("properties", self._read_properties)
 
     def _read_properties(self) -> Mapping[str, str]:
-        return {name: hide_url_secrets(value) for name, value in self.resolved.properties.items()}
+        return {name: hide_url_secrets(value) for name, value in self._version.properties.items()}
 
     @property
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows that `to_arrow` returns. Cost and errors as `schema`."""
-        return self._cache.get(f"arrow {self._schema_key}", lambda: self.resolved.arrow_schema)
+        return self._cache.get(f"arrow {self._schema_key}", lambda: self._version.arrow_schema)
 
     @property
     def pair_side(self) -> PairSide:
         """Return the version as one side of a row diff of two tables. Not part of the stable interface."""
         return PairSide(
-            path=self._path, name=self._name, branch=self.branch, format=self._format, version=self.resolved
+            path=self._path, name=self._name, branch=self.branch, format=self._format, version=self._version
         )
 
     @property
@@ -148,7 +152,7 @@ class Snapshot(Drawable):
         after it; reads both. Iceberg: base contains the manifests of earlier snapshots, delta those of this one and
         index those of delete files; reads the manifest list.
         """
-        rows = self._cache.get("manifests", self.resolved.manifests)
+        rows = self._cache.get("manifests", self._version.manifests)
         drawn = non_empty_columns(rows, exclude=("version", "list_path"))
         return Frame(rows, title=self._title("Manifests"), noun="manifests", drawn=drawn)
 
@@ -162,7 +166,7 @@ class Snapshot(Drawable):
             manifest: The path, as in `manifests`, the file name, or an unambiguous suffix.
         """
         version, paths = self._existing(), self.manifests()["path"].to_pylist()
-        return entries_of(self.resolved, find_manifest(str(manifest), paths, owner=f"version {version}"))
+        return entries_of(self._version, find_manifest(str(manifest), paths, owner=f"version {version}"))
 
     @overload
     def file_changes(self, *, engine: Literal["local"] = "local") -> Frame: ...
@@ -221,7 +225,7 @@ class Snapshot(Drawable):
         if metadata.is_spark(engine):
             return metadata.files(self._format, self.version, spark, partition=partition, statistics=statistics)
         key = f"files with statistics in {self._schema_key}" if statistics else "files"
-        rows = self._cache.get(key, lambda: self.resolved.files(statistics=statistics))
+        rows = self._cache.get(key, lambda: self._version.files(statistics=statistics))
         drawn = _file_columns(rows) if not statistics else ()
         shown = _in_partition(rows, partition) if partition else rows
         total = rows.num_rows if shown.num_rows != rows.num_rows else None
@@ -238,7 +242,7 @@ class Snapshot(Drawable):
         Args:
             where: A condition in SQL; see `to_arrow`.
         """
-        rows = plan_rows(self.resolved.plan(self._scan(None, where).condition))
+        rows = plan_rows(self._version.plan(self._scan(None, where).condition))
         empty = {name for name in ("partition",) if not self.schema.partition_keys}
         empty |= {"skipped"} if rows["skipped"].null_count == len(rows) else set()
         drawn = tuple(name for name in frames.PLAN.names if name not in empty)
@@ -262,7 +266,7 @@ class Snapshot(Drawable):
                 with a collation; raised before any row is read.
         """
         scan = self._scan(columns, where, limit)
-        return local.to_arrow(self.resolved, self.resolved.plan(scan.condition).splits, scan)
+        return local.to_arrow(self._version, self._version.plan(scan.condition).splits, scan)
 
     def changelog(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
@@ -284,8 +288,8 @@ class Snapshot(Drawable):
             limit: Return at most the first rows, this many.
         """
         self._existing()
-        with naming_renamed_columns(self._format, lambda: self.resolved):
-            return read_changes(self.resolved.changelog(), columns, where, limit=limit)
+        with naming_renamed_columns(self._format, lambda: self._version):
+            return read_changes(self._version.changelog(), columns, where, limit=limit)
 
     def to_pandas(
         self,
@@ -337,7 +341,7 @@ class Snapshot(Drawable):
         from snapshot_explorer.engines.spark import rows  # noqa: PLC0415 - only for Spark
 
         scan = self._scan(columns, where, limit)
-        return rows.to_spark(self.resolved, self.resolved.plan(scan.condition).splits, scan, spark=spark)
+        return rows.to_spark(self._version, self._version.plan(scan.condition).splits, scan, spark=spark)
 
     def count(self, where: str | None = None) -> int:
         """Return the number of rows, after any merge. Reads no data file if the metadata contains the number.
@@ -346,7 +350,7 @@ class Snapshot(Drawable):
             where: As for `to_arrow`: count only the rows that match.
         """
         scan = self._scan([], where)
-        return local.count(self.resolved, self.resolved.plan(scan.condition).splits, scan)
+        return local.count(self._version, self._version.plan(scan.condition).splits, scan)
 
     def duplicates(self, key: str | Sequence[str] | None = None, where: str | None = None) -> Frame:
         """Return the keys that several rows have, most frequent first: the number of rows, then the key.
@@ -361,12 +365,12 @@ class Snapshot(Drawable):
             InvalidArgumentError: The values of a column of the key are nested.
         """
         keyed = [key] if isinstance(key, str) else key
-        with naming_renamed_columns(self._format, lambda: self.resolved):
-            return duplicates(self.resolved, keyed, where, title=self._title("Duplicates"))
+        with naming_renamed_columns(self._format, lambda: self._version):
+            return duplicates(self._version, keyed, where, title=self._title("Duplicates"))
 
     def uncache(self) -> None:
         """Drop the cached metadata. From now on it is read at each use."""
-        self._cache.keep_nothing()
+        self.loaded.uncache()
 
     def drawing(self) -> Drawing:
         """Return the snapshot as a drawing: its commit, files and schema, and what the writer stored of the commit."""
@@ -383,7 +387,7 @@ class Snapshot(Drawable):
         return Drawing(title=f"{self._name} at {self.label}", parts=parts)
 
     def _facts(self) -> Pairs:
-        commit, live = self.commit, self.live_files()
+        commit, live = self.commit, self.loaded.live_files()
         hidden = {"version", "details", "removed_bytes", "added_bytes"}
         known = [(field.name, getattr(commit, field.name)) for field in fields(commit) if field.name not in hidden]
         known = [(name, WORDS["readable"].get(value, value) if name == "readable" else value) for name, value in known]
@@ -395,7 +399,7 @@ class Snapshot(Drawable):
         )
 
     def __dir__(self) -> Iterable[str]:
-        return [name for name in super().__dir__() if name not in _INTERNAL and not name.startswith("cached_")]
+        return [name for name in super().__dir__() if name not in _INTERNAL]
 
     def __repr__(self) -> str:
         return f"Snapshot(path={self._path!r}, version={self.version})"
@@ -411,21 +415,6 @@ class Snapshot(Drawable):
     def _versions(self) -> list[int]:
         return [] if self.version is None else [self.version]
 
-    def in_own_schema(self) -> Snapshot:
-        """Return the version in the schema of its commit; the same snapshot unless it has a newer schema. No request.
-
-        Both share the metadata that was read.
-        """
-        resolved = self.resolved.in_own_schema()
-        if resolved is self.resolved:
-            return self
-        if self._in_own_schema is None:
-            names = {"name": self._name, "branch": self.branch}
-            result = Snapshot(self._path, self._format, resolved, self.listing, **names, readability=self._readability)
-            result._cache, result._schema_key = self._cache, "own schema"
-            self._in_own_schema = result
-        return self._in_own_schema
-
     def known_readability(self) -> dict[str, object] | None:
         """Return the row of READABILITY that `Table.readability` computed last; None if it did not, for this commit."""
         rows = self._readability.rows
@@ -438,38 +427,8 @@ class Snapshot(Drawable):
     def renamed_column(self, name: str) -> str | None:
         """Return a sentence on what an unknown column is called at the version, if another version has it."""
         with suppress(SnapshotExplorerError):
-            return renamed_column(self._format, self.resolved, name)
+            return renamed_column(self._format, self._version, name)
         return None
-
-    def live_files(self) -> int | None:
-        """Return the number of live data files; None if what `manifests` reads does not contain it."""
-        files = self.cached_files()
-        if files is not None:
-            return len(files)
-        count: int | None = self._cache.get("live files", self.resolved.file_count)
-        return count
-
-    def cached_files(self) -> pa.Table | None:
-        """Return the FILES that were read; None if they were not. No request."""
-        files: pa.Table | None = self._cache.peek("files")
-        return files
-
-    def cached_schema(self) -> TableSchema | None:
-        """Return the cached schema; None if it was not read. No request; never blocks."""
-        schema: TableSchema | None = self._cache.peek(self._schema_key)
-        return schema
-
-    def cached_format_version(self) -> str | None:
-        """Return the format version and features; None if the schema was not read, or there are none. No request."""
-        return None if self.cached_schema() is None else self.resolved.format_version
-
-    def cached_partition_values(self, name: str) -> list[str | None]:
-        """Return the values of a partition column, sorted, nulls last; empty unless `files` was read. No request."""
-        rows, schema = self.cached_files(), self.cached_schema()
-        if rows is None or schema is None or name not in schema.partition_keys:
-            return []
-        values = pc.unique(pc.map_lookup(rows["partition"], name, "first"))
-        return list(values.take(pc.sort_indices(values)).to_pylist())
 
     def _scan(self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None) -> Scan:
         """Return a scan of the version. Metadata columns that are named are added to the schema."""
@@ -478,8 +437,8 @@ class Snapshot(Drawable):
         known = frozenset(schema.names)
         unknown = [name for name in named if isinstance(name, str) and name not in known]
         if unknown:
-            schema = pa.schema([*schema, *self.resolved.metadata_columns(unknown)])
-        with naming_renamed_columns(self._format, lambda: self.resolved):
+            schema = pa.schema([*schema, *self._version.metadata_columns(unknown)])
+        with naming_renamed_columns(self._format, lambda: self._version):
             return scan_of(schema, columns, where, limit)
 
     def _check_partition(self, partition: Mapping[str, str | None]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -12,8 +10,6 @@ from functools import partial, wraps
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
-from snapshot_explorer import frames
-from snapshot_explorer.branch_graph import branch_graph
 from snapshot_explorer.checks import CheckResult, check_settings, check_table
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.diagnosis import (
@@ -27,23 +23,26 @@ from snapshot_explorer.diagnosis import (
 from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.formats.unread_versions import readable_changes, readable_commits, unread_notes
 from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import (
-    CachedMetadata,
     CommitFilter,
+    History,
+    LoadedVersion,
+    OpenBranch,
+    branch_graph,
+    call_text,
     history_frame,
     missing_notes,
+    naming_renamed_columns,
     read_history,
     unread_commit_notes,
 )
-from snapshot_explorer.lifetimes import FileFacts, keep_lifetimes, read_lifetimes
-from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
-from snapshot_explorer.refs import MAIN, Ref, RefLike, is_newest_state, parse_range, parse_ref
+from snapshot_explorer.refs import Ref, RefLike, is_newest_state, parse_range, parse_ref
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.render.action_timeline import action_timeline
 from snapshot_explorer.render.commit_bars import BARS, commit_bars
@@ -55,7 +54,6 @@ from snapshot_explorer.reports import Section, read_section, report_target, writ
 from snapshot_explorer.resources import reporting_lacking_resources
 from snapshot_explorer.results import Frame
 from snapshot_explorer.retention import (
-    KnownReadability,
     Level,
     Orphans,
     Retention,
@@ -76,13 +74,10 @@ from snapshot_explorer.rows import (
     Profile,
     RowDiff,
     RowDiffPlan,
-    RowSource,
     Trace,
     bisect,
     blame,
-    call_text,
     duplicate_key_versions,
-    naming_renamed_columns,
     plan_diff,
     profile_over,
     row_diff_by,
@@ -92,16 +87,6 @@ from snapshot_explorer.rows import (
 from snapshot_explorer.rows.diffs.changed_splits import can_diff
 from snapshot_explorer.rows.profiling.column_numbers import read_totals
 from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.version_resolver import (
-    VersionResolver,
-    branch_name,
-    format_on_branch,
-    in_branch,
-    one_history,
-    range_in_history,
-    sides_of,
-    version_in_history,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -113,13 +98,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from snapshot_explorer.checks import CheckLine, CheckSettings
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.unread_versions import Reasons
+    from snapshot_explorer.history import KnownReadability
     from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.model import ChangeMode, Inspection, Listing, TableSchema
-    from snapshot_explorer.render.tracks import Tracks
-    from snapshot_explorer.storage import Storage
+    from snapshot_explorer.model import ChangeMode, Inspection, TableSchema
 
 OVERVIEW_COMMITS = 50
 """The newest commits that `Table.read_overview` reads."""
@@ -132,18 +115,10 @@ _NOTED_PATHS: set[str] = set()
 """Paths of tables whose card has stated that they are recorded elsewhere: no other table of the path repeats it."""
 _INTERNAL = frozenset(
     (
-        "at_each",
-        "bound",
-        "branch_graph",
-        "cached",
-        "check_lines",
         "drawing",
-        "listing",
-        "management",
+        "past",
         "read_overview",
         "report_sections",
-        "time_note",
-        "version_of",
     )
 )
 """What only this package uses: completion does not offer it."""
@@ -157,7 +132,7 @@ def _reads_metadata_once(call: Call) -> Call:
 
     @wraps(call)
     def reading(table: Table, *args: Any, **kwargs: Any) -> Any:
-        with table.bound.storage.keeping_immutable():
+        with table.past.table_format.storage.keeping_immutable():
             return call(table, *args, **kwargs)
 
     return cast("Call", reading)
@@ -173,63 +148,39 @@ class Table(Drawable):
     damaged. They list only what they raise beyond that.
     """
 
-    def __init__(
-        self,
-        path: str,
-        table_format: TableFormat,
-        *,
-        branch: str | None,
-        staleness_limit: timedelta,
-        storage: Storage | None = None,
-        name: str | None = None,
-        note_level: int = logging.WARNING,
-    ) -> None:
-        self._storage = storage
-        self.bound = table_format
-        """The `formats.TableFormat`, bound to the branch. Not part of the stable interface."""
-        self._versions: tuple[int, ...] = ()
-        self._tags: Mapping[str, int] = {}
-        self._branch_names: tuple[str, ...] = ()
-        self._branch_tables: dict[str, Table] = {}
-        self._branch_lock = threading.Lock()
-        self._columns: tuple[str, ...] = ()
-        self._commits = frames.no_rows(frames.COMMITS)
-        self._lifetimes: FileLifetimes | None = None
-        self._readability = KnownReadability()
-        self._verified: VerifiedFiles = {}
-        self._has_note = False
-        self.path = path
+    def __init__(self, branch: OpenBranch) -> None:
+        self.path = branch.path
         """The location of the table, without secrets."""
-        self.name = name or last_part(path)
+        self.name = branch.name
         """The name of the table: the last part of its path, or its name in a catalog."""
-        self.format = table_format.name
+        self.format = branch.format.name
         """The name of the format."""
-        self.branch = branch
+        self.branch = branch.branch
         """The branch; None for the main one."""
-        shown, readability = self.name, self._readability
-        self.management = SnapshotManagement(
-            table_format.listing,
-            # Without the table itself: it is freed as soon as nobody has it.
-            lambda listing: Snapshot(
-                path,
-                table_format,
-                table_format.with_current_schema(listing).version(listing.latest),
-                listing,
-                name=shown,
-                branch=branch,
-                readability=readability,
-            ),
-            validate=lambda version: table_format.version(version).validate(),
-            log_name=f"{table_format.name} log found for the {table_format.name.capitalize()} table at {path}",
-            staleness_limit=staleness_limit,
-            note_level=note_level,
-        )
-        """The current snapshot, its updates and its staleness."""
+        self._open = branch
+        self._has_note = False
+        self._verified: VerifiedFiles = {}
+        self._snapshot: Snapshot | None = None
+
+    @property
+    def past(self) -> History:
+        """Return the history for one call, which lists the log at most once. Not part of the stable interface."""
+        return History(self._open)
+
+    def _snapshot_of(self, loaded: LoadedVersion, branch: OpenBranch | None = None) -> Snapshot:
+        """Return the snapshot of a version: the same one at each call for the current version."""
+        known, owner = self._snapshot, branch or self._open
+        if known is not None and known.loaded is loaded:
+            return known
+        snapshot = Snapshot(owner.format, loaded, name=owner.name, branch=owner.branch, readability=owner.readability)
+        if loaded is self._open.current:
+            self._snapshot = snapshot
+        return snapshot
 
     @property
     def current(self) -> Snapshot:
         """Return the most recently loaded snapshot. No request."""
-        return self.management.current_snapshot
+        return self._snapshot_of(self._open.current)
 
     def update(self, *, staleness_acceptable: bool = False) -> Snapshot:
         """Return the newest snapshot: the same object if nothing was committed since. One listing of the log.
@@ -242,7 +193,7 @@ class Table(Drawable):
             TableNotFoundError: All versions are gone. The current snapshot is unchanged.
             SnapshotExplorerError: The log cannot be read, or has fewer versions than before. Likewise unchanged.
         """
-        return self.management.update(staleness_acceptable=staleness_acceptable)
+        return self._snapshot_of(self._open.management.update(staleness_acceptable=staleness_acceptable))
 
     def at(self, ref: RefLike) -> Snapshot:
         """Return the snapshot at a ref. One listing of the log; a tag or a time costs a few small files more.
@@ -255,64 +206,15 @@ class Table(Drawable):
         Args:
             ref: A version, a ref such as `latest~2`, `tag:v1`, `branch:audit` or `@2026-11-01`, or a time.
         """
-        table, own_ref = in_branch(self, ref)
-        return table.at_each(own_ref)[0]
-
-    def at_each(self, *refs: Ref) -> Sequence[Snapshot]:
-        """Return the snapshots at refs of this history. At most one listing for all; see `at`."""
-        resolver = VersionResolver(self)
-        return [self._at_version(resolver.resolve(ref), is_newest_state=is_newest_state(ref)) for ref in refs]
-
-    def _at_version(self, version: int, *, is_newest_state: bool) -> Snapshot:
-        current = self.current
-        if version == current.version:
-            return current if is_newest_state else current.in_own_schema()
-        return Snapshot(
-            self.path,
-            self.bound,
-            self.bound.version(version),
-            name=self.name,
-            branch=self.branch,
-            readability=self._readability,
-        )
-
-    def version_of(self, ref: RefLike) -> int | None:
-        """Return the version of a ref in this table's own history; None if nothing has been committed. Cost as `at`."""
-        return version_in_history(self, ref)
-
-    def on_branch(self, name: str) -> Table:
-        """Return the table bound to a branch, also `main`: the same object at each call. One listing at first."""
-        if name == branch_name(self):
-            return self
-        with self._branch_lock:
-            if name not in self._branch_tables:
-                self._branch_tables[name] = Table(
-                    self.path,
-                    format_on_branch(self, name),
-                    branch=None if name == MAIN else name,
-                    staleness_limit=timedelta(0),
-                    storage=self._storage,
-                    name=self.name,
-                )
-            return self._branch_tables[name]
-
-    def time_note(self, ref: RefLike) -> str | None:
-        """Return a sentence where a version was committed within a minute after the time of a ref; otherwise None."""
-        table, own_ref = in_branch(self, ref)
-        return VersionResolver(table).time_note(own_ref)
+        history, own_ref = self.past.in_branch(ref)
+        return self._snapshot_of(history.load(own_ref), history.open_branch)
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that can be loaded, ascending. One listing.
 
         For Delta tables, `history` also returns older versions whose commits exist, but not the checkpoint before them.
         """
-        return self.listing().reachable
-
-    def listing(self) -> Listing:
-        """Return all versions, including those of which only the commit is left. One listing."""
-        listing = self.bound.listing(0)
-        self._versions = listing.reachable
-        return listing
+        return self._open.listing().reachable
 
     def history(  # noqa: PLR0913 - filters, which are combined freely
         self,
@@ -350,56 +252,49 @@ class Table(Drawable):
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         check_limit(limit, "commits")
-        if recorded_times and not self.bound.has_file_times:
+        if recorded_times and not self._open.format.has_file_times:
             raise InvalidArgumentError(
                 f"The commit times of {self.format} are recorded ones. Leave recorded_times out."
             )
-        table, bounds = range_in_history(self, between)
-        table_format, readability = table.bound, table._readability  # noqa: SLF001 - of this class
-        resolver = VersionResolver(table)
+        past, bounds = self.past.of_range(between)
+        branch, listed = past.open_branch, partial(past.between, bounds, since, until)
         is_newest = limit and bounds is None and since is None and until is None
-        listed = partial(resolver.between, bounds, since, until)
-        if limit and is_newest and not table_format.storage.is_local:
-            _, versions = table_format.storage.together(partial(table_format.read_newest, limit), listed)
+        if limit and is_newest and not branch.format.storage.is_local:
+            _, versions = branch.format.storage.together(partial(branch.format.read_newest, limit), listed)
         else:
             versions = listed()
-        read, unread = read_history(table_format, versions, chosen, limit)
-        rows = readability.applied_to(read)
-        table._commits = rows  # noqa: SLF001 - of this class
+        read, unread = read_history(branch.format, versions, chosen, limit)
+        rows = branch.keep_commits(read)
         total = len(versions) if chosen.passes_all else None
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
-        gaps = resolver.gaps([version for version in versions if version >= last])
-        zones = [self.bound.clock_note] if self.bound.clock_note else []
-        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *resolver.edge_notes(versions), *zones)
+        gaps = past.gaps([version for version in versions if version >= last])
+        zones = [self._open.format.clock_note] if self._open.format.clock_note else []
+        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *past.edge_notes(versions), *zones)
         if not len(rows):
-            total = len(resolver.listed)  # none of them matches
+            total = len(past.listing.versions)  # none of them matches
         if recorded_times:
-            rows = table_format.with_recorded_times(rows).sort_by(
+            rows = branch.format.with_recorded_times(rows).sort_by(
                 [("committed_at", "descending"), ("version", "descending")]
             )
         return history_frame(
             rows,
             stat=stat,
-            title=table._history_title,  # noqa: SLF001 - of this class
+            title=_history_title(branch),
             total=total,
             limit=limit,
-            anomalies=table.anomalies().to_arrow() if anomalies else None,
+            anomalies=_anomalies(past, AnomalyRules()) if anomalies else None,
             notes=notes,
-            totals=lambda: read_totals(table_format, table.lifetimes, resolver.listed),
-            readable=readability.in_words,
+            totals=lambda: read_totals(branch.format, branch.lifetimes, past.listing.versions),
+            readable=branch.readability.in_words,
         )
 
     def commits(self, versions: Sequence[int]) -> Frame:
         """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing."""
-        history, unread = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
-        for version, error in unread.items():
-            if isinstance(error, SnapshotNotFoundError) and version not in self.listing().versions:
-                raise error
-        self._commits = self._readability.applied_to(history)
+        commits, unread = self._open.commits(_checked_versions(versions))
         return history_frame(
-            self._commits,
-            title=self._history_title,
-            readable=self._readability.in_words,
+            commits,
+            title=_history_title(self._open),
+            readable=self._open.readability.in_words,
             notes=unread_commit_notes(unread),
         )
 
@@ -429,17 +324,8 @@ class Table(Drawable):
             StorageError: `cache_dir` cannot be written.
         """
         if metadata.is_spark(engine):
-            return metadata.lifetimes(self.bound, spark, cache_dir=cache_dir)
-        known, title = self._lifetimes, f"File lifetimes of {self.name}"
-        if cache_dir is None:
-            self._lifetimes = read_lifetimes(self.bound, known, title=title)
-        else:
-            table = (self.path, self.format, self.branch)
-            self._lifetimes = keep_lifetimes(self.bound, known, cache_dir=cache_dir, table=table, title=title)
-        self._lifetimes.facts = FileFacts(
-            commits=lambda versions: self.commits(versions[::-1]).to_arrow(), missing=lambda: self._readability.missing
-        )
-        return self._lifetimes
+            return metadata.lifetimes(self._open.format, spark, cache_dir=cache_dir)
+        return self._open.lifetimes(cache_dir)
 
     @overload
     def file_changes(self, between: str | None = None, *, engine: Literal["local"] = "local") -> Frame: ...
@@ -459,13 +345,13 @@ class Table(Drawable):
             spark: The session. By default the active one; if there is none, a local session is started.
         """
         is_spark = metadata.is_spark(engine)
-        source, resolver, bounds = self._history_of(between)
-        versions = resolver.changed(bounds)
-        gaps = gaps_note(resolver.gaps(versions), "what changed there is not among these rows")
-        notes = (*gaps, *resolver.edge_notes(versions))
+        past, bounds = self.past.of_range(between)
+        versions, table_format = past.changed(bounds), past.open_branch.format
+        gaps = gaps_note(past.gaps(versions), "what changed there is not among these rows")
+        notes = (*gaps, *past.edge_notes(versions))
         if is_spark:
-            return metadata.changes(source.bound, versions, spark, notes=notes)
-        changes, unread = readable_changes(source.bound, versions)
+            return metadata.changes(table_format, versions, spark, notes=notes)
+        changes, unread = readable_changes(table_format, versions)
         notes = (*notes, *unread_notes(unread, "the changes of"))
         return Frame(changes, title=f"Changes of {self.name}", noun="changes", notes=notes)
 
@@ -475,9 +361,9 @@ class Table(Drawable):
 
         Each part is read at its first use. Either version may be the newer one.
         """
-        sides = sides_of(self, a, b)
-        readability, table_format = sides.b._readability, sides.b.bound  # noqa: SLF001 - of this class
-        (first, last), listing = table_format.storage.together(sides.resolved, lambda: table_format.listing(0))
+        pair = self.past.resolve_pair(a, b)
+        readability, table_format = pair.b.open_branch.readability, pair.b.open_branch.format
+        (first, last), listing = table_format.storage.together(pair.versions, lambda: table_format.listing(0))
         return Comparison(
             self.name,
             table_format,
@@ -485,7 +371,7 @@ class Table(Drawable):
             last,
             listing,
             commits=lambda versions: _commits_of(table_format, readability, versions),
-            divergence=sides.parted(first, last),
+            divergence=pair.divergence(first, last),
         )
 
     @_reads_metadata_once
@@ -497,7 +383,7 @@ class Table(Drawable):
         files exist is not checked; what `readability` found is part of the result.
         """
         snapshot = self.at(ref)
-        return read_health(snapshot.resolved, name=self.name, readability=snapshot.known_readability())
+        return read_health(snapshot.loaded.version, name=self.name, readability=snapshot.known_readability())
 
     def doctor(self) -> Diagnosis:
         """Return what went wrong with the table, in a sentence each for missing files, numbers that jump, and health.
@@ -548,7 +434,7 @@ class Table(Drawable):
         """
         settings = check_settings(fail_on, since=since, at=at, key=key, config=config).of_table(self.name)
         return CheckResult(
-            name=self.name, since=settings.since, at=settings.at, lines=self.check_lines(self.name, settings)
+            name=self.name, since=settings.since, at=settings.at, lines=check_table(self.name, self.past, settings)
         )
 
     def report(
@@ -581,12 +467,12 @@ class Table(Drawable):
     def report_sections(self, between: str | None = None, where: str | None = None) -> Sequence[Section]:
         """Return the parts of a report."""
         self.read_overview()
-        versions = self.listing().versions
+        versions = self._open.listing().versions
         a, b = (None, None) if between is None else parse_range(between)
         number_a, number_b = (None if ref is None else self.at(ref).version for ref in (a, b))
         last = next((at for at, version in enumerate(versions) if version == number_b), len(versions) - 1)
         around = versions[max(0, last - BARS + BARS // 4) : last + BARS // 4][::-1]
-        commits = self.commits(around) if around else Frame(self._commits, title="")
+        commits = self.commits(around) if around else Frame(self._open.cached.commits, title="")
         card_parts = tuple(
             replace(part, rows=tuple(row for row in part.rows if row[0] != "next")) if isinstance(part, Pairs) else part
             for part in self.drawing().parts
@@ -594,16 +480,16 @@ class Table(Drawable):
         sections = [
             Section(
                 drawing=replace(self.drawing(), parts=card_parts),
-                code=self._source().opened,
+                code=self.past.open_expression,
                 picture=commit_bars(commits.to_arrow(), "rows", number_a, number_b),
                 not_read="Whether data files exist was not checked, unless a part says so.",
             ),
-            Section(drawing=commits.drawing(), code=f"{self._source().opened}.history()"),
+            Section(drawing=commits.drawing(), code=f"{self.past.open_expression}.history()"),
         ]
         if a is None or b is None:
             sections[0] = replace(sections[0], not_read=f"Rows of {self.name}; whether its data files exist.")
         else:
-            code = f"{self._source().opened}.compare({str(a)!r}, {str(b)!r})"
+            code = f"{self.past.open_expression}.compare({str(a)!r}, {str(b)!r})"
             sections.append(Section(drawing=self.compare(a, b).drawing(), code=code))
             sections.append(read_section("Rows that differ", lambda: self._rows_section(a, b, where)))
         if where is not None:
@@ -611,7 +497,7 @@ class Table(Drawable):
         return sections
 
     def _rows_section(self, a: Ref, b: Ref, where: str | None) -> Section:
-        plan = self.diff_plan(a, b, where=where)
+        plan = self.diff_rows(a, b, where=where, preview=True)
         rows = [side.rows for side in (plan.a, plan.b)]
         if None in rows or sum(filter(None, rows)) > REPORTED_ROWS:
             reason = f"The rows that differ: more than {REPORTED_ROWS:,} would be read, or an unknown number."
@@ -622,16 +508,12 @@ class Table(Drawable):
         result = self.blame(where, between=between)
         return Section(drawing=result.drawing(), code=result.call)
 
-    def check_lines(self, name: str, settings: CheckSettings) -> tuple[CheckLine, ...]:
-        """Return what `check` finds, a line for each rule, under a name."""
-        return check_table(name, self, self._source(), settings)
-
     def _readability_symptom(self) -> Symptom:
         readability = self.readability()
         return readability_symptom(readability.to_arrow(), readability.notes)
 
     def _anomaly_symptom(self) -> Symptom:
-        version = self.bound.version
+        version = self._open.format.version
         return anomaly_symptom(
             self.anomalies().to_arrow(), self.versions(), lambda a, b: can_diff(version(a), version(b))
         )
@@ -645,8 +527,8 @@ class Table(Drawable):
 
         Computed from `lifetimes`, with the newest settings for every version. Reads what `lifetimes` reads.
         """
-        source, versions = self._versions_of(between)
-        return health_history(source.format, source.lifetimes(), versions, name=self.name)
+        past, versions = self._versions_of(between)
+        return health_history(past.format, past.lifetimes(), versions, name=self.name)
 
     @_reads_metadata_once
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
@@ -665,7 +547,7 @@ class Table(Drawable):
         Raises:
             UnsupportedFeatureError: The result cannot be determined exactly.
         """
-        return retention_of(self.bound, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
+        return retention_of(self._open.format, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
 
     @_reads_metadata_once
     def readability(self) -> Frame:
@@ -676,8 +558,8 @@ class Table(Drawable):
         removed or restored. Reads what `lifetimes` reads, the manifest lists of every version, and lists each folder of
         data files and of manifests. Opens no data file.
         """
-        lifetimes, listing = self.lifetimes(), self.bound.listing(0)
-        return read_readability(self._readability, self.bound, lifetimes, listing, name=self.name)
+        lifetimes, listing = self.lifetimes(), self._open.format.listing(0)
+        return read_readability(self._open.readability, self._open.format, lifetimes, listing, name=self.name)
 
     @_reads_metadata_once
     def verify(self, level: Level = "existence", *, resume: Verification | bool | None = None) -> Verification:
@@ -692,13 +574,14 @@ class Table(Drawable):
             resume: An earlier result: files that it found in order at this level or a higher one are not opened again.
                 True for all earlier calls on this table, also one that was interrupted.
         """
+        past = self.past
 
         def history(branch: str | None) -> tuple[TableFormat, FileLifetimes]:
-            table = self if branch is None else self.on_branch(branch)
-            return table.bound, table.lifetimes()
+            own = past if branch is None else past.on_branch(branch)
+            return own.open_branch.format, own.lifetimes()
 
         return verify(
-            self.bound, self.branch, history, name=self.name, level=level, resume=resume, intact=self._verified
+            self._open.format, self.branch, history, name=self.name, level=level, resume=resume, intact=self._verified
         )
 
     @_reads_metadata_once
@@ -719,8 +602,8 @@ class Table(Drawable):
         Raises:
             StorageError: A folder cannot be listed.
         """
-        storage = self.bound.storage
-        return find_orphans(self.bound, storage, older_than=older_than, name=self.name, now=datetime.now(UTC))
+        storage = self._open.format.storage
+        return find_orphans(self._open.format, storage, older_than=older_than, name=self.name, now=datetime.now(UTC))
 
     def schema(self, ref: RefLike = "latest") -> TableSchema:
         """Return the schema at a ref. One listing, and one small file or the checkpoint."""
@@ -728,8 +611,8 @@ class Table(Drawable):
 
     def tags(self) -> Frame:
         """Return the tags, sorted by name: tag, version, committed_at. Paimon: reads a small file per tag."""
-        tags = self.tag_versions()
-        return tags_frame(tags, self.committed_at(list(tags.values())), name=self.name)
+        tags = self._open.tags()
+        return tags_frame(tags, self._open.format.committed_at(list(tags.values())), name=self.name)
 
     def branches(self) -> Frame:
         """Return the branches other than the main one, sorted: branch, forked_version, newest_version.
@@ -740,25 +623,18 @@ class Table(Drawable):
         branch with `branch=`. Costs a listing; for each branch a listing and at most two small files; and the tags if
         versions have expired. For more than 100 branches, only names are returned.
         """
-        branches = self.bound.branches()
+        branches = self._open.format.branches()
 
         def depict(_rows: pa.Table, /, **_: object) -> Picture:
             drawing = branches_frame(branches, name=self.name).drawing()
-            return Picture(drawing, lambda: tracks_figure(self.branch_graph()))
+            return Picture(drawing, lambda: tracks_figure(branch_graph(self.past)))
 
         return branches_frame(branches, name=self.name, depict=depict)
-
-    def branch_graph(self) -> Tracks:
-        """Return the branches and tags as lanes of commits, which `branches().picture()` draws.
-
-        Reads up to 400 commits, and of each branch what `branches` reads.
-        """
-        return branch_graph(self, self.bound.branches(), self.tag_versions())
 
     @property
     def inspections(self) -> tuple[Inspection, ...]:
         """Return the metadata tables that `inspect` accepts: name, whether it accepts a version, and its rows."""
-        return self.bound.inspections
+        return self._open.format.inspections
 
     def inspect(self, name: str, ref: RefLike | None = None) -> Frame:
         """Return a metadata table of the format, with the format's own name and columns.
@@ -785,11 +661,11 @@ class Table(Drawable):
                     f"{name} describes the table as a whole, not one version. Leave {parse_ref(ref)} out."
                 )
             depict = None if inspection is None or inspection.picture is None else _PICTURES[inspection.picture]
-            return Frame(self.bound.inspect(str(name)), title=f"{name} of {self.name}", depict=depict)
+            return Frame(self._open.format.inspect(str(name)), title=f"{name} of {self.name}", depict=depict)
         snapshot = self.update() if ref is None else self.at(ref)
         version = snapshot.version
         title = f"{name} of {self.name}" + ("" if version is None else f" at {snapshot.label}")
-        rows = snapshot.resolved.inspect(name)
+        rows = snapshot.loaded.version.inspect(name)
         is_whole = inspection.of_rows or snapshot.schema.partition_keys
         drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
         return Frame(rows, title=title, drawn=drawn, of_rows=inspection.of_rows)
@@ -838,12 +714,13 @@ class Table(Drawable):
                 Keeps both states of a bucket in memory. Iceberg: exactly the rows of `b` compared with those of `a`;
                 files that are in both with the same deletes are not read. Keeps the others of a partition in memory.
         """
-        table, (first, last) = one_history(self, a, b)
-        start, end, settled = VersionResolver(table).span(first, last, mode)
-        changes = table.bound.row_changes(start, end, settled)
+        past, (first, last) = self.past.one_history(a, b)
+        start, end, settled = past.span(first, last, mode)
+        table_format = past.open_branch.format
+        changes = table_format.row_changes(start, end, settled)
         if start == end:
             changes = replace(changes, splits=lambda _: ())
-        with naming_renamed_columns(table.bound, lambda: table.bound.version(end)):
+        with naming_renamed_columns(table_format, lambda: table_format.version(end)):
             return read_changes(changes, columns, where)
 
     def anomalies(
@@ -927,8 +804,8 @@ class Table(Drawable):
         Args:
             where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
         """
-        source = self._source(is_newest_state=True)
-        return trace(source, where, on_branch=lambda name: self.on_branch(name)._source(is_newest_state=True))  # noqa: SLF001
+        source = self.past.with_newest_state(is_newest_state=True)
+        return trace(source, where)
 
     @_reads_metadata_once
     def repair(
@@ -969,7 +846,7 @@ class Table(Drawable):
         """
         now, undone = self.update(), None if undo is None else self.at(undo)
         request = RepairRequest(
-            source=self._source(is_newest_state=True),
+            source=self.past.with_newest_state(is_newest_state=True),
             now=now,
             then=restored_version(self.at, to, undone),
             undone=undone,
@@ -1026,12 +903,13 @@ class Table(Drawable):
             InvalidArgumentError: The condition does not fit, the function raises, `good` is not before `bad`, or the
                 condition does not hold at the given `bad`.
         """
-        table, refs = one_history(self, *(ref for ref in (good, bad) if ref is not None))
-        versions = iter([table.at(ref).version for ref in refs])
+        past, refs = self.past.one_history(*(ref for ref in (good, bad) if ref is not None))
+        versions = iter([past.load(ref).version.number for ref in refs])
         bounds = [None if ref is None else next(versions) for ref in (good, bad)]
-        source = table._source(is_newest_state=bad is None or is_newest_state(refs[-1]))  # noqa: SLF001 - of this class
+        source = past.with_newest_state(is_newest_state=bad is None or is_newest_state(refs[-1]))
+        test = _of_version(condition, past.open_branch) if callable(condition) else condition
         with _naming_renamed_columns(source, [item for item in bounds[1:] if item is not None]):
-            return bisect(source, condition, *bounds, announce=announce, single_pass=single_pass, every=every)
+            return bisect(source, test, *bounds, announce=announce, single_pass=single_pass, every=every)
 
     @_reads_metadata_once
     def profile_over(
@@ -1060,7 +938,7 @@ class Table(Drawable):
         names = [columns] if isinstance(columns, str) else columns
         chosen = AnomalyRules.of(rules)
         arguments = () if columns is None else (columns,)
-        call = f"{source.opened}.{call_text('profile_over', *arguments, between=between, exact=exact or None)}"
+        call = f"{source.open_expression}.{call_text('profile_over', *arguments, between=between, exact=exact or None)}"
         with _naming_renamed_columns(source, versions):
             return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
 
@@ -1131,7 +1009,7 @@ class Table(Drawable):
                 that matches in A and not in B is deleted.
             engine: `local` (the default), or `spark` or a session: executors then read and compare the rows at their
                 first use. `RowDiff.to_spark()` leaves them there; everything else collects them.
-            preview: Return `diff_plan`: what would be read, and the most rows that can have changed. Reads no rows.
+            preview: Return what would be read, and the most rows that can have changed. Opens no data file.
             memory_limit: The maximum bytes in memory of rows and of what matching them needs, by default 1 GiB; more
                 are spilled to temporary files. The peak is up to 1 GiB above it.
 
@@ -1139,35 +1017,30 @@ class Table(Drawable):
             InvalidArgumentError: A ref, a column or the condition is not valid, the versions have no common column, or
                 the key has nulls or is not unique.
         """
-        plan = self.diff_plan(a, b, key, columns, where)
+        plan = self._diff_plan(a, b, key, columns, where)
         return plan if preview else row_diff_by(engine, plan, memory_limit=memory_limit)
 
-    @_reads_metadata_once
-    def diff_plan(
+    def _diff_plan(
         self,
         a: RefLike,
-        b: RefLike = "latest",
-        key: Sequence[str] | str | None = None,
-        columns: Sequence[str] | None = None,
-        where: str | None = None,
+        b: RefLike,
+        key: Sequence[str] | str | None,
+        columns: Sequence[str] | None,
+        where: str | None,
     ) -> RowDiffPlan:
-        """Return what `diff_rows` would read, and the most rows that can have changed. Opens no data file.
-
-        Arguments and errors as `diff_rows`.
-        """
-        sides = sides_of(self, a, b)
-        first, last = sides.resolved()
-        parted = sides.parted(first, last)
+        pair = self.past.resolve_pair(a, b)
+        first, last = pair.versions()
+        divergence = pair.divergence(first, last)
         request = DiffRequest(
             key=key,
             columns=columns,
             where=where,
-            branch=sides.b.branch if parted is None else self.branch,
-            refs=None if parted is None else (str(parse_ref(a)), str(parse_ref(b))),
+            branch=pair.b.branch if divergence is None else self.branch,
+            refs=None if divergence is None else (str(parse_ref(a)), str(parse_ref(b))),
             name=self.name,
         )
-        with naming_renamed_columns(sides.b.bound, lambda: last):
-            return plan_diff(self.path, sides.b.bound, first, last, request, divergence=parted)
+        with naming_renamed_columns(pair.b.open_branch.format, lambda: last):
+            return plan_diff(self.path, pair.b.open_branch.format, first, last, request, divergence=divergence)
 
     @_reads_metadata_once
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
@@ -1179,37 +1052,6 @@ class Table(Drawable):
         names = {"this": self} | {last_part(self.path): self}
         return sql(query, names, engine=engine, spark=spark)
 
-    def tag_versions(self) -> Mapping[str, int]:
-        """Return the version of each tag, sorted by name. Cost and errors as `tags`."""
-        self._tags = self.bound.tags()
-        return self._tags
-
-    def branch_names(self) -> Sequence[str]:
-        """Return the names of all branches, main included, sorted; none in a format without branches. One listing."""
-        names = self.bound.branch_names()
-        self._branch_names = tuple(names)
-        return self._branch_names
-
-    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return the commit time of each version, in their order, aware, in UTC. At most one small file per version."""
-        return self.bound.committed_at(_checked_versions(versions))
-
-    @property
-    def cached(self) -> CachedMetadata:
-        """Return the metadata that is in memory. No request."""
-        current = self.current
-        versions = self._versions or ((current.version,) if current.version is not None else ())
-        if schema := current.cached_schema():
-            self._columns = tuple(column.name for column in schema.columns)
-        return CachedMetadata(
-            versions=versions,
-            commits=self._commits,
-            tags=tuple(self._tags),
-            branches=self._branch_names,
-            columns=self._columns,
-            readability=self._readability.rows,
-        )
-
     def read_overview(self) -> None:
         """Read what `drawing` shows: the schema, one listing, the newest commit, and the sizes of the live files.
 
@@ -1219,43 +1061,43 @@ class Table(Drawable):
         current = self.current
         _ = current.schema
         with suppress(SnapshotExplorerError):
-            versions = self.listing().versions
-            if versions and not set(versions[-1:]) <= set(self._commits["version"].to_pylist()):
+            versions = self._open.listing().versions
+            if versions and not set(versions[-1:]) <= set(self._open.cached.commits["version"].to_pylist()):
                 # On an object store each commit is one or more requests, and opening takes a handful.
-                is_local = self._storage is not None and self._storage.local_address("") is not None
+                is_local = self._open.storage is not None and self._open.storage.local_address("") is not None
                 self.commits(versions[: -(OVERVIEW_COMMITS if is_local else 1) - 1 : -1])
                 if is_local:
-                    self.branch_names()
+                    self._open.branch_names()
         with suppress(SnapshotExplorerError):
-            live = None if current.version is None else current.live_files()
+            live = None if current.version is None else current.loaded.live_files()
             if live is not None and live <= OVERVIEW_FILES:
                 current.files()
 
     def drawing(self) -> Drawing:
         """Return the table as a drawing. No request."""
-        known, current = self.cached, self.current
-        newest, schema, files = current.version, current.cached_schema(), current.cached_files()
+        known, current = self._open.cached, self.current
+        newest, schema, files = current.version, current.loaded.cached_schema(), current.loaded.cached_files()
         facts = {
             "path": Code(self.path),
             "format": self.format,
             "also": self._other_formats(),
-            "format version": current.cached_format_version(),
-            "branch": self.branch or self.bound.main_branch,
+            "format version": current.loaded.cached_format_version(),
+            "branch": self.branch or self._open.format.main_branch,
             "newest version": "none yet" if newest is None else newest,
-            "versions": f"{len(known.versions):,}" if self._versions else None,
-            **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self.bound),
-            "reads": None if self._storage is None else self._storage.outside,
-            "commit times": self.bound.copied_note(known.commits),
+            "versions": f"{len(known.versions):,}" if self._open.is_listed else None,
+            **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self._open.format),
+            "reads": None if self._open.storage is None else self._open.storage.outside,
+            "commit times": self._open.format.copied_note(known.commits),
             "next": None if newest is None else NEXT_COMMANDS,
         }
-        listing, location = current.listing, self._location_note()
+        listing, location = current.loaded.listing, self._location_note()
         notes = [] if listing is None or listing.newest_note is None else [Line(listing.newest_note)]
         notes += [] if location is None else [Line(location, is_faint=True)]
         return card(self.name, facts, known.columns, *notes)
 
     def _location_note(self) -> str | None:
         """Return where the table is recorded if it was opened elsewhere. Only the first table of a path states it."""
-        listing = self.current.listing
+        listing = self.current.loaded.listing
         if listing is None or listing.location_note is None or (self.path in _NOTED_PATHS and not self._has_note):
             return None
         _NOTED_PATHS.add(self.path)
@@ -1269,49 +1111,43 @@ class Table(Drawable):
         branch = f", branch={self.branch!r}" if self.branch else ""
         return f"Table(path={self.path!r}, format={self.format!r}{branch}, version={self.current.version})"
 
-    def _history_of(self, between: str | None) -> tuple[RowSource, VersionResolver, tuple[Ref, Ref] | None]:
-        """Return the history that has a range, and the range in it; this one without a range."""
-        table, bounds = range_in_history(self, between)
-        source = table._source(is_newest_state=bounds is None or is_newest_state(bounds[1]))  # noqa: SLF001 - of this class
-        return source, VersionResolver(table), bounds
-
-    def _versions_of(self, between: str | None) -> tuple[RowSource, Sequence[int] | None]:
+    def _versions_of(self, between: str | None) -> tuple[History, Sequence[int] | None]:
         """Return the history that has a range, and the versions of the range, newest first; None for all."""
-        source, resolver, bounds = self._history_of(between)
-        return source, None if bounds is None else resolver.between(bounds)
-
-    @property
-    def _history_title(self) -> str:
-        return f"History of {self.name}{f', branch {self.branch}' if self.branch else ''}"
+        past, bounds = self.past.of_range(between)
+        return past, None if bounds is None else past.between(bounds)
 
     def _other_formats(self) -> str | None:
         """Return which other formats have metadata in the folder, and how to read it; None if none is known."""
-        others = self.bound.other_formats
+        others = self._open.format.other_formats
         if not others:
             return None
         arguments = " or ".join(f'format="{name}"' for name in others)
         return f"{' and '.join(others)} metadata in this folder, read with {arguments}; %snapshot twins compares both"
 
-    def _source(self, *, is_newest_state: bool = False) -> RowSource:
-        """Return what questions about many versions read.
 
-        Args:
-            is_newest_state: Whether the newest version is read in the table's current schema; see `at`.
-        """
-        return RowSource(
-            path=self.path,
-            name=self.name,
-            branch=self.branch,
-            bound=self.bound,
-            is_newest_state=is_newest_state,
-            lifetimes=self.lifetimes,
-            snapshot=lambda version: Snapshot(
-                self.path, self.bound, self.bound.version(version), name=self.name, branch=self.branch
-            ),
-        )
+def _of_version(condition: Callable[[Snapshot], object], branch: OpenBranch) -> Callable[[int | None], object]:
+    """Return a function of a snapshot as one of a version of a branch, with the same name."""
+
+    def holds(version: int | None) -> object:
+        loaded = LoadedVersion(path=branch.path, version=branch.format.version(version))
+        return condition(Snapshot(branch.format, loaded, name=branch.name, branch=branch.branch))
+
+    holds.__name__ = str(getattr(condition, "__name__", type(condition).__name__))
+    return holds
 
 
-def _naming_renamed_columns(source: RowSource, versions: Sequence[int] | None = None) -> AbstractContextManager[None]:
+def _history_title(branch: OpenBranch) -> str:
+    return f"History of {branch.name}{f', branch {branch.branch}' if branch.branch else ''}"
+
+
+def _anomalies(past: History, rules: AnomalyRules) -> pa.Table:
+    """Return ANOMALIES of all columns at all versions."""
+    own = past.with_newest_state(is_newest_state=True)
+    with _naming_renamed_columns(own):
+        return table_anomalies(own, None, None, rules, None).to_arrow()
+
+
+def _naming_renamed_columns(source: History, versions: Sequence[int] | None = None) -> AbstractContextManager[None]:
     """Name renamed columns in errors for unknown ones, with their names at the last of some versions, or at all."""
     return naming_renamed_columns(source.format, lambda: source.format.version(max(versions or source.versions())))
 

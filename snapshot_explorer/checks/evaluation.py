@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from snapshot_explorer.checks.result import CheckLine, State
 from snapshot_explorer.checks.rules import MEASURES, PREVIOUS, CheckCondition
 from snapshot_explorer.compare.schemas import compare_schemas
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.health import RHYTHM_COMMITS, rhythm
+from snapshot_explorer.history import CommitFilter, naming_renamed_columns, read_history
 from snapshot_explorer.model import MAINTENANCE_KINDS, capitalized, gaps_text
+from snapshot_explorer.refs import Version
 from snapshot_explorer.render.cells import pluralize
+from snapshot_explorer.retention import read_readability
+from snapshot_explorer.rows import table_anomalies
+from snapshot_explorer.rows.duplicates import duplicates
 from snapshot_explorer.rows.profiling.column_numbers import read_totals, rows_note
 from snapshot_explorer.single_flight import cached_property
 
@@ -25,45 +30,12 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.checks.rules import Rule
     from snapshot_explorer.checks.settings import CheckSettings
+    from snapshot_explorer.history import History
     from snapshot_explorer.model import Gap
-    from snapshot_explorer.results import Frame
-    from snapshot_explorer.rows import AnomalyRules, RowSource
-    from snapshot_explorer.snapshot import Snapshot
 
 _NAMED = 3
 """The most findings that a sentence names."""
 _HOUR = timedelta(hours=1)
-
-
-class CheckableTable(Protocol):
-    """The methods of a table that rules call."""
-
-    def history(
-        self,
-        *,
-        limit: int | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        maintenance: bool = True,
-    ) -> Frame:
-        """Return the commits of a time span, newest first."""
-        ...
-
-    def versions(self) -> tuple[int, ...]:
-        """Return the versions that can be loaded."""
-        ...
-
-    def at(self, ref: int) -> Snapshot:
-        """Return the snapshot of a version."""
-        ...
-
-    def anomalies(self, *, rules: AnomalyRules | None = None) -> Frame:
-        """Return the versions where a number jumps."""
-        ...
-
-    def readability(self) -> Frame:
-        """Return whether each version can be loaded."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +46,15 @@ class _Finding:
     version: int | None = None
 
 
-def check_table(name: str, table: CheckableTable, source: RowSource, settings: CheckSettings) -> tuple[CheckLine, ...]:
+def check_table(name: str, history: History, settings: CheckSettings) -> tuple[CheckLine, ...]:
     """Return a line for each rule of the settings.
 
     Args:
         name: The name of the table in the lines.
-        source: The history of the table.
+        history: The history of the table.
+        settings: The rules, and the time at which they are judged.
     """
-    judged = _CheckedTable(table, source, settings)
+    judged = _CheckedTable(history, settings)
     return tuple(_line(name, judged, rule) for rule in settings.rules)
 
 
@@ -107,10 +80,18 @@ def _line(name: str, judged: _CheckedTable, rule: Rule) -> CheckLine:
 class _CheckedTable:
     """A table at a time, what was committed in the window before, and the last commit before the window."""
 
-    def __init__(self, table: CheckableTable, source: RowSource, settings: CheckSettings) -> None:
-        self._table = table
-        self._source = source
+    def __init__(self, history: History, settings: CheckSettings) -> None:
+        self._history = history
         self._settings = settings
+
+    def _commits(
+        self, since: datetime | None = None, *, until: datetime, limit: int | None = None, maintenance: bool = True
+    ) -> pa.Table:
+        """Return COMMITS of a time span, newest first."""
+        versions = self._history.between(None, since, until)
+        chosen = CommitFilter(maintenance=maintenance)
+        commits, _ = read_history(self._history.table_format, versions, chosen, limit)
+        return self._history.open_branch.keep_commits(commits)
 
     def find(self, rule: Rule) -> _Finding:
         if isinstance(rule, CheckCondition):
@@ -126,7 +107,7 @@ class _CheckedTable:
         }[rule]()
 
     def _lateness(self) -> _Finding:
-        commits = self._table.history(until=self._settings.at, limit=RHYTHM_COMMITS, maintenance=False)
+        commits = self._commits(until=self._settings.at, limit=RHYTHM_COMMITS, maintenance=False)
         result = rhythm((time for time in commits["committed_at"].to_pylist() if time is not None), self._settings.at)
         is_ok = None if result.pace is None else result.pace != "late"
         return _Finding(is_ok=is_ok, found=f"{_sentence(str(result))}", version=self._newest_version)
@@ -135,12 +116,12 @@ class _CheckedTable:
         if not self._window:
             return self._nothing_committed
         rules = self._settings.anomaly
-        needed, known = rules.min_changes + 2, len(self._table.versions())
+        needed, known = rules.min_changes + 2, len(self._history.listing.reachable)
         if known < needed:
             return _Finding(
                 is_ok=None, found=f"{pluralize(known, 'version')}, but a jump needs {needed} to compare with."
             )
-        frame = self._table.anomalies(rules=rules)
+        frame = table_anomalies(self._history.with_newest_state(is_newest_state=True), None, None, rules, None)
         rows = [
             row
             for row in frame.to_arrow().to_pylist()
@@ -157,7 +138,7 @@ class _CheckedTable:
         if not self._window:
             return self._nothing_committed
         versions = sorted([*self._window, *(version for version in [self._before] if version is not None)])
-        schemas = self._source.schemas(versions)
+        schemas = self._history.schemas(versions)
         changes = []
         for version, (a, b) in zip(versions[1:], pairwise(schemas), strict=True):
             changes += [{"version": version} | row for row in compare_schemas(a, b).to_pylist()]
@@ -168,7 +149,10 @@ class _CheckedTable:
         return _Finding(is_ok=not changes, found=compared, version=_first(changes))
 
     def _unreadable(self) -> _Finding:
-        rows = self._table.readability().to_arrow().to_pylist()
+        past = self._history
+        lifetimes, known = past.lifetimes(), past.open_branch.readability
+        readability = read_readability(known, past.table_format, lifetimes, past.listing, name=past.name)
+        rows = readability.to_arrow().to_pylist()
         judged = {*self._window, self._newest_version}
         rows = [row for row in rows if row["version"] in judged]
         lost = [row for row in rows if row["readable"] in ("no", "metadata")]
@@ -183,7 +167,9 @@ class _CheckedTable:
 
     def _duplicates(self) -> _Finding:
         version = self._newest_version
-        frame = self._table.at(version).duplicates(self._settings.key)
+        loaded, key = self._history.load(Version(number=version)).version, self._settings.key
+        with naming_renamed_columns(self._history.table_format, lambda: loaded):
+            frame = duplicates(loaded, key, None, title="Duplicates")
         return _Finding(is_ok=not frame.num_rows, found=frame.notes[0], version=version)
 
     def _of_condition(self, rule: CheckCondition) -> _Finding:
@@ -191,7 +177,7 @@ class _CheckedTable:
         shown = ", ".join(f"{name} {_number(numbers[name])}" for name in rule.names)
         unknown = [name for name in rule.names if numbers[name] is None]
         counts = {"rows", f"{PREVIOUS}_rows", "added_rows", "removed_rows"} & set(rule.names)
-        notes = rows_note(self._source.format, [self._newest_version]) if counts and len(self._newest) else ()
+        notes = rows_note(self._history.format, [self._newest_version]) if counts and len(self._newest) else ()
         if unknown:
             because = f", as {gaps_text(self._gaps)}" if self._gaps else ""
             return _Finding(is_ok=None, found=f"Unknown: {', '.join(unknown)}{because}.")
@@ -215,7 +201,7 @@ class _CheckedTable:
 
     def _total(self, version: int, measure: str) -> int | None:
         if measure == "rows":
-            commit = self._source.format.commits([version])["total_rows"].to_pylist()[0]
+            commit = self._history.format.commits([version])["total_rows"].to_pylist()[0]
             if commit is not None:
                 return int(commit)
         totals = self._totals
@@ -227,12 +213,12 @@ class _CheckedTable:
 
     @cached_property
     def _totals(self) -> pa.Table | None:
-        return read_totals(self._source.format, self._source.lifetimes, self._source.versions())
+        return read_totals(self._history.format, self._history.lifetimes, self._history.versions())
 
     @cached_property
     def _window_commits(self) -> pa.Table:
         """The commits since the time of the settings: COMMITS, newest first."""
-        return self._table.history(since=self._settings.since, until=self._settings.at).to_arrow()
+        return self._commits(self._settings.since, until=self._settings.at)
 
     @cached_property
     def _window(self) -> frozenset[int]:
@@ -241,16 +227,16 @@ class _CheckedTable:
     @cached_property
     def _gaps(self) -> tuple[Gap, ...]:
         """The gaps between the commits of the window, and before the first of them."""
-        versions = self._source.listing.versions
+        versions = self._history.listing.versions
         index = min((versions.index(version) for version in self._window if version in versions), default=len(versions))
         last = max(self._window, default=0)
-        return self._source.gaps([version for version in versions[max(0, index - 1) :] if version <= last])
+        return self._history.gaps([version for version in versions[max(0, index - 1) :] if version <= last])
 
     @cached_property
     def _before(self) -> int | None:
         """The last version before the window."""
         until = self._settings.since - timedelta(milliseconds=1)
-        versions = self._table.history(until=until, limit=1)["version"].to_pylist()
+        versions = self._commits(until=until, limit=1)["version"].to_pylist()
         return versions[0] if versions else None
 
     @cached_property
@@ -258,7 +244,7 @@ class _CheckedTable:
         """The newest commit at the time, if there is one."""
         if len(self._window_commits):
             return self._window_commits.slice(0, 1)
-        return self._table.history(until=self._settings.at, limit=1).to_arrow()
+        return self._commits(until=self._settings.at, limit=1)
 
     @property
     def _newest_version(self) -> int:

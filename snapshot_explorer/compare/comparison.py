@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.compare.files import FileDifference
     from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.history import Divergence
     from snapshot_explorer.model import Listing
 
 
@@ -98,7 +98,7 @@ class Comparison(Drawable):
         listing: Listing,
         *,
         commits: Callable[[Sequence[int]], tuple[pa.Table, Reasons]] | None = None,
-        divergence: BranchDivergence | None = None,
+        divergence: Divergence | None = None,
     ) -> None:
         """Bind to two versions. Use `Table.compare` to get a comparison.
 
@@ -419,24 +419,3 @@ def _number_of(version: TableVersion) -> int:
     if version.number is None:
         raise SnapshotNotFoundError("The table has no version yet, so there is nothing to compare.")
     return version.number
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchDivergence:
-    """The branches of versions A and B, where A is not on the branch of B, nor B on the branch of A."""
-
-    name_a: str
-    name_b: str
-    format_a: TableFormat
-    shared_a: int | None
-    """The number in the history of A of the newest version that both have; None if they have none in common."""
-    shared_b: int | None
-    """The number of the same version in the history of B."""
-
-    @property
-    def since(self) -> str:
-        """Return the point at which the branches diverge, as display text."""
-        if self.shared_a is None or self.shared_b is None:
-            return "which share no version"
-        same = f"version {self.shared_a}"
-        return f"since {same}" if self.shared_a == self.shared_b else f"since {same}, which is {self.shared_b} in B"

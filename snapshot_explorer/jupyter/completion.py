@@ -144,8 +144,8 @@ def _attributes(target: object, typed: str) -> Iterator[tuple[str, str]]:
 
 def _column_names(target: object) -> Sequence[str]:
     if isinstance(target, Table):
-        return target.cached.columns
-    schema = target.cached_schema() if isinstance(target, Snapshot) else None
+        return target.past.cached.columns
+    schema = target.loaded.cached_schema() if isinstance(target, Snapshot) else None
     return [column.name for column in schema.columns] if schema else ()
 
 
@@ -273,13 +273,13 @@ class _CursorPosition:
             known = ["null" if item is None else item for item in self._values_of(name)]
             return _starting(value, [(item, "value") for item in known])
         table = self._table(None)
-        schema = table.current.cached_schema() if table else None
+        schema = table.current.loaded.cached_schema() if table else None
         return _starting(name, [(f"{key}=", "partition column") for key in (schema.partition_keys if schema else ())])
 
     def _values_of(self, name: str) -> Sequence[str | None]:
         """Return the values of a partition column in the files whose metadata has been read."""
         table = self._table(None)
-        return table.current.cached_partition_values(name) if table else ()
+        return table.current.loaded.cached_partition_values(name) if table else ()
 
     def _words(self, value_type: ValueType) -> Iterator[tuple[str, str]]:
         words: Mapping[str, Sequence[str]] = {
@@ -312,7 +312,7 @@ class _CursorPosition:
 
     def _columns(self) -> Iterator[tuple[str, str]]:
         table = self._table(None)
-        return ((name, "column") for name in (table.cached.columns if table else ()))
+        return ((name, "column") for name in (table.past.cached.columns if table else ()))
 
     def _table(self, name: str | None) -> Table | None:
         tables = self._tables.all()
@@ -330,7 +330,7 @@ def _refs_of(table: Table | None) -> Iterator[tuple[str, str]]:
     """Yield the refs of a table: words, versions newest first with kind and time, tags."""
     yield "latest", "newest"
     if table is not None:
-        known = table.cached
+        known = table.past.cached
         seen = _commits(known)
         for version in known.versions[: -_SHOWN_VERSIONS - 1 : -1]:
             yield str(version), seen.get(version, "version")
@@ -353,7 +353,7 @@ def _commits(known: CachedMetadata) -> Mapping[int, str]:
 
 def _times_of(table: Table) -> Iterator[tuple[str, str]]:
     """Yield the commit times of a table, newest first, with version and kind; only of commits that have been read."""
-    rows = table.cached.commits.slice(0, _SHOWN_VERSIONS).select(["version", "kind", "committed_at"]).to_pylist()
+    rows = table.past.cached.commits.slice(0, _SHOWN_VERSIONS).select(["version", "kind", "committed_at"]).to_pylist()
     for row in rows:
         if row["committed_at"]:
             yield row["committed_at"].isoformat().replace("+00:00", "Z"), f"{row['version']} {row['kind']}"
@@ -361,7 +361,7 @@ def _times_of(table: Table) -> Iterator[tuple[str, str]]:
 
 def _users_of(table: Table | None) -> Iterator[tuple[str, str]]:
     """Yield the users of the commits that have been read, the most recent first."""
-    users = table.cached.commits.column("user").unique().to_pylist() if table else []
+    users = table.past.cached.commits.column("user").unique().to_pylist() if table else []
     for user in users:
         if user and _PLAIN_USER.fullmatch(user):
             yield (f'"{user}"' if " " in user else user), "user"

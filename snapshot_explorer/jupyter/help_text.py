@@ -159,5 +159,5 @@ def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
     with suppress(SnapshotExplorerError):
         commit = table.at(others[0]).commit if others else None
         fields |= {} if commit is None else {"version": str(commit.version), "identifier": str(commit.identifier)}
-    command = table.bound.restore_command.format(**fields)
+    command = table.past.table_format.restore_command.format(**fields)
     return f"{sentence} Run {command} in your engine to restore a version; %snapshot repair writes the statement."

@@ -84,7 +84,7 @@ def _owners(query: str, tables: Mapping[str, Table]) -> dict[str, Table]:
 
 
 def _columns(table: Table) -> Items:
-    return ((name, "column") for name in table.cached.columns)
+    return ((name, "column") for name in table.past.cached.columns)
 
 
 def _quote_ref(ref: str, *, is_open: bool) -> str:

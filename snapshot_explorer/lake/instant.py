@@ -22,11 +22,12 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
 )
 from snapshot_explorer.formats import json_text
+from snapshot_explorer.history import NothingBeforeError
 from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.overview import left_note
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
-from snapshot_explorer.refs import AsOf, Latest, NothingBeforeError, Ref, Version
+from snapshot_explorer.refs import AsOf, Latest, OfBranch, Ref, Version
 from snapshot_explorer.refs.records import brief_repr, format_time
 from snapshot_explorer.render import Drawing, mimebundle, render_text
 from snapshot_explorer.render.cells import pluralize
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
+    from snapshot_explorer.history import History
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 
@@ -83,9 +85,9 @@ def pin(entry: LakeTable, time: datetime) -> PinnedTable:
     version, branch = snapshot.version, snapshot.branch
     if version is None:
         return PinnedTable(**pinned, version=None, committed_at=None, note="No version has been committed.")
-    owner = table if branch is None else table.on_branch(branch)
+    owner = table.past if branch is None else table.past.on_branch(branch)
     committed_at = owner.committed_at([version])[0]
-    notes = (branch and left_note(branch), table.time_note(ref), _tie_note(owner, version, committed_at))
+    notes = (branch and left_note(branch), table.past.time_note(ref), _tie_note(owner, version, committed_at))
     note = " ".join(filter(None, notes)) or None
     return PinnedTable(**pinned, version=version, committed_at=committed_at, branch=branch, note=note)
 
@@ -97,13 +99,13 @@ def failed_entry(entry: LakeTable, error: SnapshotExplorerError) -> PinnedTable:
     )
 
 
-def _tie_note(table: Table, version: int, committed_at: datetime) -> str | None:
+def _tie_note(history: History, version: int, committed_at: datetime) -> str | None:
     """Return a sentence on the previous version if it has the same or a later time."""
-    before = table.listing().predecessor(version)
+    before = history.listing.predecessor(version)
     if before is None:
         return None
     try:
-        time = table.committed_at([before])[0]
+        time = history.committed_at([before])[0]
     except SnapshotExplorerError:
         return None
     if time == committed_at:
@@ -252,8 +254,9 @@ class LakeSnapshot:
             reason = table.problem or table.note or ""
             raise SnapshotNotFoundError(f"{table.name} has no known version at {format_time(self.time)}. {reason}")
         opened = self.entries[table.name].open()
-        owner = opened if table.branch is None else opened.on_branch(table.branch)
-        snapshot = owner.at(Version(number=table.version))
+        number = table.version
+        ref = Version(number=number) if table.branch is None else OfBranch(name=table.branch, number=number)
+        snapshot = opened.at(ref)
         if table.committed_at is not None and snapshot.committed_at != table.committed_at:
             raise SnapshotNotFoundError(
                 f"Version {table.version} of {table.name} is not the recorded one: it was committed at "
@@ -307,13 +310,10 @@ class _VersionedTable:
             ref = Version(number=self._lake.snapshot(self._pinned).version or 0, back=ref.back)
         return self._table.at(ref)
 
-    def tag_versions(self) -> Mapping[str, int]:
-        """Return the version of each tag."""
-        return self._table.tag_versions()
-
-    def branch_names(self) -> Sequence[str]:
-        """Return the names of all branches."""
-        return self._table.branch_names()
+    @property
+    def past(self) -> History:
+        """Return the history of the table."""
+        return self._table.past
 
     @property
     def _table(self) -> Table:

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.catalogs import check_is_folder
-from snapshot_explorer.checks import check_settings, matches
+from snapshot_explorer.checks import check_settings, check_table, matches
 from snapshot_explorer.engines.spark.metadata import is_spark
 from snapshot_explorer.errors import (
     InvalidArgumentError,
@@ -436,7 +436,7 @@ def _check_table(settings: CheckSettings, table: LakeTable, turns: Lock | None) 
     own = settings.of_table(table.name)
     if "duplicates" in own.rules:
         turns = None  # it reads rows, and other tables would wait for them
-    return _at_one_moment(table, turns, lambda opened: opened.check_lines(table.name, own))
+    return _at_one_moment(table, turns, lambda opened: check_table(table.name, opened.past, own))
 
 
 def _time(name: str, value: str | datetime, now: datetime, *, start: bool = False) -> datetime:

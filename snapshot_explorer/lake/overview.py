@@ -15,21 +15,21 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.unread_versions import readable_commits
 from snapshot_explorer.health import RHYTHM_RULE, Rhythm, rhythm, span
-from snapshot_explorer.history import unread_commit_notes
+from snapshot_explorer.history import NothingBeforeError, unread_commit_notes
 from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import MAINTENANCE_KINDS, gaps_note, runs_of, runs_text
-from snapshot_explorer.refs import AsOf, NothingBeforeError
+from snapshot_explorer.refs import AsOf
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, Part
 from snapshot_explorer.render.cells import DRAWN, format_size, format_utc, pluralize
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.profiling.anomalies import jumps
+from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from snapshot_explorer.formats.unread_versions import Reasons
-    from snapshot_explorer.table import Table
 
 RECENT = 12
 """Commits of a table that are read first."""
@@ -76,14 +76,14 @@ class OverviewRequest:
 
 def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
     """Return the row of LAKE_OVERVIEW of a table, without its name."""
-    listing = table.listing()
+    listing = table.past.listing
     versions = listing.versions
     notes = list(listing.notes)
     if request.is_past and versions:
         last, branch = _version_at(table, request.now)
         if branch is not None:
-            table = table.on_branch(branch)
-            listing = table.listing()
+            table = Table(table.past.on_branch(branch).open_branch)
+            listing = table.past.listing
             versions = listing.versions
             notes.append(left_note(branch))
         versions = tuple(version for version in versions if last is not None and version <= last)
@@ -160,7 +160,7 @@ def _read_commits(
         end = len(versions) - count
         if end - more < _FEWEST_READ:
             more = end
-        page, errors = readable_commits(table.bound, versions[end - more : end])
+        page, errors = readable_commits(table.past.table_format, versions[end - more : end])
         commits = _as_objects(page) + commits
         unread.update(errors)
         first = min((commit["committed_at"] for commit in commits if commit["committed_at"] is not None), default=None)
@@ -259,7 +259,7 @@ def _schema_changes(table: Table, commits: Sequence[_Commit], versions: Sequence
         )
     before = [commit["version"] for commit in commits if commit["version"] < versions[0]]
     try:
-        earlier, later = table.bound.schemas([before[-1] if before else versions[0], versions[-1]])
+        earlier, later = table.past.table_format.schemas([before[-1] if before else versions[0], versions[-1]])
     except SnapshotExplorerError:
         return None
     return int(earlier.columns != later.columns)
@@ -304,7 +304,7 @@ def _equal_appends(commits: Sequence[_Commit], versions: Sequence[int]) -> Itera
 def _has_equal_bounds(table: Table, first: int, second: int) -> bool:
     """Return whether the files of two appends have the same bounds of every column, and bounds at all."""
     try:
-        changes = table.bound.changes([first, second], changelog=False)
+        changes = table.past.table_format.changes([first, second], changelog=False)
         files = table.at(second).files(statistics=True).to_arrow()
     except SnapshotExplorerError:
         return False

@@ -84,7 +84,7 @@ class LakeTable:
         """Return the number of requests so far to the store of the table; 0 while only the catalog has its location."""
         if self.folder is not None:
             return self.folder[0].requests
-        return 0 if self._table is None else self._table.bound.storage.requests
+        return 0 if self._table is None else self._table.past.table_format.storage.requests
 
     @property
     def table(self) -> Table | None:

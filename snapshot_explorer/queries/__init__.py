@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.engines.duckdb_files import QueryFile
+    from snapshot_explorer.history import History
     from snapshot_explorer.queries.references import Reference
     from snapshot_explorer.queries.tokens import Token
     from snapshot_explorer.snapshot import Snapshot
@@ -68,12 +69,9 @@ class VersionedTable(Protocol):
         """Return the snapshot of a ref."""
         ...
 
-    def tag_versions(self) -> Mapping[str, int]:
-        """Return the version of each tag."""
-        ...
-
-    def branch_names(self) -> Sequence[str]:
-        """Return the names of all branches."""
+    @property
+    def past(self) -> History:
+        """Return its history."""
         ...
 
 
@@ -246,7 +244,7 @@ class _Query:
                     f"{reference.table} must be a table, got {type_name}. Open it with open_table(PATH)."
                 )
             snapshot = _snapshot(table, reference, newest)
-            has_own_schema = snapshot.in_own_schema() is snapshot
+            has_own_schema = snapshot.loaded.in_own_schema() is snapshot.loaded
             key = (id(table), snapshot.branch, snapshot.version, has_own_schema)
             if key not in numbers:
                 numbers[key] = len(sources)
@@ -285,15 +283,15 @@ def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, Sna
     """Return the snapshot of a reference. All references to the newest version in a query use the same one."""
     ref = reference.ref
     if reference.number_as_text is not None and isinstance(ref, Version):
-        tagged = table.tag_versions().get(reference.number_as_text)
+        tagged = table.past.tags().get(reference.number_as_text)
         if tagged is not None and tagged != ref.number:
             raise InvalidArgumentError(
                 f"'{reference.number_as_text}' is a tag of {reference.table} as well as a version. Write "
                 f"{ref.number} without quotes for the version, or '{Tag(name=reference.number_as_text)}' for the tag."
             )
-    if isinstance(ref, Tag) and not ref.back and ref.name not in table.tag_versions():
+    if isinstance(ref, Tag) and not ref.back and ref.name not in table.past.tags():
         # Engines accept the name of a branch there, too.
-        ref = OfBranch(name=ref.name) if ref.name in table.branch_names() else ref
+        ref = OfBranch(name=ref.name) if ref.name in table.past.branch_names() else ref
     if not isinstance(ref, Latest):
         return table.at(ref)
     if id(table) not in newest:
@@ -318,5 +316,5 @@ def _relation(source: _Source) -> duckdb_sql.Relation:
 def _files(snapshot: Snapshot, columns: Sequence[str], where: str | None) -> Sequence[QueryFile] | None:
     """Return the files of a scan, if DuckDB may read them itself."""
     scan = scan_of(snapshot.arrow_schema, columns, where)
-    splits = snapshot.resolved.plan(scan.condition).splits
-    return duckdb_files.provable_files(snapshot.resolved, splits, scan.columns, scan.condition)
+    splits = snapshot.loaded.version.plan(scan.condition).splits
+    return duckdb_files.provable_files(snapshot.loaded.version, splits, scan.columns, scan.condition)

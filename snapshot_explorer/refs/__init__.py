@@ -1,4 +1,4 @@
-"""Refs: text, numbers and times that name a version, and how they are resolved.
+"""Refs: text, numbers and times that name a version. `history` resolves them.
 
 ```
 17   v17   latest   HEAD   earliest      versions; HEAD is latest
@@ -18,6 +18,7 @@ version, the ref is ambiguous and refused.
 """
 
 from snapshot_explorer.refs.grammar import MAIN, parse_range, parse_ref, parse_time_bound
+from snapshot_explorer.refs.missing import not_found
 from snapshot_explorer.refs.records import (
     AsOf,
     Earliest,
@@ -29,17 +30,14 @@ from snapshot_explorer.refs.records import (
     Version,
     is_newest_state,
 )
-from snapshot_explorer.refs.search import NothingBeforeError, RefHistory, not_found, resolve, resolve_range
 
 __all__ = [
     "MAIN",
     "AsOf",
     "Earliest",
     "Latest",
-    "NothingBeforeError",
     "OfBranch",
     "Ref",
-    "RefHistory",
     "RefLike",
     "Tag",
     "Version",
@@ -48,6 +46,4 @@ __all__ = [
     "parse_range",
     "parse_ref",
     "parse_time_bound",
-    "resolve",
-    "resolve_range",
 ]

@@ -53,7 +53,7 @@ def plan_repair(request: RepairRequest) -> Repair:
     syntax = repair_syntax(request)
     check_request(request, syntax)
     diff_request = DiffRequest(key=_key_of(request), branch=request.source.branch, name=request.name)
-    versions = request.now.resolved, request.then.resolved
+    versions = request.now.loaded.version, request.then.loaded.version
     plan = plan_diff(request.path, request.format, *versions, diff_request)
     where = None if request.where is None else parse_condition(request.where, request.then.arrow_schema)
     if not plan.key and request.where is not None:
@@ -103,7 +103,7 @@ def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, 
     asked = DiffRequest(key=list(diff.plan.key), where=diff.plan.where, branch=request.source.branch, name=request.name)
     try:
         after = request.format.version(first)
-        since = row_diff(plan_diff(request.path, request.format, after, request.now.resolved, asked))
+        since = row_diff(plan_diff(request.path, request.format, after, request.now.loaded.version, asked))
     except SnapshotExplorerError:  # the first commit may have other columns, or be gone
         return result
     if not diff.plan.schema.equals(since.plan.schema):
@@ -211,4 +211,4 @@ def _check_call(request: RepairRequest, then: int, key: Sequence[str]) -> str:
     """Return the diff that is empty after the repair."""
     where = "" if request.where is None else f", where={request.where!r}"
     key_argument = "" if request.key is None else f", key={list(key)!r}"
-    return f'{request.source.opened}.diff_rows({then}, "latest"{key_argument}{where}).is_empty'
+    return f'{request.source.open_expression}.diff_rows({then}, "latest"{key_argument}{where}).is_empty'

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.interface import RepairSyntax
+    from snapshot_explorer.history import History
     from snapshot_explorer.refs import RefLike
     from snapshot_explorer.retention import Retention
-    from snapshot_explorer.rows import RowSource
     from snapshot_explorer.snapshot import Snapshot
 
 _CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
@@ -37,7 +37,7 @@ ELSEWHERE = "Restore it in the engine that writes the table, or load the rows an
 class RepairRequest:
     """The rows to put back, and the table that gets them."""
 
-    source: RowSource
+    source: History
     now: Snapshot
     """The newest version."""
     then: Snapshot
@@ -119,7 +119,7 @@ def repair_syntax(request: RepairRequest) -> RepairSyntax:
 def check_request(request: RepairRequest, syntax: RepairSyntax) -> None:
     """Raise UnsupportedFeatureError if no statement is certain to be exact."""
     of_rows = request.of_rows
-    obstacle = request.now.resolved.repair_obstacle(of_rows=of_rows)
+    obstacle = request.now.loaded.version.repair_obstacle(of_rows=of_rows)
     if obstacle is not None:
         raise UnsupportedFeatureError(f"No statement is certain to put these rows back. {obstacle} {ELSEWHERE}")
     changed = _changed_columns(request)
@@ -144,7 +144,7 @@ def _changed_columns(request: RepairRequest) -> list[str]:
     """Return the columns that a version lacks, or has with another id or type."""
     sides = []
     for snapshot in request.versions:
-        ids = snapshot.resolved.field_ids
+        ids = snapshot.loaded.version.field_ids
         sides.append({field.name: (field.type, ids.get(field.name)) for field in snapshot.arrow_schema})
     now, *others = sides
     return sorted(name for name in set().union(*sides) if any(now.get(name) != side.get(name) for side in others))
@@ -189,7 +189,7 @@ def name_in_engine(request: RepairRequest, syntax: RepairSyntax) -> tuple[tuple[
 def with_settings(request: RepairRequest, written: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return statements after the settings that they need, and a note on them."""
     is_merge = any(statement.startswith("MERGE") for statement in written)
-    settings = request.now.resolved.repair_settings(merges=is_merge)
+    settings = request.now.loaded.version.repair_settings(merges=is_merge)
     if not settings:
         return written, ()
     which = "statement changes a setting" if len(settings) == 1 else f"{len(settings)} statements change settings"
@@ -241,4 +241,4 @@ def call_of(request: RepairRequest, *, to: int | None = None, undo: int | None =
     arguments += [] if request.where is None else [f"where={request.where!r}"]
     arguments += [] if key is None else [f"key={list(key)!r}"]
     arguments += [] if request.engine_name is None else [f"name={request.engine_name!r}"]
-    return f"{request.source.opened}.repair({', '.join(arguments)})"
+    return f"{request.source.open_expression}.repair({', '.join(arguments)})"

@@ -60,7 +60,7 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
     syntax = repair_syntax(request)
     check_request(request, syntax)
     where = None if request.where is None else parse_condition(request.where, request.now.arrow_schema)
-    before, after, newest = request.then.resolved, undone.resolved, request.now.resolved
+    before, after, newest = request.then.loaded.version, undone.loaded.version, request.now.loaded.version
     changed = _diff(request, before, after)
     key = changed.plan.key
     if key:

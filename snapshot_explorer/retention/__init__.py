@@ -1,13 +1,12 @@
 """The effect of a retention rule on a table, the reasons that prevent deletions, and checks of existing files."""
 
 from snapshot_explorer.retention.orphans import Orphans, find_orphans
-from snapshot_explorer.retention.readability import KnownReadability, read_readability, with_readability
+from snapshot_explorer.retention.readability import read_readability
 from snapshot_explorer.retention.report import Retention, retention_of
 from snapshot_explorer.retention.verification import LEVELS, Level, Verification, VerifiedFiles, verify
 
 __all__ = [
     "LEVELS",
-    "KnownReadability",
     "Level",
     "Orphans",
     "Retention",
@@ -17,5 +16,4 @@ __all__ = [
     "read_readability",
     "retention_of",
     "verify",
-    "with_readability",
 ]

@@ -1,8 +1,6 @@
 """Find the versions that can be loaded: from lifetimes and a listing of the folders with data files."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -14,6 +12,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Mask, Presence, ranges
 from snapshot_explorer.formats.unread_versions import readable_times
+from snapshot_explorer.history import KnownReadability
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import Listing, Readable, gaps_note
 from snapshot_explorer.render.commits import readable_words
@@ -22,54 +21,6 @@ from snapshot_explorer.results import Frame
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 """The character of each state in a strip of versions."""
 _WIDTH = 60
-_RANKS = ("yes", None, "metadata", "no")
-"""The values of `readable`, the most optimistic first."""
-
-
-@dataclass(slots=True)
-class KnownReadability:
-    """The READABILITY that was computed last, shared by a table and its snapshots."""
-
-    rows: pa.Table = field(default_factory=partial(frames.no_rows, frames.READABILITY))
-    """READABILITY; empty if not computed."""
-    missing: frozenset[str] | None = None
-    """The paths of data files that are missing, or whose deletion vector is missing; None if not computed."""
-
-    def in_words(self, commits: pa.Table) -> list[str]:
-        """Return whether each of COMMITS can be loaded, in words, with the reason if it is recorded here."""
-        if not len(self.rows):
-            return [*map(readable_words, commits["readable"].to_pylist())]
-        at = pc.index_in(commits["version"], self.rows["version"].combine_chunks())
-        known = self.rows.select(["readable", "reason"]).take(at.combine_chunks()).to_pylist()
-        return [
-            readable_words(readable, row["reason"] if readable == row["readable"] else None)
-            for readable, row in zip(commits["readable"].to_pylist(), known, strict=True)
-        ]
-
-    def applied_to(self, commits: pa.Table) -> pa.Table:
-        """Return COMMITS that do not contradict this READABILITY; see `with_readability`."""
-        return with_readability(commits, self.rows)
-
-
-def with_readability(commits: pa.Table, readability: pa.Table) -> pa.Table:
-    """Return COMMITS whose `readable` is no more optimistic than in READABILITY for the same commits.
-
-    A null `readable` becomes the value in READABILITY.
-    """
-    if not len(commits) or not len(readability):
-        return commits
-    at = pc.index_in(commits["version"], readability["version"].combine_chunks())
-    # After a rollback, a version may be another commit.
-    is_same = pc.fill_null(pc.equal(readability["committed_at"].take(at), commits["committed_at"]), fill_value=False)
-    ranks = pc.if_else(is_same, _ranks(readability["readable"].take(at)), 0)
-    worse = pc.max_element_wise(_ranks(commits["readable"]), ranks)
-    worse = pc.if_else(pc.and_(is_same, commits["readable"].is_null()), ranks, worse)
-    index = frames.COMMITS.get_field_index("readable")
-    return commits.set_column(index, frames.COMMITS.field(index), pa.array(_RANKS).take(worse.combine_chunks()))
-
-
-def _ranks(readable: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.index_in(readable, pa.array(_RANKS))
 
 
 def read_readability(

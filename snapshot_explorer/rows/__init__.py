@@ -14,7 +14,6 @@ from snapshot_explorer.rows.duplicates import duplicate_key_versions
 from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
 from snapshot_explorer.rows.profiling.profiles import Profile, profile_over, table_anomalies
-from snapshot_explorer.rows.source import RowSource, call_text, naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.trace_result import Trace, trace
 
 __all__ = [
@@ -30,20 +29,16 @@ __all__ = [
     "Profile",
     "RowDiff",
     "RowDiffPlan",
-    "RowSource",
     "Tolerance",
     "Trace",
     "bisect",
     "blame",
-    "call_text",
     "changed_splits",
     "differing_splits",
     "duplicate_key_versions",
-    "naming_renamed_columns",
     "plan_diff",
     "plan_pair",
     "profile_over",
-    "renamed_column",
     "row_diff",
     "row_diff_by",
     "table_anomalies",

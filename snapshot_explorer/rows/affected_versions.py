@@ -11,9 +11,9 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines.conditions import Condition
 from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.history import column_names
 from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics, read_statistics
 from snapshot_explorer.model import Bounds, TableSchema
-from snapshot_explorer.rows.source import column_names
 
 Mask = npt.NDArray[np.bool_]
 

@@ -22,6 +22,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.unread_versions import readable_times
+from snapshot_explorer.history import History, names_before
 from snapshot_explorer.model import Gap, Predicate, gaps_note, runs_of, runs_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.results import Frame
@@ -29,15 +30,14 @@ from snapshot_explorer.rows.bisection_result import Bisection, BisectionReading
 from snapshot_explorer.rows.diffs.changed_splits import can_diff, can_load
 from snapshot_explorer.rows.single_pass import SinglePass
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
-from snapshot_explorer.rows.source import RowSource, names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
 
 Test: TypeAlias = "str | Callable[..., object]"
-"""A condition in SQL, or a function of a snapshot."""
+"""A condition in SQL, or a function of a version."""
 
 
 def bisect(
-    source: RowSource,
+    source: History,
     condition: Test,
     good: int | None = None,
     bad: int | None = None,
@@ -46,19 +46,23 @@ def bisect(
     single_pass: bool | None = None,
     every: bool = False,
 ) -> Bisection:
-    """Return the first version where a condition holds; see `Table.bisect`."""
+    """Return the first version where a condition holds; see `Table.bisect`.
+
+    Args:
+        condition: SQL, or a function of a version.
+    """
     _check_order(good, bad)
     if announce is not None and not callable(announce):
         raise InvalidArgumentError(f"announce must be a function of what will be read, got {announce!r}.")
     versions = source.versions(good, bad)
     newest = source.format.version(versions[-1])
-    call = source.opened + _call(condition, good, bad, every=every)
+    call = source.open_expression + _call(condition, good, bad, every=every)
     is_on_each_row, cost_of_all = False, ""
     if isinstance(condition, str) and is_on_metadata(condition, newest.arrow_schema.names):
         on_metadata = metadata_condition(condition, newest.arrow_schema)
         evaluations = _by_metadata(source, on_metadata, versions)
     else:
-        test = _test(source, condition, newest)
+        test = _test(condition, newest)
         is_on_each_row = isinstance(condition, str) and aggregate(condition, newest.arrow_schema) is None
         reading = _reading(versions, test, newest, every=every)
         once = None if single_pass is False else _pass_over(source, test, versions, reading, is_required=single_pass)
@@ -115,7 +119,7 @@ class _Evaluations:
         )
 
 
-def _by_metadata(source: RowSource, condition: MetadataCondition, versions: Sequence[int]) -> _Evaluations:
+def _by_metadata(source: History, condition: MetadataCondition, versions: Sequence[int]) -> _Evaluations:
     holds, unread = condition.holds(source, versions)
     answers = dict(zip(versions, holds, strict=True))
     unknown = "its files, or statistics of them, are not known"
@@ -179,19 +183,18 @@ def _relation(version: TableVersion, names: dict[str, str]) -> sql.Relation:
 
 
 class _Function:
-    """A user's function of a snapshot."""
+    """A user's function."""
 
     columns: tuple[str, ...] | None = None
     predicate: Predicate | None = None
 
-    def __init__(self, function: Callable[..., object], snapshot: Callable[[int | None], object]) -> None:
+    def __init__(self, function: Callable[[int | None], object]) -> None:
         self._function = function
-        self._snapshot = snapshot
 
     def holds(self, version: TableVersion) -> tuple[bool, str | None]:
         number = version.number
         try:
-            answer = self._function(self._snapshot(number))
+            answer = self._function(number)
         except UNREADABLE:
             raise
         except Exception as error:
@@ -211,7 +214,7 @@ class _Function:
 _Test = _Rows | _Function
 
 
-def _evaluate(source: RowSource, test: _Test, version: int, evaluations: _Evaluations) -> bool | None:
+def _evaluate(source: History, test: _Test, version: int, evaluations: _Evaluations) -> bool | None:
     """Return whether a condition holds at a version, None if that cannot be read. Records the result and a note."""
     try:
         evaluations.answers[version], note = test.holds(source.format.version(version))
@@ -222,7 +225,7 @@ def _evaluate(source: RowSource, test: _Test, version: int, evaluations: _Evalua
     return evaluations.answers[version]
 
 
-def _test(source: RowSource, condition: Test, newest: TableVersion) -> _Test:
+def _test(condition: Test, newest: TableVersion) -> _Test:
     if isinstance(condition, str):
         return _Rows(condition, newest)
     if not callable(condition):
@@ -230,7 +233,7 @@ def _test(source: RowSource, condition: Test, newest: TableVersion) -> _Test:
             f"The condition is of type {type(condition).__name__}. Give SQL, such as 'max(amount) > 100', or a "
             "function of a snapshot that returns True or False."
         )
-    return _Function(condition, source.snapshot)
+    return _Function(condition)
 
 
 def _reading(versions: Sequence[int], test: _Test, newest: TableVersion, *, every: bool) -> BisectionReading:
@@ -262,7 +265,7 @@ def _are_few(versions: Sequence[int], test: _Test, newest: TableVersion) -> bool
 
 
 def _pass_over(
-    source: RowSource, test: _Test, versions: Sequence[int], reading: BisectionReading, *, is_required: bool | None
+    source: History, test: _Test, versions: Sequence[int], reading: BisectionReading, *, is_required: bool | None
 ) -> SinglePass | None:
     """Return the pass that evaluates the condition at every version; None if it reads more than loads and is not small.
 
@@ -309,7 +312,7 @@ _AT_ONCE = 8
 """Versions that are loaded at a time from a remote storage."""
 
 
-def _by_all(source: RowSource, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
+def _by_all(source: History, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating every version."""
     result = _Evaluations()
     at_once = _AT_ONCE if isinstance(test, _Rows) else 1  # a user's function may not be thread-safe
@@ -323,7 +326,7 @@ def _by_all(source: RowSource, test: _Test, versions: Sequence[int], *, is_bad_g
     return result
 
 
-def _by_halving(source: RowSource, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
+def _by_halving(source: History, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating the last version, then of halving the versions before it."""
     result = _Evaluations()
     with step("Evaluating versions", total=1 + (len(versions) - 1).bit_length()) as evaluating:
@@ -358,7 +361,7 @@ def _fraction(failures: int) -> float:
 
 
 def _result(
-    source: RowSource,
+    source: History,
     condition: Test,
     versions: Sequence[int],
     evaluations: _Evaluations,
@@ -392,17 +395,17 @@ def _result(
         gap=None if first is None or before is None else next(iter(source.gaps((before, first))), None),
         gaps=source.gaps(versions),
         versions=tuple(versions),
-        span=source.span(versions),
+        span=source.span_text(versions),
         evaluated=_evaluated(source, evaluations),
         notes=(*_notes(source.gaps(versions), versions, evaluations, good), *evaluations.on_numbers),
         call=call,
-        opened=source.opened,
+        opened=source.open_expression,
         is_on_each_row=is_on_each_row,
         next_commands=next_commands,
     )
 
 
-def _commands_of_change(source: RowSource, last_good: int | None, first: int) -> tuple[str, ...]:
+def _commands_of_change(source: History, last_good: int | None, first: int) -> tuple[str, ...]:
     """Return commands that show the rows that a version changed.
 
     Checks that the data files that the commands read exist. If some do not, the commands read metadata alone.
@@ -466,7 +469,7 @@ def _with_all(result: Bisection, *, bounds: tuple[int | None, int | None], cost:
     return replace(result, notes=(*result.notes, note), next_commands=(*result.next_commands, command))
 
 
-def _evaluated(source: RowSource, evaluations: _Evaluations) -> Frame:
+def _evaluated(source: History, evaluations: _Evaluations) -> Frame:
     versions = sorted(evaluations.answers)
     columns = [
         pa.array(versions, pa.int64()),
@@ -478,7 +481,7 @@ def _evaluated(source: RowSource, evaluations: _Evaluations) -> Frame:
     return Frame(rows, title=f"Versions of {source.name} that were evaluated", noun="versions")
 
 
-def _times(source: RowSource, versions: Sequence[int]) -> Sequence[datetime | None]:
+def _times(source: History, versions: Sequence[int]) -> Sequence[datetime | None]:
     try:
         return readable_times(source.format, versions)
     except SnapshotExplorerError:

@@ -17,6 +17,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.history import ColumnNames, History, column_names
 from snapshot_explorer.model import Gap, Split
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.affected_versions import AffectedVersions, affected_versions
@@ -27,19 +28,18 @@ from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from snapshot_explorer.rows.diffs.diff import check_not_null, not_unique_error
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, find_repeated, row_hashes
-from snapshot_explorer.rows.source import ColumnNames, RowSource, column_names
 
 _AT_ONCE = 8
 """Versions of a remote table that are planned and compared at the same time."""
 
 
-def blame(source: RowSource, request: BlameRequest, between: Sequence[int] | None = None) -> Blame:
+def blame(source: History, request: BlameRequest, between: Sequence[int] | None = None) -> Blame:
     """Return the changes of rows; see `Table.blame`.
 
     Args:
         between: Consecutive versions; None for all.
     """
-    versions = source.versions_of(between)
+    versions = source.versions_among(between)
     reference = source.format.version(versions[-1])
     schema = reference.arrow_schema
     predicate = None if request.where is None else parse_condition(request.where, schema)
@@ -68,7 +68,7 @@ class _Reader:
 
     def __init__(
         self,
-        source: RowSource,
+        source: History,
         reference: TableVersion,
         columns: Sequence[str],
         where: Condition | None,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.unread_versions import read_apart, unread_notes
+from snapshot_explorer.history import History, call_text
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import (
     AFTER,
@@ -33,7 +34,6 @@ from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Trac
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.affected_versions import AffectedVersions
 from snapshot_explorer.rows.frame_result import FrameResult
-from snapshot_explorer.rows.source import RowSource, call_text
 
 _DRAWN_LINES = 20
 _DRAWN_COLUMNS = 8
@@ -193,7 +193,7 @@ class Blame(FrameResult):
 
 
 def blame_of(
-    source: RowSource,
+    source: History,
     affected: AffectedVersions,
     changes: Sequence[ChangesAt],
     *,
@@ -209,12 +209,12 @@ def blame_of(
         path=source.path,
         name=source.name,
         format=source.format.name,
-        opened=source.opened,
+        opened=source.open_expression,
         request=request,
         key=tuple(key),
         lines=_lines_of(source, changes, whole),
         versions=tuple(versions),
-        span=source.span(versions),
+        span=source.span_text(versions),
         compared=reading.compared,
         unreadable=tuple(reading.unreadable),
         files=affected.files,
@@ -235,7 +235,7 @@ def _unread(lifetimes: FileLifetimes, versions: Sequence[int]) -> tuple[str, ...
     return unread if before is None else (before, *unread)
 
 
-def _lines_of(source: RowSource, changes: Sequence[ChangesAt], whole: int | None) -> pa.Table:
+def _lines_of(source: History, changes: Sequence[ChangesAt], whole: int | None) -> pa.Table:
     """Return changed rows by version as lines, with the commits that made the changes: BLAME, and the rows.
 
     Args:
@@ -286,7 +286,7 @@ def _structs(changes: pa.Table) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(rows.schema))
 
 
-def _commits(source: RowSource, versions: Sequence[int]) -> pa.Table:
+def _commits(source: History, versions: Sequence[int]) -> pa.Table:
     """Return the COMMITS of versions, without unreadable ones and versions of which only the state is left."""
     read = read_apart(source.format.commits, versions, source.format.storage)
     return pa.concat_tables([frames.COMMITS.empty_table(), *(part for _, part in read.parts)])

@@ -11,11 +11,11 @@ from snapshot_explorer.engines.duckdb_ast import quote_identifier
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.history import History
 from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.bisection import bisect
 from snapshot_explorer.rows.diffs.aligned_columns import check_names
-from snapshot_explorer.rows.source import RowSource
 from snapshot_explorer.visible import sanitize
 
 
@@ -50,7 +50,7 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     return Frame(repeated, title=title, noun="repeated keys", notes=tuple(notes), of_rows=True)
 
 
-def duplicate_key_versions(source: RowSource, key: Sequence[str], between: Sequence[int] | None) -> Frame:
+def duplicate_key_versions(source: History, key: Sequence[str], between: Sequence[int] | None) -> Frame:
     """Return the versions at which several rows begin to have the same key: ANOMALIES, ascending.
 
     Reads the columns of the key at every version from the first of `between` on.

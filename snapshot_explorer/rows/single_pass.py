@@ -13,8 +13,8 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.aggregates import PartialCondition
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.unread_versions import read_apart
+from snapshot_explorer.history import History
 from snapshot_explorer.model import Predicate, Split
-from snapshot_explorer.rows.source import RowSource
 
 Ints = npt.NDArray[np.int64]
 
@@ -94,7 +94,7 @@ class _Parts:
 
 
 def single_pass(
-    source: RowSource, versions: Sequence[int], columns: Sequence[str], where: Predicate | None, *, max_plans: int
+    source: History, versions: Sequence[int], columns: Sequence[str], where: Predicate | None, *, max_plans: int
 ) -> SinglePass | str:
     """Return the splits of one pass over the rows of versions, or why it may not be exact. Opens no data file.
 
@@ -135,7 +135,7 @@ class _Files:
     last: Ints
 
 
-def _why_not_exact(source: RowSource, versions: Sequence[int], columns: Sequence[str]) -> str | None:
+def _why_not_exact(source: History, versions: Sequence[int], columns: Sequence[str]) -> str | None:
     readable = read_apart(source.schemas, versions, source.format.storage)
     if readable.unread:
         return "some versions cannot be read"
@@ -171,7 +171,7 @@ def _covering(first: Ints, last: Ints) -> list[int]:
 
 
 def _plan_splits(
-    source: RowSource, versions: Sequence[int], indices: Sequence[int], files: _Files, where: Predicate | None
+    source: History, versions: Sequence[int], indices: Sequence[int], files: _Files, where: Predicate | None
 ) -> SinglePass | str:
     """Return the splits of files at some positions, or why the plans do not match the files."""
     reads = []

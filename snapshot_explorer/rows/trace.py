@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.history import History
     from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import Split
     from snapshot_explorer.rows.affected_versions import AffectedVersions
     from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns
     from snapshot_explorer.rows.group_states import Ints
-    from snapshot_explorer.rows.source import RowSource
 
 READ, METADATA, MISSING, UNREADABLE_FILE = "read", "metadata", "missing", "unreadable"
 _CERTAINTY = {METADATA: 0, READ: 1, MISSING: 2, UNREADABLE_FILE: 3}
@@ -92,13 +92,13 @@ class TracedHistory:
     """Unreadable metadata that names changelogs or metadata files, a sentence each."""
 
 
-def trace_history(source: RowSource, where: str) -> TracedHistory:
+def trace_history(source: History, where: str) -> TracedHistory:
     """Return the rows of a condition in a history; see `Table.trace`."""
-    return despite_expiry(source.format, lambda _: _traced(replace(source), where))
+    return despite_expiry(source.format, lambda _: _traced(source.relisted(), where))
 
 
-def _traced(source: RowSource, where: str) -> TracedHistory:
-    versions = source.versions_of(None)
+def _traced(source: History, where: str) -> TracedHistory:
+    versions = source.versions_among(None)
     reference = source.format.version(versions[-1])
     predicate = parse_condition(where, reference.arrow_schema)
     affected = affected_versions(source.format, predicate, versions[-1])
@@ -130,7 +130,7 @@ def _traced(source: RowSource, where: str) -> TracedHistory:
 
 
 def _traced_versions(
-    source: RowSource, affected: AffectedVersions, reference: TableVersion, where: Condition, result: TracedHistory
+    source: History, affected: AffectedVersions, reference: TableVersion, where: Condition, result: TracedHistory
 ) -> dict[int, TracedVersion]:
     """Return the matching rows of the known versions, by number, and add the matching rows of files to the result."""
     lifetimes = affected.lifetimes
@@ -154,7 +154,7 @@ def _traced_versions(
 
 
 def _totals(
-    source: RowSource, affected: AffectedVersions, paths: Sequence[str], groups: Ints, reader: _Reader
+    source: History, affected: AffectedVersions, paths: Sequence[str], groups: Ints, reader: _Reader
 ) -> _Totals:
     """Return the matching rows of all versions. Plans a few versions that together have every state of each group.
 

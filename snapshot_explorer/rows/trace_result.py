@@ -25,8 +25,8 @@ from snapshot_explorer.rows.trace import METADATA, MISSING, READ, UNREADABLE_FIL
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from snapshot_explorer.history import History
     from snapshot_explorer.retention import Retention
-    from snapshot_explorer.rows.source import RowSource
     from snapshot_explorer.rows.trace import TracedFile, TracedHistory, TracedVersion
 
 _YEARS = 10
@@ -46,7 +46,7 @@ class Trace(Drawable):
 
     def __init__(  # noqa: PLR0913 - the parts of the search
         self,
-        source: RowSource,
+        source: History,
         where: str,
         histories: Mapping[str | None, TracedHistory],
         *,
@@ -352,7 +352,7 @@ class Trace(Drawable):
             ),
             ("retention", self.holds),
             ("digest", f"sha256:{self.digest}"),
-            ("call", Code(f"{self._source.opened}.trace({self._where!r})")),
+            ("call", Code(f"{self._source.open_expression}.trace({self._where!r})")),
         ]
         unsearched = self._source.format.unsearched_values
         not_covered = _NOT_COVERED.format("" if unsearched is None else f"{unsearched}, ")
@@ -380,16 +380,13 @@ class Trace(Drawable):
 
 
 def trace(
-    source: RowSource,
+    source: History,
     where: str,
-    *,
-    on_branch: Callable[[str], RowSource],
 ) -> Trace:
     """Return the places of rows of a condition; see `Table.trace`.
 
     Args:
         source: The table, or its branch that is open.
-        on_branch: Returns another branch, or a version that no branch leads to, by name.
     """
     own_branch = None if source.format.main_branch is None else source.branch or MAIN
     names = [*source.format.branch_names(), *source.format.detached_heads()]
@@ -399,12 +396,12 @@ def trace(
         return retention_of(source.format, source.lifetimes(), keep=None, keep_last=None, name=source.name, now=now)
 
     examined_at = datetime.now(UTC)
-    sources: dict[str | None, RowSource] = {own_branch: source}
+    sources: dict[str | None, History] = {own_branch: source}
     histories = {own_branch: trace_history(source, where)}
     notes: list[str] = []
     for name in (name for name in names if name != own_branch):
         try:
-            histories[name] = trace_history(branch := on_branch(name), where)
+            histories[name] = trace_history(branch := source.on_branch(name), where)
         except SnapshotExplorerError as error:
             notes.append(f"The {_history_name(name, source)} could not be examined: {str(error).rstrip('.')}.")
         else:
@@ -483,7 +480,7 @@ def _waiting(retention: Callable[[datetime], Retention], files: frozenset[str], 
 
 
 def _refs(
-    sources: Mapping[str | None, RowSource], histories: Mapping[str | None, TracedHistory]
+    sources: Mapping[str | None, History], histories: Mapping[str | None, TracedHistory]
 ) -> tuple[Mapping[tuple[str | None, int], Sequence[str]], Sequence[tuple[str, int]], Sequence[str]]:
     """Return the tags and branches that name each version, by branch, and the tags of versions in no history.
 
@@ -509,7 +506,7 @@ def _refs(
     return refs, sorted(unknown - known), unread
 
 
-def _history_name(branch: str, source: RowSource) -> str:
+def _history_name(branch: str, source: History) -> str:
     """Return the name of a history: a branch, or the snapshot that no branch leads to."""
     return f"{'snapshot' if branch in source.format.detached_heads() else 'branch'} {branch}"
 

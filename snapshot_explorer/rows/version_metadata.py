@@ -13,9 +13,9 @@ from snapshot_explorer.engines import sql
 from snapshot_explorer.engines.conditions import names_of, parse_expression, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.unread_versions import Reasons
+from snapshot_explorer.history import History
 from snapshot_explorer.lifetimes import FileLifetimes, read_statistics
 from snapshot_explorer.rows.profiling.column_numbers import lacking_columns, ranges_of, rows_note, rows_over
-from snapshot_explorer.rows.source import RowSource
 
 QUALIFIER = "metadata"
 """The prefix of a name that a column of the table also has: `metadata.rows`."""
@@ -60,7 +60,7 @@ class MetadataCondition:
     named: frozenset[str]
     """The columns whose null counts the condition names."""
 
-    def holds(self, source: RowSource, versions: Sequence[int]) -> tuple[list[bool | None], Reasons]:
+    def holds(self, source: History, versions: Sequence[int]) -> tuple[list[bool | None], Reasons]:
         """Return for each version whether the condition holds; None if its files or deciding numbers are unknown.
 
         Also returns which versions cannot be read, and why.
@@ -111,7 +111,7 @@ class MetadataCondition:
             result |= of_column
         return result
 
-    def notes(self, source: RowSource, versions: Sequence[int]) -> tuple[str, ...]:
+    def notes(self, source: History, versions: Sequence[int]) -> tuple[str, ...]:
         """Return a sentence on the rows that are counted, if these are not the rows of the table."""
         counts_rows = {"rows", *_OF_COLUMNS} & set(self.names)
         return rows_note(source.format, versions) if counts_rows else ()
@@ -147,7 +147,7 @@ class MetadataCondition:
         return pa.schema([pa.field(name, kinds.get(name, pa.int64())) for name in names])
 
     def _values(
-        self, source: RowSource, lifetimes: FileLifetimes, names: Sequence[str], nulls: Mapping[str, pa.Array]
+        self, source: History, lifetimes: FileLifetimes, names: Sequence[str], nulls: Mapping[str, pa.Array]
     ) -> dict[str, pa.Array | pa.ChunkedArray]:
         totals = lifetimes.totals()
         values = {name: totals[name] for name in totals.column_names} | {"bytes": totals["size_bytes"]}

@@ -127,7 +127,7 @@ def floor(root: Path) -> int:
 def ours(root: Path) -> int:
     """Open the newest version with its live files; return how many there are."""
     table = open_table(root)
-    return int(table.bound._log.state(table.current.version).adds.num_rows)
+    return int(table.past.table_format._log.state(table.current.version).adds.num_rows)
 
 
 def timed(work: Callable[[Path], int], root: Path) -> tuple[float, float]:

@@ -125,7 +125,7 @@ def main(snapshots: int, peer: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), snapshots)
         table = open_table(folder)
-        newest = table.bound.version(snapshots)
+        newest = table.past.table_format.version(snapshots)
         manifests = [Path(folder) / path for path in newest.manifests()["path"].to_pylist()]
         best("open", lambda: open_table(folder))
         lists = newest._source.metadata.snapshots.column("manifest_list", newest._source.metadata.snapshots)

@@ -100,7 +100,7 @@ _ON_PARTITIONS: Mapping[str, Callable[[Any], object]] = {
     "plan": lambda table: table.current.plan(),
     "plan, where": lambda table: table.current.plan("day = '2026-01-03'"),
     "compare": _compared,
-    "diff plan": lambda table: table.diff_plan(table.current.version - _YOUNG, table.current.version),
+    "diff plan": lambda table: table.diff_rows(table.current.version - _YOUNG, table.current.version, preview=True),
     "lifetimes": lambda table: table.lifetimes().to_arrow(),
     "health": lambda table: table.health(),
     "readability": lambda table: table.readability(),

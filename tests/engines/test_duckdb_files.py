@@ -103,7 +103,7 @@ def table_of(folder, parts, **options):
 
 def by_files(snapshot, columns=None, where=None, limit=None):
     scan = scan_of(snapshot.arrow_schema, columns, where, limit)
-    return duckdb_files.select_rows(snapshot.resolved, snapshot.resolved.plan(scan.condition).splits, scan)
+    return duckdb_files.select_rows(snapshot.loaded.version, snapshot.loaded.version.plan(scan.condition).splits, scan)
 
 
 def same(left, right):

@@ -42,7 +42,7 @@ def test_its_history_and_rows_are_read(table):
     ]
     assert table.at(1).count() == 3
     assert table.sql("select count(*) as n from this version as of 1")["n"].to_list() == [3]
-    assert pickle.loads(pickle.dumps(table.at(3).resolved)).number == 3
+    assert pickle.loads(pickle.dumps(table.at(3).loaded.version)).number == 3
 
 
 def test_no_file_is_written_into_its_tables_and_messages_name_it(folder, table):

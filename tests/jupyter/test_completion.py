@@ -187,7 +187,7 @@ def test_completion_asks_the_storage_nothing(counted, shell, written):
 def test_completion_of_a_long_history_makes_no_suggestion_of_each_version(shell, memory_root, monkeypatch, path):
     shell.ok(f"%snapshot open {path} as orders")
     listing = Listing(versions=tuple(range(1, 100_001)), identity=())
-    monkeypatch.setattr(shell["orders"].bound, "listing", lambda start: listing)
+    monkeypatch.setattr(shell["orders"].past.table_format, "listing", lambda start: listing)
     shell["orders"].versions()
     tables = OpenTables(shell.ip.user_ns)
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from snapshot_explorer.errors import StorageError, TableNotFoundError
-from snapshot_explorer.management import SnapshotManagement
+from snapshot_explorer.history.management import SnapshotManagement
 from snapshot_explorer.model import Listing, Validation
 
 

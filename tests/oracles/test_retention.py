@@ -13,7 +13,7 @@ METADATA = ("snapshot", "manifest", "schema", "tag", "branch", "consumer", "inde
 
 
 def predicted(table, *, now, keep, keep_last=None):
-    return retention_of(table.bound, table.lifetimes(), keep=keep, keep_last=keep_last, name="t", now=now)
+    return retention_of(table.past.table_format, table.lifetimes(), keep=keep, keep_last=keep_last, name="t", now=now)
 
 
 def files_of(folder, *, but=()):
@@ -32,7 +32,7 @@ def lost(result):
 
 
 def states(table):
-    listing = table.bound.listing(0)
+    listing = table.past.table_format.listing(0)
     return set(listing.reachable) - set(listing.without_files)
 
 

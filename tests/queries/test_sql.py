@@ -180,7 +180,7 @@ def test_a_commit_during_a_query_is_not_seen(memory_root):
             return found
 
         def tag_versions(self):
-            return table.tag_versions()
+            return table.past.tags()
 
     got = snapshot_explorer.sql(
         "select (select count(*) from t) a, (select count(*) from t) b, "

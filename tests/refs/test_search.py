@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.history.resolving import resolve
 from snapshot_explorer.model import Listing
-from snapshot_explorer.refs import AsOf, Latest, Tag, Version, not_found, parse_ref, resolve
+from snapshot_explorer.refs import AsOf, Latest, Tag, Version, not_found, parse_ref
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -28,7 +29,8 @@ class Past:
         self.expired = set(expired)
         self.asked = []
 
-    def listing(self):
+    @property
+    def loadable(self):
         self.asked.append("versions")
         return listing(*self.existing)
 
@@ -40,7 +42,7 @@ class Past:
         self.asked.append("tags")
         return self.tagged
 
-    def candidates_at(self, time, versions):
+    def candidates_at(self, time, versions, *, follow_log):
         return versions
 
     def committed_at(self, versions):

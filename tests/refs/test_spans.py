@@ -3,8 +3,9 @@
 import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.history.resolving import resolve_range
 from snapshot_explorer.model import Listing
-from snapshot_explorer.refs import parse_ref, resolve_range
+from snapshot_explorer.refs import parse_ref
 
 
 class Known:
@@ -16,13 +17,14 @@ class Known:
     def latest(self):
         return self._versions[-1] if self._versions else None
 
-    def listing(self):
+    @property
+    def loadable(self):
         return Listing(versions=self._versions, identity=())
 
     def tags(self):
         return {}
 
-    def candidates_at(self, time, versions):
+    def candidates_at(self, time, versions, *, follow_log):
         return versions
 
     def committed_at(self, versions):

@@ -115,11 +115,11 @@ def test_nothing_is_written_where_nothing_differs(orders):
 
 
 def test_planning_changes_nothing(orders):
-    before = sorted(orders.bound.storage.list("_delta_log"), key=lambda entry: entry.name)
+    before = sorted(orders.past.table_format.storage.list("_delta_log"), key=lambda entry: entry.name)
 
     orders.repair(1)
 
-    assert sorted(orders.bound.storage.list("_delta_log"), key=lambda entry: entry.name) == before
+    assert sorted(orders.past.table_format.storage.list("_delta_log"), key=lambda entry: entry.name) == before
 
 
 @pytest.mark.parametrize("key", ["id", ".id"])
@@ -189,7 +189,7 @@ def test_rows_of_another_schema_are_refused_and_restored_only_as_a_whole(tmp_pat
 @pytest.mark.parametrize("name", ["orders", "shipments", "rides"])
 def test_each_format_has_its_own_restore(name):
     table = open_table(samples.path(name))
-    to = max(table.tag_versions().values()) if name == "rides" else table.versions()[-3]
+    to = max(table.past.tags().values()) if name == "rides" else table.versions()[-3]
 
     plan = table.repair(to, name="lake.shop.t_1")
 

@@ -38,7 +38,9 @@ def age(table, path, millis):
 
 def retention(written, *, keep=None, keep_last=None, now=NOW):
     table = open_table(written.url)
-    return retention_of(table.bound, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now)
+    return retention_of(
+        table.past.table_format, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now
+    )
 
 
 def lost(result):

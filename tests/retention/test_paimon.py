@@ -42,7 +42,9 @@ def size(written):
 def retention(written, *, keep=None, keep_last=None, minutes=100):
     table = open_table(f"memory://{written.root}")
     now = BASE + timedelta(minutes=minutes)
-    return retention_of(table.bound, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now)
+    return retention_of(
+        table.past.table_format, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now
+    )
 
 
 def consumer(written, name, version):
@@ -169,9 +171,7 @@ def test_a_file_that_moved_to_another_level_is_freed_once_and_only_when_it_is_go
     result = table.retention("0d", keep_last=1)
 
     gone = [row["path"] for row in result.freed.to_dict() if row["what"] == "data"]
-    tagged = {
-        path for version in table.tag_versions().values() for path in table.at(version).files()["path"].to_pylist()
-    }
+    tagged = {path for version in table.past.tags().values() for path in table.at(version).files()["path"].to_pylist()}
     assert len(paths) > len(set(paths))
     assert sorted(gone) == sorted(set(paths) - live - tagged)
 
@@ -272,7 +272,7 @@ def test_a_commit_that_lands_meanwhile_is_ignored(written):
     more.commit([(11, "a")], removed=["data-10.parquet"], kind="OVERWRITE")
 
     now = BASE + timedelta(minutes=100)
-    result = retention_of(table.bound, known, keep="0d", keep_last=1, name="t", now=now)
+    result = retention_of(table.past.table_format, known, keep="0d", keep_last=1, name="t", now=now)
 
     assert lost(result) == list(range(1, 10))
     assert freed(result) == [str(number) for number in range(1, 10)]

@@ -39,7 +39,7 @@ def versions_with_rows(path):
         return []
     numbers, found, unreadable = table.versions(), [], []
     for number in dict.fromkeys([*numbers[-1:], *numbers]):
-        version = table.at(number).resolved
+        version = table.at(number).loaded.version
         try:
             found.append((version, rows(version, version.plan().splits)))
         except SnapshotExplorerError:
@@ -74,7 +74,7 @@ def test_of_a_file_that_differs_in_its_deletion_vector_only_the_deleted_rows_are
     table = open_table(str(DATA / name))
     counts = []
     for number in table.versions()[1:]:
-        a, b = table.at(number - 1).resolved, table.at(number).resolved
+        a, b = table.at(number - 1).loaded.version, table.at(number).loaded.version
         found = changed_splits(a, b)
         shared = {file for split in found.before for file in split.files}
         shared &= {file for split in b.plan().splits for file in split.files}
@@ -88,7 +88,7 @@ def test_of_a_file_that_differs_in_its_deletion_vector_only_the_deleted_rows_are
 @pytest.mark.parametrize("name", ["paimon/odd_names", "delta/dv_partitioned"])
 def test_files_that_two_versions_share_are_not_planned(name):
     table = open_table(str(DATA / name))
-    versions = [table.at(number).resolved for number in table.versions()]
+    versions = [table.at(number).loaded.version for number in table.versions()]
 
     planned = [a.plan_pair(b, (None, None)) for a, b in pairwise(versions)]
 
@@ -99,7 +99,7 @@ def test_files_that_two_versions_share_are_not_planned(name):
 
 
 def test_a_version_differs_from_itself_in_no_split():
-    version = open_table(str(DATA / "delta" / "dv_partitioned")).current.resolved
+    version = open_table(str(DATA / "delta" / "dv_partitioned")).current.loaded.version
 
     found = changed_splits(version, version)
 
@@ -113,9 +113,9 @@ def test_a_version_differs_from_itself_in_no_split():
 )
 def test_a_file_is_shared_where_only_the_schema_differs(name, a, b):
     table = open_table(str(DATA / name))
-    first, last = table.at(a).resolved, table.at(b).resolved
+    first, last = table.at(a).loaded.version, table.at(b).loaded.version
 
-    plan = table.diff_plan(a, b)
+    plan = table.diff_rows(a, b, preview=True)
 
     assert first.schema != last.schema
     assert changed_splits(first, last).shared_files == 0
@@ -139,8 +139,8 @@ def test_files_of_iceberg_are_shared_where_another_column_was_renamed_or_added(m
     # A file may have the added column already, by what the metadata says: it is read where the column is compared.
     known, whole = opened.diff_rows(1, 3, columns=["number", "name"]), opened.diff_rows(1, 3)
 
-    assert opened.diff_plan(2, 3, columns=["number", "name"]).shared_files == 1
-    assert opened.diff_plan(1, 3).shared_files == 0
+    assert opened.diff_rows(2, 3, columns=["number", "name"], preview=True).shared_files == 1
+    assert opened.diff_rows(1, 3, preview=True).shared_files == 0
     assert known.before.to_pylist() == [{"number": 1, "name": "a"}]
     assert known.after.to_pylist() == [{"number": 3, "name": "c"}]
     assert whole.before.drop_columns("more").equals(known.before)

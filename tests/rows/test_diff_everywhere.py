@@ -31,12 +31,12 @@ def under(rows, schema, names):
 
 def names_before(a, b):
     """Return the name in A of each column of B, by field id."""
-    before = {ids.id: name for name, ids in a.resolved.field_ids.items()}
-    return {name: before.get(ids.id) for name, ids in b.resolved.field_ids.items()}
+    before = {ids.id: name for name, ids in a.loaded.version.field_ids.items()}
+    return {name: before.get(ids.id) for name, ids in b.loaded.version.field_ids.items()}
 
 
 def nested_types(version):
-    return [field.type for field in version.resolved.arrow_schema if pa.types.is_nested(field.type)]
+    return [field.type for field in version.loaded.version.arrow_schema if pa.types.is_nested(field.type)]
 
 
 def readable(path):

@@ -214,7 +214,7 @@ def test_nan_is_not_a_value_also_where_a_file_has_nothing_else(memory_root):
 
 def emptied(table, monkeypatch, builder):
     """Let the second listing of a call find an Iceberg table without snapshots."""
-    listing, calls = table.bound.listing, []
+    listing, calls = table.past.table_format.listing, []
 
     def listed(start=None):
         calls.append(start)
@@ -223,7 +223,7 @@ def emptied(table, monkeypatch, builder):
             builder.write_metadata()
         return listing(start)
 
-    monkeypatch.setattr(table.bound, "listing", listed)
+    monkeypatch.setattr(table.past.table_format, "listing", listed)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_plan_says_what_is_read_and_how_many_rows_can_differ(orders, tmp_path)
 
     plan = orders.diff_rows(1, 2, preview=True)
 
-    assert plan.announcement == orders.diff_plan(1, 2).announcement
+    assert plan.announcement == orders.diff_rows(1, 2, preview=True).announcement
     assert (plan.most_deleted, plan.most_inserted, plan.shared_files) == (3, 3, 1)
     assert "Reads 1 file, 3 rows and" in repr(plan)
     assert "Not read: 1 file that both have." in plan.announcement

@@ -225,10 +225,10 @@ def test_branches_and_tags_are_covered():
 
     assert trace.is_complete
 
-    assert {row["branch"] for row in versions} == set(table.branch_names())
+    assert {row["branch"] for row in versions} == set(table.past.branch_names())
     named = {ref for row in versions for ref in row["refs"]}
-    assert {f"branch {name}" for name in table.branch_names()} <= named
-    assert {f"tag {name}" for name in table.tag_versions()} <= named
+    assert {f"branch {name}" for name in table.past.branch_names()} <= named
+    assert {f"tag {name}" for name in table.past.tags()} <= named
 
 
 def test_rows_of_a_snapshot_that_main_left_are_found(memory_root):

@@ -259,28 +259,28 @@ FAULTS = (
     # History.
     Fault(
         "the version of a time is the one before where the times are equal",
-        "refs/search.py",
+        "history/resolving.py",
         "if seen[middle] <= ref.time:",
         "if seen[middle] < ref.time:",
         "refs/test_search.py",
     ),
     Fault(
         "a step back to the earliest version is refused",
-        "refs/search.py",
+        "history/resolving.py",
         "if index < ref.back:",
         "if index <= ref.back:",
         "refs/test_search.py",
     ),
     Fault(
         "a snapshot of the age of the limit is not stale",
-        "management.py",
+        "history/management.py",
         "self._clock() - last >= limit",
         "self._clock() - last > limit",
         "management/test_management.py",
     ),
     Fault(
         "a limit of commits is one too many",
-        "history.py",
+        "history/commits.py",
         "yield page.slice(0, left)",
         "yield page.slice(0, left + 1)",
         "table/test_contract.py",
@@ -401,9 +401,9 @@ FAULTS = (
     ),
     Fault(
         "a commit at the time that is requested is not of the history",
-        "version_resolver.py",
-        "self._last_at(start - _MILLISECOND)",
-        "self._last_at(start)",
+        "history/history.py",
+        "last_committed_by(start - _MILLISECOND, self._log)",
+        "last_committed_by(start, self._log)",
         "table/test_contract.py formats/delta/test_times.py",
     ),
     Fault(

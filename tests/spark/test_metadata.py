@@ -93,7 +93,7 @@ def questions(tables):
     yield frames.LIFETIMES, {name: table.lifetimes for name, table in tables.items()}
     changes, files = {}, {}
     for name, table in tables.items():
-        listing = table.listing()
+        listing = table.past.listing
         if not listing.versions:
             continue
         whole = f"{listing.versions[0]}..{listing.versions[-1]}"
@@ -113,7 +113,7 @@ def answered(ask):
 
 
 def earliest_state(table):
-    listing = table.listing()
+    listing = table.past.listing
     return min(set(listing.reachable).difference(listing.without_files))
 
 
@@ -434,7 +434,7 @@ def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_pa
     ["paimon/dv", "delta/checkpoint_v2_parquet", "delta/mapping_later", "hudi/v6_cow_archived", "iceberg/v3_dv"],
 )
 def test_units_are_picklable_and_tell_records(name):
-    table_format = open_table(TABLES / name).bound
+    table_format = open_table(TABLES / name).past.table_format
     versions = table_format.listing(0).versions
 
     read = pickle.loads(pickle.dumps(table_format.task_reader()))
@@ -453,10 +453,11 @@ def test_settings_are_reported_with_the_lines_that_they_are_on(tmp_path):
     table = DeltaTable(None, tmp_path, first=None)
     table.commit(add("a"), protocol(), add("b"), metadata())
     table.commit(add("c"))
-    log = open_table(tmp_path).bound._log
+    log = open_table(tmp_path).past.table_format._log
 
     found = delta_units._of_settings(
-        open_table(tmp_path).bound.storage, delta_units.SettingsTask(version=0, commits=tuple(log.commits()))
+        open_table(tmp_path).past.table_format.storage,
+        delta_units.SettingsTask(version=0, commits=tuple(log.commits())),
     )
 
     assert found.schema.equals(PREFETCHED)

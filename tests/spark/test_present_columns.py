@@ -74,7 +74,9 @@ def test_nested_values_of_which_something_is_never_null_are_not_asked_of_sparks_
         pq.write_table(rows, tmp_path / str(number) / "f.parquet")
         table.commit(add("f.parquet", rows=1))
         snapshot = open_table(str(tmp_path / str(number))).current
-        groups, rest = native.native_groups(snapshot.resolved, snapshot.resolved.plan().splits, snapshot.arrow_schema)
+        groups, rest = native.native_groups(
+            snapshot.loaded.version, snapshot.loaded.version.plan().splits, snapshot.arrow_schema
+        )
         read[number] = len(groups), len(rest)
 
     assert read == {0: (0, 1), 1: (0, 1), 2: (1, 0)}

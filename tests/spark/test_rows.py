@@ -504,9 +504,9 @@ def test_executors_without_the_package_say_how_to_ship_it(tmp_path):
 def test_a_format_reads_a_split_after_both_were_pickled():
     for kind, name in (("delta", "dv_partitioned"), ("paimon", "dv")):
         snapshot = open_table(str(DATA / kind / name)).current
-        splits = snapshot.resolved.plan().splits
+        splits = snapshot.loaded.version.plan().splits
         names = snapshot.arrow_schema.names
-        theirs, parts = pickle.loads(pickle.dumps((snapshot.resolved, splits)))
+        theirs, parts = pickle.loads(pickle.dumps((snapshot.loaded.version, splits)))
 
         found = [batch for part in parts for one in theirs.split_by_file(part) for batch in theirs.read(one, names)]
 

@@ -65,14 +65,14 @@ def more_calls(given):
         "open_lake": lambda t: snapshot_explorer.open_lake(given.path).overview("3650d"),
         "twins": lambda t: [(pair := snapshot_explorer.twins(t, t)), pair.versions],
         "orphans": lambda t: [(orphans := t.orphans("0d")), orphans.files],
-        "branch_names": lambda t: t.branch_names(),
-        "live_files": lambda t: t.current.live_files(),
+        "branch_names": lambda t: t.past.branch_names(),
+        "live_files": lambda t: t.current.loaded.live_files(),
         "label": lambda t: (t.current.label, str(t.current.ref)),
         "known readability": lambda t: t.current.known_readability(),
-        "cached files": lambda t: (t.current.cached_files(), t.current.cached_schema()),
+        "cached files": lambda t: (t.current.loaded.cached_files(), t.current.loaded.cached_schema()),
     }
     if given.versions:
-        found["version_of"] = lambda t: t.version_of("latest~1")
+        found["version_of"] = lambda t: t.past.version_of("latest~1")
         found["verify"] = lambda t: [(verified := t.verify("footers")), verified.files]
         found["diff"] = lambda t: snapshot_explorer.diff(t.at(given.versions[0]), t.current, key=[])
     if given.where and given.versions:

@@ -323,7 +323,7 @@ class DamagedHistory:
         if table.current.version != self.versions[-1]:
             return None
         result = set()
-        listed = table.listing().versions
+        listed = table.past.listing.versions
         # Numbers are not known of versions that only a file of Hudi's archive names.
         named = self.versions if table.format != "hudi" else listed
         for version in (one for one in self.versions if one >= min(table.versions()) and one in named):

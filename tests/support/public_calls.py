@@ -55,12 +55,12 @@ def arguments_for(table):
     )
     time = None
     if versions:
-        time = table.committed_at([versions[len(versions) // 2]])[0].isoformat()
+        time = table.past.committed_at([versions[len(versions) // 2]])[0].isoformat()
     manifests = newest.manifests().to_arrow().to_pylist() if versions else []
     return Arguments(
         versions=versions,
         time=time,
-        tags=tuple(table.tag_versions()),
+        tags=tuple(table.past.tags()),
         columns=tuple(column.name for column in columns),
         where=None if number is None else f'"{number}" >= 2',
         manifests=tuple(row["path"] for row in manifests if row["list"] != "index")[:4],
@@ -138,7 +138,7 @@ def calls(given):
         "table": lambda t: t,
         "current": lambda t: t.current,
         "versions": lambda t: t.versions(),
-        "listing": lambda t: t.listing().versions,
+        "listing": lambda t: t.past.listing.versions,
         "history": lambda t: t.history(),
         "history limit": lambda t: t.history(limit=2),
         "history stat": lambda t: t.history(stat=True),
@@ -158,8 +158,8 @@ def calls(given):
         ),
         "readability": lambda t: t.readability(),
         "tags": lambda t: t.tags(),
-        "tag_versions": lambda t: t.tag_versions(),
-        "cached": lambda t: t.cached,
+        "tag_versions": lambda t: t.past.tags(),
+        "cached": lambda t: t.past.cached,
         "branches": lambda t: t.branches(),
         "to_arrow": lambda t: t.update().to_arrow(),
         "to_arrow limit": lambda t: t.update().to_arrow(limit=2).num_rows,
@@ -331,7 +331,7 @@ def _of_versions(given):
         "row_changes delta": lambda t: t.row_changes(first, last, mode="delta"),
         "row_changes diff": lambda t: t.row_changes(first, last, mode="diff"),
         "diff_rows": lambda t: t.diff_rows(first, last),
-        "diff_plan": lambda t: t.diff_plan(last, first),
+        "diff_rows preview": lambda t: t.diff_rows(last, first, preview=True),
         "health": lambda t: t.health(middle),
         "compare": lambda t: t.compare(first, last),
         "compare backwards": lambda t: t.compare(last, first),

@@ -56,7 +56,7 @@ def column_and_values(table):
 def assert_trace_is_brute_force(folder, table, name, value):
     """Assert that the trace of an integer in a local table finds what brute force finds; return the trace."""
     trace = table.trace(f'"{name}" = {value}')
-    own = table.branch or table.bound.main_branch
+    own = table.branch or table.past.table_format.main_branch
     rows = [row for row in trace.versions.to_arrow().to_pylist() if row["branch"] == own]
     for row in rows:
         if row["version"] not in table.versions():
@@ -161,7 +161,10 @@ def _of_action(body, name):
 
 def _of_manifests(folder, table, name):
     """Return the minima and maxima of a column in each Iceberg manifest of a version of a branch."""
-    branches = [open_table(str(folder), branch=name) for name in (*table.branch_names(), *table.bound.detached_heads())]
+    branches = [
+        open_table(str(folder), branch=name)
+        for name in (*table.past.branch_names(), *table.past.table_format.detached_heads())
+    ]
     paths = {path for branch in branches for version in branch.versions() for path in _manifests(branch, version)}
     number = table.current.schema.columns[table.current.arrow_schema.names.index(name)].id
     bounds = {}
@@ -184,7 +187,7 @@ def _manifests(table, version):
 
 def _of_entries(folder, table, name):
     """Return the minima and maxima of a column in each Paimon manifest of a version; None if not in Avro."""
-    if any(branch != "main" for branch in table.branch_names()):
+    if any(branch != "main" for branch in table.past.branch_names()):
         return None
     schemas = {int(file.name[7:]): json.loads(file.read_text()) for file in (folder / "schema").glob("schema-*")}
     number = table.current.schema.columns[table.current.arrow_schema.names.index(name)].id

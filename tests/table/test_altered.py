@@ -150,9 +150,9 @@ def test_a_number_shares_the_metadata_that_the_newest_state_has_read(altered, re
 
     files = table.current.files().to_arrow()
 
-    assert table.at(2).cached_files() is not None
+    assert table.at(2).loaded.cached_files() is not None
     assert table.at(2).files().to_arrow().equals(files)
-    assert table.at(2) is table.at(2)
+    assert table.at(2).loaded is table.at(2).loaded
     assert table.at(2).files(statistics=True)["lower"].type.names == ["id", "name"]
     assert table.current.files(statistics=True)["lower"].type.names == ["id", "label"]
 

@@ -58,7 +58,7 @@ def test_rows_that_differ_lead_from_main_to_the_branch_and_back(case):
     branch = json.loads(path.read_text(encoding="utf-8"))["branch"]
     table = open_table(folder(kind, name))
     for a, b in (("main", f"branch:{branch}"), (f"branch:{branch}", "main")):
-        both = table.diff_plan(a, b).aligned.names_a
+        both = table.diff_rows(a, b, preview=True).aligned.names_a
         diff = table.diff_rows(a, b, key=[], columns=list(both))
         names = list(diff.plan.columns)
         before = table.at(a).to_arrow(columns=[both[name] for name in names]).rename_columns(names)

@@ -239,7 +239,7 @@ def test_manifests_account_for_the_live_files(table, scenario, version):
 def test_the_number_of_live_files_is_that_of_the_files(table, version):
     for nth in range(1, 6):
         snapshot = table.at(version(nth))
-        assert snapshot.live_files() == len(snapshot.files())
+        assert snapshot.loaded.live_files() == len(snapshot.files())
 
 
 def test_manifests_are_drawn_without_columns_that_say_nothing(table):
@@ -373,9 +373,9 @@ def test_what_is_known_is_returned_without_a_request(counted, scenario):
     _ = table.current.schema
     counted.requests.clear()
 
-    known = table.cached
+    known = table.past.cached
 
-    assert known.versions == table.cached.versions == tuple(range(scenario.earliest, scenario.earliest + 5))
+    assert known.versions == table.past.cached.versions == tuple(range(scenario.earliest, scenario.earliest + 5))
     assert known.columns == ("id", "name")
     assert not counted.requests
 

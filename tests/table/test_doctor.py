@@ -1,6 +1,7 @@
 """What went wrong with a table, in three sentences: each is true, and its command shows the evidence."""
 
 import shutil
+from pathlib import Path
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.diagnosis import Symptom
@@ -103,3 +104,17 @@ def test_the_explorer_answers_what_went_wrong():
     assert all(sentence in " ".join(explorer.views["health"].text.split()) for sentence in sentences(table))
     assert explorer.code == "orders.doctor()"
     explorer.close()
+
+
+def test_versions_of_which_it_is_unknown_whether_their_files_exist_are_named_with_the_reason(tmp_path):
+    shutil.copytree(Path(__file__).parents[1] / "data" / "iceberg" / "v1_upgraded_to_v3", tmp_path / "t")
+    (damaged,) = (tmp_path / "t" / "metadata").glob("edc02833-*-m0.avro")
+    damaged.write_bytes(b"")
+
+    symptom = open_table(str(tmp_path / "t")).doctor().symptoms[0]
+
+    assert symptom.is_problem is None
+    assert symptom.sentence == (
+        f"Whether all files of versions 1 to 3 exist is unknown (version 3: its manifest metadata/{damaged.name} "
+        "has another size than recorded, and was not read). No file is known to be missing."
+    )

@@ -56,7 +56,7 @@ def test_a_table_without_files_outside_says_nothing(tmp_path, caplog):
     opened = open_table(table.root, external_files="refuse")
 
     assert opened.current.to_arrow().num_rows == 1
-    assert opened.bound.storage.outside is None
+    assert opened.past.table_format.storage.outside is None
     assert warnings_of(caplog) == []
 
 

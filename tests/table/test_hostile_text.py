@@ -12,7 +12,7 @@ import pytest
 from snapshot_explorer import open_lake, open_table
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.management import log as management_log
+from snapshot_explorer.history.management import log as management_log
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.outputs import Lines, drawn

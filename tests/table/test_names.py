@@ -46,7 +46,7 @@ def answers(table):
     return [
         table.versions(),
         table.history().to_arrow()["kind"].to_pylist(),
-        table.tag_versions(),
+        table.past.tags(),
         table.branches().to_arrow()["branch"].to_pylist(),
         table.current.to_arrow().num_rows,
         table.readability().to_arrow()["readable"].to_pylist(),

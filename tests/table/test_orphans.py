@@ -225,7 +225,7 @@ def test_a_staged_commit_that_may_count_leaves_it_unknown_and_a_published_one_do
 def test_files_of_all_branches_and_tags_are_named(tmp_path):
     root = copied("iceberg/branches_tags", tmp_path)
 
-    for branch in open_table(str(root)).branch_names():
+    for branch in open_table(str(root)).past.branch_names():
         assert not len(open_table(str(root), branch=branch).orphans().files)
 
 

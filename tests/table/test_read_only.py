@@ -26,7 +26,7 @@ def use_everything(table):
     refs += [f"tag:{name}" for name in table.tags()["tag"].to_pylist()]
     for thing in (table, table.update(), table.history(), table.history("..", kind="append", text="a"), table.tags()):
         thing._repr_mimebundle_()
-    table.branches(), table.schema(), table.cached, table.management.update(staleness_acceptable=True)
+    table.branches(), table.schema(), table.past.cached, table.past.management.update(staleness_acceptable=True)
     inspections = [one for one in table.inspections if one.name != "row_tracking"]  # which the samples do not keep
     for inspection in inspections:
         table.inspect(inspection.name)._repr_mimebundle_()

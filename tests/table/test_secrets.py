@@ -364,4 +364,4 @@ def test_a_snapshot_without_options_is_read_from_its_pickle(memory_root):
 def test_a_copy_keeps_its_options(url):
     snapshot = open_table(url, storage_options=OPTIONS).current
 
-    assert copy.copy(snapshot.resolved).files() == copy.deepcopy(snapshot.resolved).files()
+    assert copy.copy(snapshot.loaded.version).files() == copy.deepcopy(snapshot.loaded.version).files()

@@ -172,7 +172,7 @@ def test_changes_without_a_start_begin_at_the_first_commit_that_is_there(tmp_pat
 def test_completion_offers_what_users_call_and_nothing_internal():
     table = open_table(samples.path("orders"))
 
-    assert {"at", "history", "branch_names", "versions"} <= set(dir(table))
-    assert not {"bound", "management", "read_overview"} & set(dir(table))
+    assert {"at", "history", "branches", "versions"} <= set(dir(table))
+    assert not {"past", "read_overview"} & set(dir(table))
     assert not {"resolved", "cached_schema"} & set(dir(table.at(3)))
     assert not {"check_floors", "import_module", "annotations"} & set(dir(snapshot_explorer))

@@ -62,7 +62,7 @@ def test_the_card_the_schema_and_completion_do_not_wait_for_a_read(slow):
         reader = in_thread(lambda: listed(table.current))
         assert waits.wait(SECONDS)
 
-        assert list(in_time(lambda: table.cached).columns) == names
+        assert list(in_time(lambda: table.past.cached).columns) == names
         assert names[0] in in_time(lambda: render_text(table.drawing()))
         assert in_time(lambda: table.current.schema) is table.current.schema
         assert in_time(lambda: repr(table))
@@ -77,7 +77,7 @@ def test_an_uncached_schema_is_not_waited_for(slow):
         reader = in_thread(lambda: snapshot.schema)
         assert waits.wait(SECONDS)
 
-        assert in_time(lambda: snapshot.cached_schema() or "nothing") == "nothing"
+        assert in_time(lambda: snapshot.loaded.cached_schema() or "nothing") == "nothing"
     reader.join(SECONDS)
 
 

@@ -73,7 +73,7 @@ def _rows(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDiff | Row
     """Return the rows that differ, after a line with the size of the read; with `--preview` only the plan."""
     arguments = invocation.arguments
     key, columns = _names(arguments, "key"), _names(arguments, "columns")
-    return _read(invocation, table.diff_plan(a, b, key, columns, arguments.get("where")))
+    return _read(invocation, table.diff_rows(a, b, key, columns, arguments.get("where"), preview=True))
 
 
 def _rows_of_two(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDiff | RowDiffPlan:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.getipython import get_ipython
 
+from snapshot_explorer.history import open_expression
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ReadLimits
-from snapshot_explorer.rows.source import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def name_of(table: Table, variables: Mapping[str, Any]) -> str:
     """Return the variable that holds the table; without one, the call that opens the table."""
     names = [name for name, value in list(variables.items()) if value is table and not name.startswith("_")]
-    return names[0] if names else opening(table.path, table.branch)
+    return names[0] if names else open_expression(table.path, table.branch)
 
 
 def load_limits() -> ReadLimits:

@@ -90,7 +90,7 @@ def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snap
         known: The newest snapshot then.
     """
     table.update(staleness_acceptable=True)
-    failed = table.management.last_background_error
+    failed = table.past.management.last_background_error
     if failed is not None:
         raise failed
     current = table.current

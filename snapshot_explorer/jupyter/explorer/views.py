@@ -219,7 +219,7 @@ class Views:
             view.fail(sentence)
 
         def run() -> ViewResult:
-            with self._context.cache.table.bound.storage.keeping_immutable():
+            with self._context.cache.table.past.table_format.storage.keeping_immutable():
                 return view_of(self._context.cache, request)
 
         job = Job(run=run, done=done, failed=failed, shown=view.busy)

@@ -7,11 +7,11 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from snapshot_explorer.compare.comparison import BranchDivergence
 from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.history import Divergence, call_text, open_expression
 from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.model import Gap, Split, gaps_text
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
@@ -20,7 +20,6 @@ from snapshot_explorer.results import Frame
 from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, align_columns, check_names, list_names
 from snapshot_explorer.rows.diffs.changed_splits import changed_splits
 from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules
-from snapshot_explorer.rows.source import call_text, opening
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +247,7 @@ def plan_diff(
     b: TableVersion,
     request: DiffRequest,
     *,
-    divergence: BranchDivergence | None = None,
+    divergence: Divergence | None = None,
 ) -> RowDiffPlan:
     """Return the plan of the row diff of two versions. Plans both versions and lists the log; opens no data file.
 
@@ -339,4 +338,4 @@ def _call(path: str, request: DiffRequest, numbers: tuple[int, int]) -> str:
     key = [request.key] if isinstance(request.key, str) else request.key
     key, columns = (None if names is None else list(names) for names in (key, request.columns))
     call = call_text("diff_rows", *(request.refs or numbers), key=key, columns=columns, where=request.where)
-    return f"{opening(path, request.branch)}.{call}"
+    return f"{open_expression(path, request.branch)}.{call}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.history import open_expression
 from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.rows.diffs.aligned_columns import check_names
@@ -15,7 +16,6 @@ from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side, predicate_
 from snapshot_explorer.rows.pairs.metadata_proofs import exact_rows, metadata_proofs
 from snapshot_explorer.rows.pairs.paired_columns import paired_columns
 from snapshot_explorer.rows.pairs.shared_files import unshared_splits
-from snapshot_explorer.rows.source import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -159,7 +159,7 @@ def _proof(plan: RowDiffPlan) -> str | None:
 
 
 def _call(a: PairSide, b: PairSide, request: PairRequest) -> str:
-    sides = [f"{opening(side.path, side.branch, side.format)}.at({side.version.number})" for side in (a, b)]
+    sides = [f"{open_expression(side.path, side.branch, side.format)}.at({side.version.number})" for side in (a, b)]
     defaults = PairRequest()
     names = ("key", "columns", "exclude", "where", "tolerance", "relative_tolerance", "ignore_case", "trim")
     arguments = [f"{name}={value!r}" for name in names if (value := getattr(request, name)) != getattr(defaults, name)]

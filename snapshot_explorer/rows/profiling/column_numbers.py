@@ -14,9 +14,9 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.arrow.extremes import extreme_over
 from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.history import History, column_names
 from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
 from snapshot_explorer.model import Bounds
-from snapshot_explorer.rows.source import RowSource, column_names
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -254,7 +254,7 @@ def _ranges(lifetimes: FileLifetimes, bounds: Bounds) -> FileRanges:
 
 
 def lacking_columns(
-    source: RowSource, known: FileStatistics, reference: TableVersion, names: Sequence[str]
+    source: History, known: FileStatistics, reference: TableVersion, names: Sequence[str]
 ) -> dict[str, list[tuple[int, int]]]:
     """Return for each column the ranges of positions of versions whose schema lacks it."""
     versions = np.asarray(known.lifetimes.versions, np.int64)

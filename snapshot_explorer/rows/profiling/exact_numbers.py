@@ -12,14 +12,14 @@ from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import UNREADABLE
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.unread_versions import read_apart
+from snapshot_explorer.history import History, column_names
 from snapshot_explorer.model import Bounds, Split
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, FileRanges, is_sortable
-from snapshot_explorer.rows.source import RowSource, column_names
 
 
 def read_ranges(
-    source: RowSource, versions: Sequence[int], reference: TableVersion, columns: Sequence[str]
+    source: History, versions: Sequence[int], reference: TableVersion, columns: Sequence[str]
 ) -> tuple[FileRanges, Mapping[str, list[str | None]]]:
     """Return ranges of positions of groups of files with exact statistics, and why numbers are unknown.
 

@@ -15,6 +15,7 @@ from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.unread_versions import read_apart, readable_times, unread_notes
+from snapshot_explorer.history import History
 from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.model import MAINTENANCE_KINDS, Gap
 from snapshot_explorer.render import Code, Drawing, Line, mimebundle
@@ -36,7 +37,6 @@ from snapshot_explorer.rows.profiling.column_numbers import (
     rows_over,
 )
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
-from snapshot_explorer.rows.source import RowSource
 
 _Numbers = tuple[tuple[int, ...], dict[str, pa.Table], tuple[str, ...]]
 """Versions, the numbers of each column at them, and notes on versions that cannot be read."""
@@ -110,7 +110,7 @@ class Profile(FrameResult):
 
 
 def profile_over(
-    source: RowSource,
+    source: History,
     columns: Sequence[str] | None,
     between: Sequence[int] | None,
     *,
@@ -119,7 +119,7 @@ def profile_over(
     rules: AnomalyRules = DEFAULT_RULES,
 ) -> Profile:
     """Return the numbers of columns at versions; see `Table.profile_over`."""
-    versions = source.versions_of(between)
+    versions = source.versions_among(between)
     newest = source.format.version(versions[-1])
     names = _names(columns, newest.arrow_schema)
     numbers = _from_rows if exact else _from_statistics
@@ -132,7 +132,7 @@ def profile_over(
         versions=versions,
         columns=profiles,
         format=source.format.name,
-        span=source.span(versions),
+        span=source.span_text(versions),
         call=call,
         rules=rules,
         gaps=source.gaps(versions),
@@ -140,15 +140,13 @@ def profile_over(
     )
 
 
-def _from_rows(source: RowSource, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
+def _from_rows(source: History, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
     ranges, whys = read_ranges(source, versions, newest, names)
     times: pa.Array = pa.array(readable_times(source.format, versions), frames.UTC_MILLIS)
     return tuple(versions), _of_columns(ranges, versions, times, whys), ()
 
 
-def _from_statistics(
-    source: RowSource, versions: Sequence[int], newest: TableVersion, names: Sequence[str]
-) -> _Numbers:
+def _from_statistics(source: History, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
     """Return the numbers of columns from the metadata, at the versions whose files are known."""
     known = read_statistics(source.format, names, versions[-1])
     every, times = known.lifetimes.versions, known.lifetimes.committed_at
@@ -334,7 +332,7 @@ def _texts(values: pa.ChunkedArray) -> pa.Array:
 
 
 def table_anomalies(
-    source: RowSource,
+    source: History,
     columns: Sequence[str] | None,
     between: Sequence[int] | None,
     rules: AnomalyRules,
@@ -380,7 +378,7 @@ def table_anomalies(
     )
 
 
-def _with_commits(source: RowSource, marked: pa.Table, after_gaps: frozenset[int]) -> pa.Table:
+def _with_commits(source: History, marked: pa.Table, after_gaps: frozenset[int]) -> pa.Table:
     """Return marks with the commits behind them, without marks of the table at maintenance commits.
 
     A mark after a gap has no commit: a missing one may have made the change.

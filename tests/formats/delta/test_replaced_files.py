@@ -112,7 +112,7 @@ def test_a_commit_that_must_carry_its_time_is_refused_where_only_times_are_read(
     written.write(commit_name(1), content)
 
     with pytest.raises(CorruptTableError, match=commit_name(1)):
-        opened.committed_at([1])
+        opened.past.committed_at([1])
 
 
 def test_a_commit_of_known_and_unknown_actions_is_one(table):

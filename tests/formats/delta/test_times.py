@@ -111,7 +111,7 @@ def test_a_commit_that_nothing_tells_the_time_of_can_still_be_loaded(memory_root
     opened = open_table(table.url)
 
     with pytest.raises(CorruptTableError, match="when version 1 was committed is unknown: .* Use version numbers"):
-        opened.committed_at([1])
+        opened.past.committed_at([1])
     assert opened.at(1).to_arrow().num_rows == 1
     assert opened.history(limit=1)["committed_at"].to_pylist() == [None]
 

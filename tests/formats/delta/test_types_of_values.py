@@ -66,7 +66,7 @@ CALLS = (
     lambda table: table.compare(0, 1)._repr_mimebundle_(),
     lambda table: table.inspect("detail"),
     lambda table: table.retention(),
-    lambda table: table.committed_at([0, 1]),
+    lambda table: table.past.committed_at([0, 1]),
 )
 
 

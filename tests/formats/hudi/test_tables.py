@@ -132,7 +132,9 @@ def test_the_cleaner_goes_by_hours_of_requested_times():
     newest = datetime.strptime(f"{table.current.version}000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
 
     def freed(keep, now):
-        retention = retention_of(table.bound, table.lifetimes(), keep=keep, keep_last=None, name="t", now=now)
+        retention = retention_of(
+            table.past.table_format, table.lifetimes(), keep=keep, keep_last=None, name="t", now=now
+        )
         assert "clean_policy => 'KEEP_LATEST_BY_HOURS', hours_retained => 5)" in retention.commands[0][1]
         return retention.freed.to_arrow()["path"].to_pylist()
 

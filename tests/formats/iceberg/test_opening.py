@@ -30,7 +30,7 @@ def opened(table, **options):
 
 
 def notes(table):
-    return opened(table).listing().notes
+    return opened(table).past.listing.notes
 
 
 def hint(table, content):
@@ -178,7 +178,7 @@ def test_a_moved_table_is_read_where_it_is_opened(memory_root, location):
 
     assert found.current.to_arrow()["id"].to_pylist() == [1]
     assert found.current.files()["path"].to_pylist() == ["data/data-1.parquet"]
-    assert found.listing().notes == ()
+    assert found.past.listing.notes == ()
 
 
 def test_the_first_card_of_a_moved_table_states_where_it_is_recorded_and_nothing_is_logged(memory_root, caplog):

@@ -144,7 +144,7 @@ def test_rows_of_a_table_with_a_bucket_key_lie_in_the_bucket_of_their_hash():
 
 def test_an_equality_on_the_bucket_key_reads_one_bucket():
     snapshot = open_table(str(DATA / "append_bucketed")).current
-    key = buckets.bucket_key(snapshot.resolved._schema)[0].name
+    key = buckets.bucket_key(snapshot.loaded.version._schema)[0].name
     value = snapshot.to_arrow([key])[key][0].as_py()
 
     plan = snapshot.plan(f"{key} = {text(value)}").to_arrow().to_pylist()

@@ -144,7 +144,7 @@ def test_what_is_large_by_the_settings_is_announced_and_read_by_a_button(orders,
 
     said = shown_text(explorer, "compare")
     assert said.startswith("Rows of version 5 and version 18: not read yet\n")
-    assert orders.diff_plan(5, 18).announcement in " ".join(said.split())
+    assert orders.diff_rows(5, 18, preview=True).announcement in " ".join(said.split())
     assert explorer.view["isAnnouncement"]
 
     pressed(explorer, "Compare rows")

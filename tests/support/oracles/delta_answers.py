@@ -169,7 +169,7 @@ def assert_detail(table, expected):
 def assert_times(table):
     """Assert that each version is the one of its own time, and that a moment before is the version before."""
     versions = table.versions()
-    for number, moment in enumerate(table.committed_at(versions)):
+    for number, moment in enumerate(table.past.committed_at(versions)):
         assert table.at(moment).version == versions[number]
         if number:
             assert table.at(moment - timedelta(milliseconds=1)).version == versions[number - 1]

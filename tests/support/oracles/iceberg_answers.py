@@ -45,7 +45,7 @@ def assert_changes(written, name, expected):
     """Assert that the rows that the last commits of main changed lead from the rows before to those after."""
     in_main = {one["snapshot_id"]: one for one in expected if one["is_main"]}
     table = snapshot_explorer.open_table(Path(written) / "tables" / name)
-    listing = table.listing()
+    listing = table.past.listing
     for before, after in zip(listing.versions, listing.versions[1:], strict=False):
         if after in listing.without_commit:
             continue

@@ -118,7 +118,7 @@ class SnapshotCache:
 
     def health(self, version: int) -> Health:
         """Return the health of a version."""
-        checked = id(self.table.cached.readability)
+        checked = id(self.table.past.cached.readability)
         made: Health = self._keep(("health", version, checked), lambda: self.table.health(version))
         return made
 
@@ -170,7 +170,7 @@ class SnapshotCache:
         def planned() -> RowDiffPlan:
             if other:
                 return diff(self.at(b), self.other(other), key or None, preview=True)
-            return self.table.diff_plan(a, b, key or None)
+            return self.table.diff_rows(a, b, key or None, preview=True)
 
         made: RowDiffPlan = self._keep(("plan", a, b, key, other), planned)
         return made
@@ -207,7 +207,7 @@ class SnapshotCache:
     def _time(self, version: int) -> str:
         """Return when a version was committed; empty if that is unknown."""
         try:
-            time = self.table.committed_at([version])[0]
+            time = self.table.past.committed_at([version])[0]
         except SnapshotExplorerError:
             return ""
         text = format_utc(time)

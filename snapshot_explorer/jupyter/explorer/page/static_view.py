@@ -59,7 +59,7 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     unread = len(state.versions) - len(state.commits)
     lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
     total = state.commit(last)["total_rows"].to_pylist()
-    of_what = total_rows_name(table.bound).removeprefix("rows")
+    of_what = total_rows_name(table.past.table_format).removeprefix("rows")
     lines += [f"{pluralize(total[0], 'row')}{of_what}"] if total and total[0] is not None else []
     lines += (
         [f"{pluralize(table_size.files, 'file')}, {format_size(table_size.size_bytes)}"]

@@ -59,7 +59,11 @@ class FactsReader:
             self._changed()
 
         table, versions = self._table, log.versions
-        read = Job(run=lambda: read_totals(table.bound, table.lifetimes, versions), done=take, failed=lambda _: None)
+        read = Job(
+            run=lambda: read_totals(table.past.table_format, table.lifetimes, versions),
+            done=take,
+            failed=lambda _: None,
+        )
         self._work.start("totals", read)
 
     def read_anomalies(self) -> None:

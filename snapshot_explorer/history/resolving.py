@@ -4,10 +4,12 @@ import difflib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from snapshot_explorer.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.history.open_branch import Log
 from snapshot_explorer.model import Listing
+from snapshot_explorer.refs.missing import no_versions_error, not_found, range_text
 from snapshot_explorer.refs.records import (
     LONGEST_NAME,
     AsOf,
@@ -28,31 +30,7 @@ class NothingBeforeError(SnapshotNotFoundError):
     """All versions were committed after a time, and none has expired since the listing."""
 
 
-class RefHistory(Protocol):
-    """The versions, commit times and tags of a table."""
-
-    def listing(self) -> Listing:
-        """Return a listing of the versions that can be loaded. One listing."""
-        ...
-
-    def tags(self) -> Mapping[str, int]:
-        """Return the version of each tag."""
-        ...
-
-    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return the commit time of each version, aware. Reads one small file per version."""
-        ...
-
-    def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
-        """Return the range of these versions that is searched for the last one committed at or before a time."""
-        ...
-
-    def latest(self) -> int | None:
-        """Return the newest version; None for a table without versions. Cheap."""
-        ...
-
-
-def resolve(ref: Ref, history: RefHistory) -> int:
+def resolve(ref: Ref, log: Log) -> int:
     """Return the version of a ref; a short form, such as `v5`, is also compared with the names of the tags.
 
     A number without steps is returned unchecked and reads nothing: the caller loads the version, and raises
@@ -63,12 +41,12 @@ def resolve(ref: Ref, history: RefHistory) -> int:
 
     Source: paimon docs, "Time travel"; SnapshotManager.earlierOrEqualTimeMills.
     """
-    tag = _tag_of_the_same_name(ref, history)
+    tag = _tag_of_the_same_name(ref, log)
     if tag is None:
-        return _resolve(ref, history)
-    tagged = _resolve_tag(tag, history)
+        return _resolve(ref, log)
+    tagged = _resolve_tag(tag, log)
     try:
-        version: int | None = _resolve(ref, history)
+        version: int | None = _resolve(ref, log)
     except SnapshotNotFoundError:
         version = None
     if version == tagged:
@@ -80,11 +58,11 @@ def resolve(ref: Ref, history: RefHistory) -> int:
     )
 
 
-def _tag_of_the_same_name(ref: Ref, history: RefHistory) -> Tag | None:
+def _tag_of_the_same_name(ref: Ref, log: Log) -> Tag | None:
     """Return the tag that the text of a short form names, or None. Reads the tags of short forms only."""
     match ref:
         case Version(written=written) | Latest(written=written) | AsOf(written=written) if written:
-            tags, back = history.tags(), ref.back
+            tags, back = log.tags(), ref.back
             names = [name for name in (f"{written}~{back}", written + "^" * min(back, LONGEST_NAME)) if back]
             whole = next((Tag(name=name) for name in names if name in tags), None)
             steps_back = -int(written) - 1 if isinstance(ref, Latest) and written.startswith("-") else 0
@@ -93,26 +71,26 @@ def _tag_of_the_same_name(ref: Ref, history: RefHistory) -> Tag | None:
             return None
 
 
-def _resolve(ref: Ref, history: RefHistory) -> int:
+def _resolve(ref: Ref, log: Log) -> int:
     """Return the version of a ref, whose text is not the name of a tag."""
     match ref:
         case Version(back=0):
             return ref.number
         case Version():
-            return _step_back(ref, _index_of(ref, history), history)
+            return _step_back(ref, _index_of(ref, log), log)
         case Latest(back=0):
-            newest = history.latest()
+            newest = log.latest()
             if newest is None:
-                raise _no_versions_error(ref)
+                raise no_versions_error(ref)
             return newest
         case Latest():
-            return _step_back(ref, len(_existing_versions(ref, history)) - 1, history)
+            return _step_back(ref, len(_existing_versions(ref, log)) - 1, log)
         case Earliest():
-            return _step_back(ref, 0, history)
+            return _step_back(ref, 0, log)
         case Tag():
-            return _resolve_tag(ref, history)
+            return _resolve_tag(ref, log)
         case AsOf():
-            return _resolve_time(ref, history)
+            return _step_back(ref, _index_at(ref, log, _existing_versions(ref, log)), log)
         case OfBranch():
             raise InvalidArgumentError(
                 f"{ref} is a version of a branch, and only versions of the open table can be used here. Open the "
@@ -122,56 +100,34 @@ def _resolve(ref: Ref, history: RefHistory) -> int:
             assert_never(ref)
 
 
-def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
-    """Return the error for a missing version, with the available versions and the nearest one."""
-    versions = listing.versions
-    if not versions:
-        return _no_versions_error(ref)
-    last = versions[-1]
-    available = f"Available versions: {_range_text(listing)}"
-    number = ref if isinstance(ref, int) else ref.number if isinstance(ref, Version) and not ref.back else None
-    if number is None:
-        return SnapshotNotFoundError(f"No version matches {ref}. {available}. Try earliest or {last}.")
-    index = bisect_left(versions, number)
-    nearest = min(versions[max(0, index - 1) : index + 1], key=lambda version: abs(version - number))
-    is_known = number and (listing.is_contiguous or number < versions[0])
-    state = listing.absence(number) if is_known else "does not exist"
-    return SnapshotNotFoundError(f"Version {number} {state}. {available}. Try {nearest}, latest or @2h.")
-
-
-def _range_text(listing: Listing) -> str:
-    first, last = listing.versions[0], listing.versions[-1]
-    return f"{first} to {last}{', with gaps' if listing.has_gaps else ''}" if first != last else f"{first}"
-
-
-def _index_of(ref: Version, history: RefHistory) -> int:
-    versions = _existing_versions(ref, history)
+def _index_of(ref: Version, log: Log) -> int:
+    versions = _existing_versions(ref, log)
     index = bisect_left(versions, ref.number)
     if index == len(versions) or versions[index] != ref.number:
-        raise not_found(ref.number, history.listing())
+        raise not_found(ref.number, log.loadable)
     return index
 
 
-def _step_back(ref: Ref, index: int, history: RefHistory) -> int:
+def _step_back(ref: Ref, index: int, log: Log) -> int:
     """Return the version that is the ref's number of steps before a position among the existing versions."""
-    versions = _existing_versions(ref, history)
+    versions = _existing_versions(ref, log)
     if index < ref.back:
         raise SnapshotNotFoundError(
             f"No version matches {ref}: it goes back past the earliest. "
-            f"Available versions: {_range_text(history.listing())} ({len(versions):,} in total). Try earliest."
+            f"Available versions: {range_text(log.loadable)} ({len(versions):,} in total). Try earliest."
         )
     return versions[index - ref.back]
 
 
-def _existing_versions(ref: Ref, history: RefHistory) -> Sequence[int]:
-    versions = history.listing().versions
+def _existing_versions(ref: Ref, log: Log) -> Sequence[int]:
+    versions = log.loadable.versions
     if not versions:
-        raise _no_versions_error(ref)
+        raise no_versions_error(ref)
     return versions
 
 
-def _resolve_tag(ref: Tag, history: RefHistory) -> int:
-    tags = history.tags()
+def _resolve_tag(ref: Tag, log: Log) -> int:
+    tags = log.tags()
     literal_names = [
         name for name in (f"{ref.name}~{ref.back}", ref.name + "^" * min(ref.back, LONGEST_NAME)) if name in tags
     ]
@@ -188,7 +144,7 @@ def _resolve_tag(ref: Tag, history: RefHistory) -> int:
     if not ref.back:
         return tags[ref.name]
     # The tagged version itself may have expired: tags outlive versions.
-    return _step_back(ref, bisect_left(_existing_versions(ref, history), tags[ref.name]), history)
+    return _step_back(ref, bisect_left(_existing_versions(ref, log), tags[ref.name]), log)
 
 
 def _unknown_tag_error(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundError:
@@ -201,9 +157,18 @@ def _unknown_tag_error(ref: Tag, tags: Mapping[str, int]) -> SnapshotNotFoundErr
     return SnapshotNotFoundError(f"Tag {ref.name!r} does not exist. Tags: {examples}. {advice}")
 
 
-def _resolve_time(ref: AsOf, history: RefHistory) -> int:
-    versions = _existing_versions(ref, history)
-    run = history.candidates_at(ref.time, versions)
+def last_committed_by(time: datetime, log: Log) -> int | None:
+    """Return the last version committed at or before a time, loadable or not; None if all are later."""
+    versions = log.listing.versions
+    try:
+        return versions[_index_at(AsOf(time=time), log, versions, follow_log=False)]
+    except NothingBeforeError:
+        return None
+
+
+def _index_at(ref: AsOf, log: Log, versions: Sequence[int], *, follow_log: bool = True) -> int:
+    """Return the index of the last of these versions committed at or before the time of a ref."""
+    run = log.candidates_at(ref.time, versions, follow_log=follow_log)
     seen: dict[int, datetime] = {}
     unread: dict[int, SnapshotExplorerError] = {}
     low = oldest = begin = bisect_left(versions, run[0])
@@ -216,7 +181,7 @@ def _resolve_time(ref: AsOf, history: RefHistory) -> int:
                 raise _unknown_time_error(ref, versions[low], unread[low])
             middle = rest[len(rest) // 2]
         try:
-            seen[middle] = history.committed_at([versions[middle]])[0]
+            seen[middle] = log.committed_at([versions[middle]])[0]
         except SnapshotNotFoundError:
             low = oldest = middle + 1  # expired since the listing, and all before it
             continue
@@ -228,10 +193,10 @@ def _resolve_time(ref: AsOf, history: RefHistory) -> int:
         else:
             high = middle
     if low > oldest:
-        return _step_back(ref, low - 1, history)
+        return low - 1
     if oldest == end:
         raise SnapshotNotFoundError(f"No version matches {ref}: the versions expired during the search. Try again.")
-    time = to_utc(seen.get(oldest) or history.committed_at([versions[oldest]])[0])
+    time = to_utc(seen.get(oldest) or log.committed_at([versions[oldest]])[0])
     error_class = NothingBeforeError if oldest == begin else SnapshotNotFoundError
     raise error_class(
         f"No version matches {ref}: no available version was committed at or before this time. "
@@ -246,16 +211,10 @@ def _unknown_time_error(ref: AsOf, version: int, error: SnapshotExplorerError) -
     )
 
 
-def _no_versions_error(ref: Ref | int) -> SnapshotNotFoundError:
-    return SnapshotNotFoundError(
-        f"No version matches {ref}: the table has no version yet. Update after the first commit."
-    )
-
-
 _SHOWN = 5
 
 
-def resolve_range(first: Ref, last: Ref, history: RefHistory, *, whole: bool) -> tuple[int, int]:
+def resolve_range(first: Ref, last: Ref, log: Log, *, whole: bool) -> tuple[int, int]:
     """Return the bounds of a range of changes: the version before the first change, and the version of the last.
 
     Args:
@@ -263,22 +222,22 @@ def resolve_range(first: Ref, last: Ref, history: RefHistory, *, whole: bool) ->
         last: The last bound.
         whole: Whether every version between must exist; otherwise only the bounds must.
     """
-    end = resolve(last, history)
-    start = _start(first, history, whole=whole)
+    end = resolve(last, log)
+    start = _start(first, log, whole=whole)
     if start > end:
         raise InvalidArgumentError(f"Version {end} comes before {start}. Put the earlier version first.")
     if whole:
-        _check_complete(start, end, history.listing())
+        _check_complete(start, end, log.loadable)
     return start, end
 
 
-def _start(ref: Ref, history: RefHistory, *, whole: bool) -> int:
-    listing = history.listing()
+def _start(ref: Ref, log: Log, *, whole: bool) -> int:
+    listing = log.loadable
     before = listing.before_earliest if whole else None
     is_before = ref == Earliest(back=1) or (isinstance(ref, Version) and not ref.back and ref.number == before)
     if before is not None and is_before:
         return before
-    return resolve(ref, history)
+    return resolve(ref, log)
 
 
 def _check_complete(first: int, last: int, listing: Listing) -> None:

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.model import Branch
+from snapshot_explorer.history.history import History
 from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.render.commits import commit_lines
 from snapshot_explorer.render.tracks import Link, Mark, Span, Track, Tracks
-from snapshot_explorer.results import Frame
-from snapshot_explorer.version_resolver import BranchTable, branch_name
 
 _MAX_BRANCHES = 20
 """The most branches that are read."""
@@ -20,14 +18,6 @@ _MAX_COMMITS = 400
 _MAX_TAGGED = 100
 _MAX_NAMES = 2
 """The most tags of a commit that are named in the figure."""
-
-
-class GraphTable(BranchTable, Protocol):
-    """A table whose branches are drawn."""
-
-    def commits(self, versions: Sequence[int]) -> Frame:
-        """Return COMMITS of versions."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,51 +41,52 @@ class _Lane:
         return [version for version in self.versions if newest is None or version > newest]
 
 
-def branch_graph(table: GraphTable, branches: Sequence[Branch], tags: Mapping[str, int]) -> Tracks:
+def branch_graph(history: History) -> Tracks:
     """Return the branches of a table as tracks with links, and its tags. Reads the newest commits of each branch.
 
     A commit that several branches have is drawn once, on the first of them. Commits are ordered by their times, and
     after those that they follow. If there are many, the newest are read, and those with a tag or where a branch begins.
 
     Args:
-        table: The table, bound to any branch; a click opens the versions of that branch.
+        history: The history of any branch; a click opens the versions of that branch.
     """
-    here = branch_name(table)
+    here, branches, tags = history.branch_name, history.table_format.branches(), history.tags()
     forks = {branch.name: branch.forked_version for branch in branches}
-    others = sorted({*table.branch_names(), here} - {MAIN}, key=lambda name: (forks.get(name) or 0, name))
-    names = [MAIN, *others] if MAIN in table.branch_names() or here == MAIN else others
+    others = sorted({*history.branch_names(), here} - {MAIN}, key=lambda name: (forks.get(name) or 0, name))
+    names = [MAIN, *others] if MAIN in history.branch_names() or here == MAIN else others
     notes = [f"{_MAX_BRANCHES} of {len(names):,} branches"] if len(names) > _MAX_BRANCHES else []
     lanes: list[_Lane] = []
-    tables: list[Any] = []
+    histories: list[History] = []
     for name in names[:_MAX_BRANCHES]:
         try:
-            own_table = table if name == here else table.on_branch(name)
-            lanes.append(_lane(name, own_table, tables))
+            own = history.on_branch(name)
+            lanes.append(_lane(name, own, histories))
         except SnapshotExplorerError as error:
             notes.append(f"Branch {name} is not drawn: {error}")
         else:
-            tables.append(own_table)
-    notes += _read_commits(lanes, tables, tags)
+            histories.append(own)
+    notes += _read_commits(lanes, histories, tags)
     at = next((index for index, lane in enumerate(lanes) if lane.name == here), 0)
     opened = {_node(lanes, at, version): version for version in lanes[at].versions} if lanes else {}
     lost = [name for name, version in tags.items() if opened and _tag_node(lanes, at, version) is None]
     if lost:
         notes.append(f"{pluralize(len(lost), 'tag')} of versions on none of these branches: {', '.join(lost[:5])}")
-    if table.bound.main_branch is None:
+    if history.table_format.main_branch is None:
         notes.append(
-            f"{table.bound.name.capitalize()} tables have no branches" + ("" if tags else "; this one has no tags")
+            f"{history.table_format.name.capitalize()} tables have no branches"
+            + ("" if tags else "; this one has no tags")
         )
     elif len(names) == 1:
         notes.append("The table has no other branch" + ("" if tags else ", and no tags"))
-    has_branches = table.bound.main_branch is not None
-    return _tracks(lanes, opened, title=f"Branches and tags of {table.name}", notes=notes, has_branches=has_branches)
+    has_branches = history.table_format.main_branch is not None
+    return _tracks(lanes, opened, title=f"Branches and tags of {history.name}", notes=notes, has_branches=has_branches)
 
 
-def _lane(name: str, table: GraphTable, above: Sequence[GraphTable]) -> _Lane:
+def _lane(name: str, history: History, above: Sequence[History]) -> _Lane:
     """Return the lane of a branch, below that with which it shares the newest version."""
-    lane = _Lane(name=name, versions=tuple(table.listing().versions))
+    lane = _Lane(name=name, versions=tuple(history.listing.versions))
     for index, other in enumerate(above):
-        shared = table.bound.shared_versions(other.bound)
+        shared = history.shared_versions(other)
         if max(shared, default=-1) > max(lane.shared, default=-1):
             lane.parent, lane.shared = index, shared
     return lane
@@ -119,7 +110,7 @@ def _tag_node(lanes: Sequence[_Lane], here: int, version: int) -> _Node | None:
     return next((node for node in nodes if node is not None), None)
 
 
-def _read_commits(lanes: Sequence[_Lane], tables: Sequence[GraphTable], tags: Mapping[str, int]) -> list[str]:
+def _read_commits(lanes: Sequence[_Lane], histories: Sequence[History], tags: Mapping[str, int]) -> list[str]:
     """Read the commits that are drawn, and return what is not drawn."""
     needed: set[_Node | None] = (
         {_tag_node(lanes, 0, version) for version in [*tags.values()][-_MAX_TAGGED:]} if lanes else set()
@@ -129,9 +120,9 @@ def _read_commits(lanes: Sequence[_Lane], tables: Sequence[GraphTable], tags: Ma
         if lane.parent is not None and lane.shared:
             needed.add(_node(lanes, lane.parent, lane.shared[max(lane.shared)]))
     most = _MAX_COMMITS // max(1, len(lanes))
-    for index, (lane, table) in enumerate(zip(lanes, tables, strict=True)):
+    for index, (lane, own) in enumerate(zip(lanes, histories, strict=True)):
         versions = {*lane.own[-most:], *(node[1] for node in needed if node is not None and node[0] == index)}
-        rows = table.commits(sorted(versions, reverse=True)).to_arrow().to_pylist() if versions else []
+        rows = own.open_branch.commits(sorted(versions, reverse=True))[0].to_pylist() if versions else []
         lane.rows = {row["version"]: row for row in rows}
     total, drawn = sum(len(lane.own) for lane in lanes), sum(len(lane.rows) for lane in lanes)
     return [f"{drawn:,} of {total:,} commits: the newest, and those with tags or branches"] if drawn < total else []

@@ -1,4 +1,4 @@
-"""`RowSource`: a table over its versions, and the names of its columns at each version."""
+"""The names of columns over the versions of a table."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,117 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from snapshot_explorer.errors import (
-    InvalidArgumentError,
-    SnapshotExplorerError,
-    SnapshotNotFoundError,
-    UnknownColumnError,
-)
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, UnknownColumnError
 from snapshot_explorer.formats import TableFormat, TableVersion
-from snapshot_explorer.lifetimes import FileLifetimes
-from snapshot_explorer.model import Commit, FieldIds, Gap, Listing, TableSchema, commit_of
-from snapshot_explorer.render.cells import format_utc
-from snapshot_explorer.single_flight import cached_property
+from snapshot_explorer.model import FieldIds, Listing
 
 _Id = int | str | None
-
-
-def opening(path: str, branch: str | None, table_format: TableFormat | None = None) -> str:
-    """Return the Python call that opens a table, without secrets; with its format where its folder has others too."""
-    named = f", format={table_format.name!r}" if table_format is not None and table_format.other_formats else ""
-    return f"open_table({path!r}{f', branch={branch!r}' if branch else ''}{named})"
-
-
-def call_text(method: str, *positional: object, **named: object) -> str:
-    """Return a method call as Python text, without the named arguments that are None."""
-    keywords = [f"{name}={value!r}" for name, value in named.items() if value is not None]
-    return f"{method}({', '.join([*map(repr, positional), *keywords])})"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowSource:
-    """A table over its versions, for one call: lists the log once."""
-
-    path: str
-    """Its location, without secrets."""
-    name: str
-    branch: str | None
-    """Its branch; None for the main one."""
-    bound: TableFormat
-    is_newest_state: bool
-    """Whether the newest version is the newest state of the table, in its current schema."""
-    lifetimes: Callable[[], FileLifetimes]
-    """Returns the lifetimes of the data files; read at their first use."""
-    snapshot: Callable[[int | None], object]
-    """Returns the snapshot of a version, for a user's function."""
-
-    @property
-    def opened(self) -> str:
-        """Return the Python call that opens the table, without secrets."""
-        return opening(self.path, self.branch, self.bound)
-
-    def span(self, versions: Sequence[int]) -> str:
-        """Return the first and the last of some versions with their times, for people."""
-        ends = list(dict.fromkeys([versions[0], versions[-1]]))
-        try:
-            times = [f" of {format_utc(time)}" for time in self.format.committed_at(ends)]
-        except SnapshotExplorerError:
-            times = [" of a time that was not recorded"] * len(ends)
-        return " to ".join(f"{version}{time}" for version, time in zip(ends, times, strict=True))
-
-    @cached_property
-    def format(self) -> TableFormat:
-        """Return the table in its format. One listing, the first time, for the newest state."""
-        return self.bound.with_current_schema(self.listing) if self.is_newest_state else self.bound
-
-    @cached_property
-    def listing(self) -> Listing:
-        """Return all versions. One listing, the first time."""
-        return self.bound.listing(0)
-
-    def gaps(self, versions: Sequence[int]) -> tuple[Gap, ...]:
-        """Return the gaps between versions, which ascend; see `Listing.gaps`."""
-        return self.listing.gaps(versions)
-
-    def versions(self, good: int | None = None, bad: int | None = None) -> tuple[int, ...]:
-        """Return the versions whose rows can be read, ascending, from `good` to `bad`, both included. One listing."""
-        without_files = frozenset(self.listing.without_files)
-        result = tuple(
-            version
-            for version in self.listing.reachable
-            if version not in without_files and (good is None or version >= good) and (bad is None or version <= bad)
-        )
-        if not result:
-            raise SnapshotNotFoundError(f"{self.path} has no version yet: nothing has been committed to it.")
-        return result
-
-    def versions_of(self, between: Sequence[int] | None) -> tuple[int, ...]:
-        """Return the versions among the given ones whose rows can be read, ascending; None for all. One listing."""
-        versions = self.versions()
-        if between is None:
-            return versions
-        chosen = frozenset(between)
-        result = tuple(version for version in versions if version in chosen)
-        if not result:
-            raise SnapshotNotFoundError(f"None of the requested versions of {self.path} can be read.")
-        return result
-
-    def vanished(self) -> SnapshotNotFoundError:
-        """Return the error for versions that no longer exist after they were listed."""
-        return SnapshotNotFoundError(
-            f"The versions of {self.path} were removed while they were read: they expired, or the table was emptied or "
-            "replaced. Try again."
-        )
-
-    def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
-        """Return the schema of each version: in one pass, or one by one if some versions have no commit."""
-        if set(versions) & set(self.listing.without_commit):
-            return [self.format.version(version).schema for version in versions]
-        return self.format.schemas(versions)
-
-    def commit(self, version: int) -> Commit:
-        """Return the commit of a version."""
-        return commit_of(self.format.commits([version]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

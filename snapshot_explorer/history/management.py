@@ -14,8 +14,8 @@ from concurrent.futures import Future
 from datetime import timedelta
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.history.loaded_version import LoadedVersion
 from snapshot_explorer.model import Listing, Validation
-from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -37,7 +37,7 @@ class SnapshotManagement:
     def __init__(
         self,
         list_log: Callable[[int | None], Listing],
-        make_snapshot: Callable[[Listing], Snapshot],
+        make_snapshot: Callable[[Listing], LoadedVersion],
         *,
         validate: Callable[[int], Validation] = lambda _: _NOT_VALIDATED,
         log_name: str = "log found for the table",
@@ -75,10 +75,10 @@ class SnapshotManagement:
         """When the last successful update ended, in milliseconds since 1970; -1 before the first."""
         self.current_snapshot = self.snapshot_at_init()
         """The most recently loaded snapshot."""
-        self.background_update: Future[Snapshot] | None = None
+        self.background_update: Future[LoadedVersion] | None = None
         """The last update in the background, which may still run; None before the first."""
 
-    def snapshot_at_init(self) -> Snapshot:
+    def snapshot_at_init(self) -> LoadedVersion:
         """Return the newest snapshot, found by the format's hint; without a version for a table without versions."""
         listing = self._list_log(None)
         if listing.latest is None:
@@ -90,7 +90,7 @@ class SnapshotManagement:
         log.info("Returning initial snapshot %s", snapshot)
         return snapshot
 
-    def create_snapshot(self, listing: Listing) -> Snapshot:
+    def create_snapshot(self, listing: Listing) -> LoadedVersion:
         """Return a new snapshot of the listing's newest version, verified against its checksum file if there is one.
 
         Raises:
@@ -99,7 +99,7 @@ class SnapshotManagement:
         snapshot, _ = self._create(listing)
         return snapshot
 
-    def _create(self, listing: Listing) -> tuple[Snapshot, str | None]:
+    def _create(self, listing: Listing) -> tuple[LoadedVersion, str | None]:
         validation = _NOT_VALIDATED if listing.latest is None else self._validate(listing.latest)
         snapshot = self._make_snapshot(listing)
         for note in (*listing.notes, *validation.notes):
@@ -116,7 +116,7 @@ class SnapshotManagement:
         last = self.last_update_timestamp
         return limit == 0 or last < 0 or self._clock() - last >= limit
 
-    def update(self, *, staleness_acceptable: bool = False) -> Snapshot:
+    def update(self, *, staleness_acceptable: bool = False) -> LoadedVersion:
         """List the log again and return the newest snapshot; the same object if nothing changed.
 
         Args:
@@ -133,7 +133,7 @@ class SnapshotManagement:
         with self._lock:
             return self._update_internal()
 
-    def try_update(self) -> Snapshot:
+    def try_update(self) -> LoadedVersion:
         """Update unless another thread is doing so; then return the current snapshot at once."""
         if not self._lock.acquire(blocking=False):
             return self.current_snapshot
@@ -155,18 +155,18 @@ class SnapshotManagement:
         with self._async_lock:
             if self.background_update is not None and not self.background_update.done():
                 return
-            task: Future[Snapshot] = Future()
+            task: Future[LoadedVersion] = Future()
             self.background_update = task
         threading.Thread(target=self._refresh, args=(task,), name="snapshot-update", daemon=True).start()
 
-    def _refresh(self, task: Future[Snapshot]) -> None:
+    def _refresh(self, task: Future[LoadedVersion]) -> None:
         try:
             task.set_result(self.try_update())
         except BaseException as error:  # noqa: BLE001 - kept in the future
             log.warning("The snapshot could not be refreshed in the background: %s", error)
             task.set_exception(error)
 
-    def _update_internal(self) -> Snapshot:
+    def _update_internal(self) -> LoadedVersion:
         before = self.current_snapshot
         listing = self._list_log(before.listing.start if before.listing else None)
         if listing == before.listing:
@@ -194,7 +194,7 @@ class SnapshotManagement:
         self.last_update_timestamp = self._clock()
         return self.current_snapshot
 
-    def _replace_snapshot(self, snapshot: Snapshot) -> None:
+    def _replace_snapshot(self, snapshot: LoadedVersion) -> None:
         """Replace the current snapshot. The old one drops its caches and remains usable."""
         self.current_snapshot.uncache()
         self.current_snapshot = snapshot

@@ -1,0 +1,55 @@
+"""The past of a table: versions, refs, branches and tags, the current version, lifetimes, and the commits.
+
+`History` is what every question about several versions takes. Rows are read in `engines`, and answers computed in the
+packages above.
+"""
+
+from snapshot_explorer.history.commits import (
+    CachedMetadata,
+    CommitFilter,
+    history_frame,
+    missing_notes,
+    read_history,
+    unread_commit_notes,
+)
+from snapshot_explorer.history.expressions import call_text, open_expression
+from snapshot_explorer.history.graph import branch_graph
+from snapshot_explorer.history.history import ComparedRefs, Divergence, History
+from snapshot_explorer.history.loaded_version import LoadedVersion
+from snapshot_explorer.history.management import SnapshotManagement
+from snapshot_explorer.history.open_branch import OpenBranch
+from snapshot_explorer.history.readability import KnownReadability, with_readability
+from snapshot_explorer.history.renames import (
+    ColumnNames,
+    column_names,
+    names_before,
+    naming_renamed_columns,
+    renamed_column,
+)
+from snapshot_explorer.history.resolving import NothingBeforeError
+
+__all__ = [
+    "CachedMetadata",
+    "ColumnNames",
+    "CommitFilter",
+    "ComparedRefs",
+    "Divergence",
+    "History",
+    "KnownReadability",
+    "LoadedVersion",
+    "NothingBeforeError",
+    "OpenBranch",
+    "SnapshotManagement",
+    "branch_graph",
+    "call_text",
+    "column_names",
+    "history_frame",
+    "missing_notes",
+    "names_before",
+    "naming_renamed_columns",
+    "open_expression",
+    "read_history",
+    "renamed_column",
+    "unread_commit_notes",
+    "with_readability",
+]
