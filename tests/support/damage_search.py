@@ -14,20 +14,17 @@ An answer must be the true one, an error of this package, or state what could no
 whose replacement nothing recorded can tell: cases of those are counted apart.
 """
 
-import argparse
 import collections
 import contextlib
 import dataclasses
 import itertools
-import json
-import logging
 import random
 import re
 import sys
 import time
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from tests.support import fault_search
+from tests.support import fault_search, search_command
 from tests.support.faults import registered
 from tests.support.not_checked import unfounded
 from tests.support.public_calls import comparable, opened
@@ -298,38 +295,9 @@ def run(names, *, kinds=KINDS, sample=None, seed=0, seconds=None, call=""):
     return counts, findings
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", default="", help="only tables whose names match")
-    parser.add_argument("--call", default="", help="only calls whose names match")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of damage; may be repeated")
-    parser.add_argument("--sample", type=int, help="so many cases of each table, drawn at random")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shard", default="0/1", help="one share of the tables, such as 0/2")
-    parser.add_argument("--seconds", type=float, help="end after this time")
-    options = parser.parse_args()
-    logging.disable()
-    number, count = map(int, options.shard.split("/"))
-    names = [name for name in fault_search.tables() if re.search(options.table, name)][number::count]
-    counts, findings = run(
-        names,
-        kinds=tuple(options.kind or KINDS),
-        sample=options.sample,
-        seed=options.seed,
-        seconds=options.seconds,
-        call=options.call,
-    )
-    groups = itertools.groupby(sorted(findings, key=_group), key=_group)
-    for group, some in groups:
-        first, *rest = some
-        print(f"{' | '.join(group)} ({len(rest) + 1}x)\n    {first}")  # noqa: T201 - a command
-    print(json.dumps(counts, indent=1))  # noqa: T201 - a command
-    return 1 if findings else 0
-
-
 def _group(finding):
     return finding.outcome, finding.table.partition("/")[0], finding.damage.kind, kind_of(finding.damage.path)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(search_command.main(__doc__, run, kinds=KINDS, group=_group))

@@ -7,13 +7,10 @@ Every call must answer for the versions that can be read as it does on the intac
 nothing about them. An error is right only where every version, or the one that the call is about, cannot be read.
 """
 
-import argparse
 import collections
 import contextlib
 import dataclasses
 import itertools
-import json
-import logging
 import random
 import re
 import sys
@@ -21,7 +18,7 @@ import time
 from collections.abc import Callable
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from tests.support import fault_search
+from tests.support import fault_search, search_command
 from tests.support.faults import Fault, Request, Store, registered
 from tests.support.public_calls import opened
 
@@ -420,41 +417,14 @@ def run(names, *, kinds=KINDS, sample=None, seed=0, seconds=None, call="", path=
     return counts, findings
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", default="", help="only tables whose names match")
-    parser.add_argument("--call", default="", help="only calls whose names match")
-    parser.add_argument("--path", default="", help="only metadata files whose paths match")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of damage; may be repeated")
-    parser.add_argument("--sample", type=int, help="so many cases of each table, drawn at random")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shard", default="0/1", help="one share of the tables, such as 0/2")
-    parser.add_argument("--seconds", type=float, help="end after this time")
-    options = parser.parse_args()
-    logging.disable()
-    number, count = map(int, options.shard.split("/"))
-    names = [name for name in fault_search.tables() if re.search(options.table, name)][number::count]
-    counts, findings = run(
-        names,
-        kinds=tuple(options.kind or KINDS),
-        sample=options.sample,
-        seed=options.seed,
-        seconds=options.seconds,
-        call=options.call,
-        path=options.path,
-    )
-    groups = itertools.groupby(sorted(findings, key=_group), key=_group)
-    for group, some in groups:
-        first, *rest = some
-        print(f"{' | '.join(group)} ({len(rest) + 1}x)\n    {first}")  # noqa: T201 - a command
-    print(json.dumps(counts, indent=1))  # noqa: T201 - a command
-    return 1 if findings else 0
-
-
 def _group(finding):
     path = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+", "N", finding.damage.path)
     return finding.outcome, finding.table.partition("/")[0], finding.call, finding.damage.kind, path
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        search_command.main(
+            __doc__, run, kinds=KINDS, group=_group, options=[("path", "only metadata files whose paths match")]
+        )
+    )
