@@ -52,7 +52,6 @@ ALLOWED = {
     ("rows/diffs/spilled_rows.py", "rmtree"): "the folder, at the end",
     ("samples/__init__.py", "copytree"): "the copy of a sample",
     ("samples/__init__.py", "rmtree"): "the copy of a sample, when Python exits",
-    ("lifetimes/reading.py", "save"): "the function that writes to an output",
     # Into memory, a pipe between processes, or standard output.
     ("rows/diffs/spark_diff.py", "new_stream"): "a message to an executor, in memory",
     ("rows/diffs/spark_diff.py", "write_table"): "a message to an executor, in memory",
@@ -79,9 +78,10 @@ ALLOWED = {
 def calls(tree):
     """Yield the name of every writer in a module, with the mode of files that are opened."""
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    own = own_names(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            yield from (item.name for item in node.names if item.name in WRITERS)
+            yield from (item.name for item in node.names if item.name in WRITERS - own)
         if not isinstance(node, ast.Attribute | ast.Name) or isinstance(node.ctx, ast.Store):
             continue
         name = node.attr if isinstance(node, ast.Attribute) else node.id
@@ -93,8 +93,17 @@ def calls(tree):
             is_module = isinstance(node.value, ast.Name) and node.value.id == "os"
             if is_module or (call is not None and len(call.args) == 1 and not call.keywords):
                 yield name
-        elif name in WRITERS and (isinstance(node, ast.Attribute) or call is not None):
+        elif name in WRITERS and (isinstance(node, ast.Attribute) or (call is not None and name not in own)):
             yield name
+
+
+def own_names(tree):
+    """Return the names of functions that a module defines or imports from this package, in which writers are found."""
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("snapshot_explorer"):
+            names.update(item.asname or item.name for item in node.names)
+    return names
 
 
 def written_mode(call):
