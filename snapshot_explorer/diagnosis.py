@@ -44,14 +44,13 @@ class Diagnosis(Drawable):
     def drawing(self) -> Drawing:
         """Return the drawing: each sentence, with the command that shows the evidence."""
         problems = sum(symptom.is_problem is True for symptom in self.symptoms)
-        is_whole = all(symptom.is_problem is not None for symptom in self.symptoms)
+        unknown = sum(symptom.is_problem is None for symptom in self.symptoms)
         parts: list[Part] = []
         for symptom in self.symptoms:
             parts += [Line(symptom.sentence), Code(symptom.command)]
-        if problems:
-            answer = f"{pluralize(problems, 'thing')} to look at"
-        else:
-            answer = "nothing to look at" if is_whole else "nothing to look at in what was checked"
+        answer = f"{pluralize(problems, 'thing')} to look at" if problems else "nothing to look at"
+        if unknown:
+            answer += f" in what was checked, {unknown} of {len(self.symptoms)} unknown"
         return Drawing(title=f"{self.name}: {answer}", parts=(*parts, Line(_NOT_CHECKED, is_faint=True)))
 
 

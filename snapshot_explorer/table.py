@@ -113,14 +113,7 @@ OVERVIEW_FILES = 10_000
 _PICTURES = {"actions": action_timeline, "slices": slice_tracks}
 _NOTED_PATHS: set[str] = set()
 """Paths of tables whose card has stated that they are recorded elsewhere: no other table of the path repeats it."""
-_INTERNAL = frozenset(
-    (
-        "drawing",
-        "past",
-        "read_overview",
-        "report_sections",
-    )
-)
+_INTERNAL = frozenset(("drawing", "past", "read_overview", "report_sections"))
 """What only this package uses: completion does not offer it."""
 
 
@@ -282,7 +275,7 @@ class Table(Drawable):
             title=_history_title(branch),
             total=total,
             limit=limit,
-            anomalies=_anomalies(past, AnomalyRules()) if anomalies else None,
+            anomalies=_anomalies(past) if anomalies else None,
             notes=notes,
             totals=lambda: read_totals(branch.format, branch.lifetimes, past.listing.versions),
             readable=branch.readability.in_words,
@@ -346,7 +339,7 @@ class Table(Drawable):
         """
         is_spark = metadata.is_spark(engine)
         past, bounds = self.past.of_range(between)
-        versions, table_format = past.changed(bounds), past.open_branch.format
+        versions, table_format = past.changed(bounds), past.table_format
         gaps = gaps_note(past.gaps(versions), "what changed there is not among these rows")
         notes = (*gaps, *past.edge_notes(versions))
         if is_spark:
@@ -362,7 +355,7 @@ class Table(Drawable):
         Each part is read at its first use. Either version may be the newer one.
         """
         pair = self.past.resolve_pair(a, b)
-        readability, table_format = pair.b.open_branch.readability, pair.b.open_branch.format
+        readability, table_format = pair.b.open_branch.readability, pair.b.table_format
         (first, last), listing = table_format.storage.together(pair.versions, lambda: table_format.listing(0))
         return Comparison(
             self.name,
@@ -578,7 +571,7 @@ class Table(Drawable):
 
         def history(branch: str | None) -> tuple[TableFormat, FileLifetimes]:
             own = past if branch is None else past.on_branch(branch)
-            return own.open_branch.format, own.lifetimes()
+            return own.table_format, own.lifetimes()
 
         return verify(
             self._open.format, self.branch, history, name=self.name, level=level, resume=resume, intact=self._verified
@@ -716,7 +709,7 @@ class Table(Drawable):
         """
         past, (first, last) = self.past.one_history(a, b)
         start, end, settled = past.span(first, last, mode)
-        table_format = past.open_branch.format
+        table_format = past.table_format
         changes = table_format.row_changes(start, end, settled)
         if start == end:
             changes = replace(changes, splits=lambda _: ())
@@ -1039,8 +1032,8 @@ class Table(Drawable):
             refs=None if divergence is None else (str(parse_ref(a)), str(parse_ref(b))),
             name=self.name,
         )
-        with naming_renamed_columns(pair.b.open_branch.format, lambda: last):
-            return plan_diff(self.path, pair.b.open_branch.format, first, last, request, divergence=divergence)
+        with naming_renamed_columns(pair.b.table_format, lambda: last):
+            return plan_diff(self.path, pair.b.table_format, first, last, request, divergence=divergence)
 
     @_reads_metadata_once
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
@@ -1140,11 +1133,11 @@ def _history_title(branch: OpenBranch) -> str:
     return f"History of {branch.name}{f', branch {branch.branch}' if branch.branch else ''}"
 
 
-def _anomalies(past: History, rules: AnomalyRules) -> pa.Table:
-    """Return ANOMALIES of all columns at all versions."""
+def _anomalies(past: History) -> pa.Table:
+    """Return ANOMALIES of all columns at all versions, by the default rules."""
     own = past.with_newest_state(is_newest_state=True)
     with _naming_renamed_columns(own):
-        return table_anomalies(own, None, None, rules, None).to_arrow()
+        return table_anomalies(own, None, None, AnomalyRules(), None).to_arrow()
 
 
 def _naming_renamed_columns(source: History, versions: Sequence[int] | None = None) -> AbstractContextManager[None]:

@@ -55,7 +55,8 @@ def check_table(name: str, history: History, settings: CheckSettings) -> tuple[C
         settings: The rules, and the time at which they are judged.
     """
     judged = _CheckedTable(history, settings)
-    return tuple(_line(name, judged, rule) for rule in settings.rules)
+    with history.table_format.storage.keeping_immutable():
+        return tuple(_line(name, judged, rule) for rule in settings.rules)
 
 
 def failed_opening(name: str, error: SnapshotExplorerError, settings: CheckSettings) -> tuple[CheckLine, ...]:

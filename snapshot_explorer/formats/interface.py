@@ -299,7 +299,7 @@ class TableFormat(ABC):
         return [None] * len(versions)
 
     def row_modifiers(self) -> frozenset[RowModifier]:
-        """Return the options because of which the rows of a version differ from the rows of its files.
+        """Return the options that make the rows of a version differ from the rows of its files.
 
         Files of such a table cannot be read independently. The newest options apply to every version. Reads the newest
         schema.

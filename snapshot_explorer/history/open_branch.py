@@ -140,11 +140,12 @@ class OpenBranch:
     def lifetimes(self, cache_dir: str | PathLike[str] | None = None) -> FileLifetimes:
         """Return the lifetimes of all data files. Reads the log once; later calls read only new versions."""
         known, title = self._lifetimes, f"File lifetimes of {self.name}"
-        if cache_dir is None:
-            self._lifetimes = read_lifetimes(self.format, known, title=title)
-        else:
-            table = (self.path, self.format.name, self.branch)
-            self._lifetimes = keep_lifetimes(self.format, known, cache_dir=cache_dir, table=table, title=title)
+        with self.format.storage.keeping_immutable():
+            if cache_dir is None:
+                self._lifetimes = read_lifetimes(self.format, known, title=title)
+            else:
+                table = (self.path, self.format.name, self.branch)
+                self._lifetimes = keep_lifetimes(self.format, known, cache_dir=cache_dir, table=table, title=title)
         self._lifetimes.facts = FileFacts(
             commits=lambda versions: self.commits(versions[::-1])[0], missing=lambda: self.readability.missing
         )

@@ -175,7 +175,7 @@ def _receive(process: subprocess.Popen[bytes], task: bytes, results: SimpleQueue
             while True:
                 results.put(pickle.load(answers))  # noqa: S301 - from the process that this one started
     except (EOFError, OSError, pickle.UnpicklingError):
-        pass  # threads read the tables that it did not return
+        pass  # threads read the tables that the process did not return
     finally:
         results.put(None)
 

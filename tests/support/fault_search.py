@@ -240,9 +240,9 @@ class Bench:
         if kind == "flipped":
             return not path.endswith(".bin")
         stays_damaged = case.fault.lasts and path.rpartition("/")[0].endswith("/_delta_log")
-        is_action = "/.hoodie/" in path  # a commit without its statistics has files, and no counts of them
+        is_in_timeline = "/.hoodie/" in path  # a commit without its statistics has files, and no counts of them
         is_named = re.search("/(?:tag|branch)/", path)  # what has the name is unknown
-        if (stays_damaged or is_action or is_named) and lacks_counts_only(found, truth):
+        if (stays_damaged or is_in_timeline or is_named) and lacks_counts_only(found, truth):
             return True
         return any(_is_mixed(found, other, truth) for other in self._alternatives(case))
 

@@ -91,7 +91,7 @@ def test_what_is_not_supported_is_not_checked(monkeypatch):
 
     assert diagnosis.symptoms[2].is_problem is None
     assert diagnosis.symptoms[2].sentence == "Not checked: The health of this table is not supported."
-    assert repr(diagnosis).startswith("orders: nothing to look at in what was checked\n")
+    assert repr(diagnosis).startswith("orders: nothing to look at in what was checked, 1 of 3 unknown\n")
 
 
 def test_the_explorer_answers_what_went_wrong():

@@ -65,7 +65,7 @@ class ClaimedPartitions:
 
     keys: frozenset[str]
     hidden: frozenset[str]
-    """The values of partitions of which a batch read includes no file."""
+    """The values of partitions that a batch read skips."""
     texts: frozenset[tuple[tuple[str, str | None], ...]]
     """The same partitions as pairs of text."""
 

@@ -196,8 +196,8 @@ class Paimon(TableFormat):
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
         """Return the CHANGES frame: per version the files of its delta, then, with `changelog`, of its changelog.
 
-        Reads the lists and manifests of all versions concurrently, and their index manifests for deletion vectors. For
-        a version of which only the changelog is left, only the changelog.
+        Reads the lists and manifests of all versions concurrently, and their index manifests for deletion vectors. An
+        expired version whose long-lived changelog exists has only the files of the changelog.
         """
         snapshots = self._history.snapshots(versions)
         kinds = ("delta", "changelog") if changelog else ("delta",)

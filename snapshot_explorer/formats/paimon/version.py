@@ -267,7 +267,7 @@ class PaimonVersion(TableVersion):
     def manifests(self) -> pa.Table:
         """Return the MANIFESTS frame: base, delta, changelog, index, in list order. Reads only the lists.
 
-        For a version of which only the changelog is left, the existing lists.
+        An expired version whose long-lived changelog exists has only the lists that are left.
         """
         if self._snapshot is None:
             return frames.MANIFESTS.empty_table()

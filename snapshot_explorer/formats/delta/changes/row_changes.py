@@ -319,7 +319,7 @@ def _partition_names(schema: DeltaSchema) -> list[str]:
 def _incompatible_column(
     before: Sequence[DeltaField], after: Sequence[DeltaField], *, is_mapped: bool, prefix: str = ""
 ) -> str | None:
-    """Return how the later schema drops or changes the first incompatible column, as text; None if there is none."""
+    """Return as text how the later schema drops or changes the first incompatible column; None if all fit."""
     known: Mapping[object, DeltaField] = {_key(field, is_mapped=is_mapped): field for field in after}
     for field in before:
         name = f"{prefix}{field.name}"

@@ -40,7 +40,7 @@ class Maps:
     def __init__(self, name: str) -> None:
         self._name = name
         self.lengths: list[int | None] = []
-        """The number of items of each map, None if there is none."""
+        """The number of items of each map; None for a null map."""
         self.keys: list[str] = []
         self.items: list[str | None] = []
 

@@ -179,7 +179,7 @@ class _ReadColumns:
     stored: tuple[IcebergField, ...]
     schema: pa.Schema
     are_stored: bool
-    """Whether the columns to read are the requested columns, none of which is computed."""
+    """Whether every requested column is stored in the files, and none has to be computed."""
     names: frozenset[str]
     """The columns whose values are stored in the files, unless they are constant in a file."""
 

@@ -57,7 +57,7 @@ class RetentionState:
     """The first version that expires: the version in the hint if it exists, otherwise the first snapshot."""
     tags: Mapping[str, PaimonSnapshot]
     changelogs: Mapping[int, PaimonSnapshot]
-    """Versions of which only the long-lived changelog is left."""
+    """Expired versions whose long-lived changelog still exists."""
     consumers: Mapping[str, int]
     """The next version of each consumer."""
     options: Mapping[str, str]
