@@ -10,25 +10,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from snapshot_explorer import errors, samples
-from snapshot_explorer.old_libraries import check_floors
+from snapshot_explorer.core.old_libraries import check_floors
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from snapshot_explorer.data_source import SnapshotDataSource as SnapshotDataSource
-    from snapshot_explorer.discovery import find_tables
-    from snapshot_explorer.environment import show_versions
+    from snapshot_explorer.analysis.reports import report
+    from snapshot_explorer.core.environment import show_versions
+    from snapshot_explorer.core.limits import Limits
+    from snapshot_explorer.core.progress import show_progress
     from snapshot_explorer.jupyter.explorer import explore
     from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
-    from snapshot_explorer.limits import Limits
+    from snapshot_explorer.lake.discovery import find_tables
+    from snapshot_explorer.lake.pair_diff import diff
+    from snapshot_explorer.lake.table_twins import twins
     from snapshot_explorer.opening import open_table
-    from snapshot_explorer.pair_diff import diff
-    from snapshot_explorer.progress import show_progress
     from snapshot_explorer.queries import sql
-    from snapshot_explorer.reports import report
     from snapshot_explorer.snapshot import Snapshot
+    from snapshot_explorer.spark import SnapshotDataSource as SnapshotDataSource
     from snapshot_explorer.table import Table
-    from snapshot_explorer.table_twins import twins
 
 check_floors()
 
@@ -57,20 +57,20 @@ __all__ = [
 _HOMES = {
     "Lake": "lake",
     "LakeSnapshot": "lake",
-    "Limits": "limits",
+    "Limits": "core.limits",
     "Snapshot": "snapshot",
-    "SnapshotDataSource": "data_source",  # not in __all__: it needs pyspark, which `import *` does not
+    "SnapshotDataSource": "spark",  # not in __all__: it needs pyspark, which `import *` does not
     "Table": "table",
-    "diff": "pair_diff",
+    "diff": "lake.pair_diff",
     "explore": "jupyter.explorer",
-    "find_tables": "discovery",
+    "find_tables": "lake.discovery",
     "open_lake": "lake",
     "open_table": "opening",
-    "report": "reports",
-    "show_progress": "progress",
-    "show_versions": "environment",
+    "report": "analysis.reports",
+    "show_progress": "core.progress",
+    "show_versions": "core.environment",
     "sql": "queries",
-    "twins": "table_twins",
+    "twins": "lake.table_twins",
 }
 """The modules of public names that are loaded at first use, so that importing the package is fast."""
 

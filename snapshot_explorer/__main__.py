@@ -18,13 +18,13 @@ _CLOSED_PIPE = 141
 
 try:
     from snapshot_explorer import __version__, formats
-    from snapshot_explorer.discovery import find_tables
-    from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
+    from snapshot_explorer.core.errors import SnapshotExplorerError, TableNotFoundError
     from snapshot_explorer.jupyter import terminal
+    from snapshot_explorer.lake.discovery import find_tables
     from snapshot_explorer.opening import open_table
-    from snapshot_explorer.render import Drawing, Pairs, render_text
     from snapshot_explorer.results import Frame
     from snapshot_explorer.table import Table
+    from snapshot_explorer.view import Drawing, Pairs, render_text
 except KeyboardInterrupt:  # loading them takes half a second
     sys.exit(_INTERRUPTED)
 

@@ -8,12 +8,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer import catalogs
-from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNotFoundError
-from snapshot_explorer.folder_hints import nearest_folder, other_path
+from snapshot_explorer.catalogs.folder_hints import nearest_folder, other_path
+from snapshot_explorer.core.errors import InvalidArgumentError, StorageError, TableNotFoundError
+from snapshot_explorer.core.limits import DEFAULT, Limits
+from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.formats import bind, first_files, formats_by_name, split_metadata_path
 from snapshot_explorer.history import OpenBranch
-from snapshot_explorer.limits import DEFAULT, Limits
-from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 from snapshot_explorer.table import Table

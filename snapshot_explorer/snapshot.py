@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
+from snapshot_explorer.analysis.compare import entries_of, find_manifest
+from snapshot_explorer.analysis.rows import PairSide
+from snapshot_explorer.analysis.rows.duplicates import duplicates
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.compare import entries_of, find_manifest
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.refs import OfBranch, Ref, Version
+from snapshot_explorer.core.resources import reporting_lacking_resources
+from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import Scan, plan_rows, scan_of
 from snapshot_explorer.engines.spark import metadata
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
-from snapshot_explorer.history import KnownReadability, naming_renamed_columns, renamed_column
-from snapshot_explorer.model import commit_of
-from snapshot_explorer.refs import OfBranch, Ref, Version
-from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import WORDS
-from snapshot_explorer.render.stored_details import stored_details
-from snapshot_explorer.resources import reporting_lacking_resources
+from snapshot_explorer.history import KnownReadability, commit_of, naming_renamed_columns, renamed_column
 from snapshot_explorer.results import Frame, check_types, non_empty_columns, rows_as_pandas
-from snapshot_explorer.rows import PairSide
-from snapshot_explorer.rows.duplicates import duplicates
-from snapshot_explorer.url_secrets import hide_url_secrets
+from snapshot_explorer.view import Drawable, Drawing, Line, Pairs, Part, drawing_of
+from snapshot_explorer.view.cells import WORDS
+from snapshot_explorer.view.stored_details import stored_details
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +35,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
+    from snapshot_explorer.core.records import Commit, TableSchema
+    from snapshot_explorer.core.single_flight import SingleFlight
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.history import LoadedVersion
-    from snapshot_explorer.model import Commit, TableSchema
     from snapshot_explorer.results import PandasTypes
-    from snapshot_explorer.single_flight import SingleFlight
 
 _INTERNAL = frozenset(("drawing", "known_readability", "loaded", "pair_side"))
 """What only this package uses: completion does not offer it."""
@@ -377,11 +376,11 @@ class Snapshot(Drawable):
         if self.version is None:
             return Drawing(
                 title=f"{self._name} has no version yet",
-                parts=(Line("Nothing has been committed. The schema is:"), *self.schema.drawing().parts),
+                parts=(Line("Nothing has been committed. The schema is:"), *drawing_of(self.schema).parts),
             )
         try:
             stored = stored_details(self.commit.details)
-            parts: tuple[Part, ...] = (self._facts(), *self.schema.drawing().parts, *stored)
+            parts: tuple[Part, ...] = (self._facts(), *drawing_of(self.schema).parts, *stored)
         except SnapshotExplorerError as error:
             parts = (Line(str(error)),)
         return Drawing(title=f"{self._name} at {self.label}", parts=parts)

@@ -10,9 +10,11 @@ from functools import partial, wraps
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
-from snapshot_explorer.checks import CheckResult, check_settings, check_table
-from snapshot_explorer.compare import Comparison
-from snapshot_explorer.diagnosis import (
+from snapshot_explorer.analysis.checks import CheckResult, check_settings, check_table
+from snapshot_explorer.analysis.compare import Comparison
+from snapshot_explorer.analysis.diff.changed_splits import can_diff
+from snapshot_explorer.analysis.health import Health, health_history, read_health
+from snapshot_explorer.analysis.health.diagnosis import (
     Diagnosis,
     Symptom,
     anomaly_symptom,
@@ -20,40 +22,9 @@ from snapshot_explorer.diagnosis import (
     readability_symptom,
     symptom_of,
 )
-from snapshot_explorer.engines.local import read_changes
-from snapshot_explorer.engines.scan import check_limit
-from snapshot_explorer.engines.spark import metadata
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.formats.unread_versions import readable_changes, readable_commits, unread_notes
-from snapshot_explorer.health import Health, health_history, read_health
-from snapshot_explorer.history import (
-    CommitFilter,
-    History,
-    LoadedVersion,
-    OpenBranch,
-    branch_graph,
-    call_text,
-    history_frame,
-    missing_notes,
-    naming_renamed_columns,
-    read_history,
-    unread_commit_notes,
-)
-from snapshot_explorer.model import gaps_note
-from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
-from snapshot_explorer.queries import sql
-from snapshot_explorer.refs import Ref, RefLike, is_newest_state, parse_range, parse_ref
-from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
-from snapshot_explorer.render.action_timeline import action_timeline
-from snapshot_explorer.render.commit_bars import BARS, commit_bars
-from snapshot_explorer.render.figures import Picture
-from snapshot_explorer.render.slice_tracks import slice_tracks
-from snapshot_explorer.render.tracks import tracks_figure
-from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
-from snapshot_explorer.reports import Section, read_section, report_target, write_report
-from snapshot_explorer.resources import reporting_lacking_resources
-from snapshot_explorer.results import Frame
-from snapshot_explorer.retention import (
+from snapshot_explorer.analysis.profile.column_numbers import read_totals
+from snapshot_explorer.analysis.reports import Section, read_section, report_target, write_report
+from snapshot_explorer.analysis.retention import (
     Level,
     Orphans,
     Retention,
@@ -64,7 +35,7 @@ from snapshot_explorer.retention import (
     retention_of,
     verify,
 )
-from snapshot_explorer.rows import (
+from snapshot_explorer.analysis.rows import (
     AnomalyRules,
     Bisection,
     BisectionReading,
@@ -84,9 +55,45 @@ from snapshot_explorer.rows import (
     table_anomalies,
     trace,
 )
-from snapshot_explorer.rows.diffs.changed_splits import can_diff
-from snapshot_explorer.rows.profiling.column_numbers import read_totals
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.records import gaps_note
+from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_range, parse_ref
+from snapshot_explorer.core.resources import reporting_lacking_resources
+from snapshot_explorer.engines.local import read_changes
+from snapshot_explorer.engines.scan import check_limit
+from snapshot_explorer.engines.spark import metadata
+from snapshot_explorer.formats.unread_versions import readable_changes, readable_commits, unread_notes
+from snapshot_explorer.history import (
+    CommitFilter,
+    History,
+    LoadedVersion,
+    OpenBranch,
+    branch_graph,
+    call_text,
+    history_frame,
+    missing_notes,
+    naming_renamed_columns,
+    read_history,
+    unread_commit_notes,
+)
+from snapshot_explorer.history.overview import (
+    NEXT_COMMANDS,
+    branches_frame,
+    card,
+    last_part,
+    overview_facts,
+    tags_frame,
+)
+from snapshot_explorer.queries import sql
+from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
+from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs
+from snapshot_explorer.view.action_timeline import action_timeline
+from snapshot_explorer.view.commit_bars import BARS, commit_bars
+from snapshot_explorer.view.figures import Picture
+from snapshot_explorer.view.slice_tracks import slice_tracks
+from snapshot_explorer.view.tracks import tracks_figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -98,11 +105,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from snapshot_explorer.core.records import ChangeMode, Inspection, TableSchema
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.unread_versions import Reasons
     from snapshot_explorer.history import KnownReadability
-    from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.model import ChangeMode, Inspection, TableSchema
+    from snapshot_explorer.history.lifetimes import FileLifetimes
 
 OVERVIEW_COMMITS = 50
 """The newest commits that `Table.read_overview` reads."""

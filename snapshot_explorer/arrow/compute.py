@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from snapshot_explorer.old_libraries import PYARROW_CHUNKS, PYARROW_IF_ELSE
+from snapshot_explorer.core.old_libraries import PYARROW_CHUNKS, PYARROW_IF_ELSE
 
 
 def __getattr__(name: str) -> Any:

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.varints import varint, varint_bytes
-from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.old_libraries import PYARROW_ORC_STRIPES
+from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.old_libraries import PYARROW_ORC_STRIPES
 
 _TAIL = 16_384
 _MAX_FOOTER_BYTES = 64 * 2**20

@@ -27,8 +27,8 @@ from snapshot_explorer.arrow.orc_tail import (
     writer_zone,
 )
 from snapshot_explorer.arrow.varints import unzigzag, varint
-from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.old_libraries import PYARROW_ORC_TIMES
+from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.old_libraries import PYARROW_ORC_TIMES
 
 _PRESENT, _DATA, _SECONDARY = 0, 1, 5
 _DIRECT_V2 = 2

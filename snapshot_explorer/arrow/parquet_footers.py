@@ -14,7 +14,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import int96, thrift
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.thrift import Field, ThriftList, structs
-from snapshot_explorer.old_libraries import PYARROW_VECTORS
+from snapshot_explorer.core.old_libraries import PYARROW_VECTORS
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

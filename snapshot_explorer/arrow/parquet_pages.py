@@ -16,7 +16,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import parquet_footers, thrift
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.limits import Limits
+from snapshot_explorer.core.limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

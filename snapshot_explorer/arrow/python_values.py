@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from snapshot_explorer.old_libraries import PYARROW_MAPS_AS_DICTS
+from snapshot_explorer.core.old_libraries import PYARROW_MAPS_AS_DICTS
 
 
 def with_dicts(values: pa.Table | pa.Array | pa.ChunkedArray, keys: Literal["strict", "lossy"]) -> list[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.core.errors import UnsupportedFeatureError
 
 Positions = npt.NDArray[np.int64]
 NOTHING: Positions = np.zeros(0, np.int64)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import array
 from snapshot_explorer.arrow.nesting import with_entries, with_items
-from snapshot_explorer.url_secrets import hide_url_secrets
+from snapshot_explorer.core.url_secrets import hide_url_secrets
 
 _SIGNS = tuple(sign.encode() for sign in "?#;&@%\\")
 """Every text with a secret has one of these. Most columns have none, which is checked first."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.arrow.variants import names_of
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 
 MARK = b"variant"
 """The key in the metadata of a variant's field `metadata`, which distinguishes it from other structs."""

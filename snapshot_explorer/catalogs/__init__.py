@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from snapshot_explorer.catalogs import paimon_rest
 from snapshot_explorer.catalogs.unity import UnityCatalog, check_options, is_unity
-from snapshot_explorer.errors import (
+from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     LimitError,
     MissingDependencyError,
@@ -25,8 +25,8 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.core.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.formats import formats_by_name, metadata_file_format, titles
-from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.storage.failures import error_chain, error_text
 from snapshot_explorer.storage.hidden import HiddenTexts, hidden_options, hidden_text, with_bare_errors
 from snapshot_explorer.storage.location import parse_location, shorten

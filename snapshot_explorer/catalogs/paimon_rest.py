@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from snapshot_explorer.errors import (
+from snapshot_explorer.core.errors import (
     MissingDependencyError,
     SnapshotExplorerError,
     StorageError,

@@ -15,7 +15,7 @@ from pyiceberg.catalog.rest import RestCatalog  # noqa: TID253 - this module is 
 from requests.adapters import BaseAdapter
 from requests.exceptions import ConnectionError as RequestsConnectionError
 
-from snapshot_explorer.errors import LimitError, StorageError
+from snapshot_explorer.core.errors import LimitError, StorageError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.storage.failures import error_chain
 from snapshot_explorer.storage.location import shorten

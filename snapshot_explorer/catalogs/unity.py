@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import orjson
 
-from snapshot_explorer.errors import InvalidArgumentError, LimitError, StorageError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import InvalidArgumentError, LimitError, StorageError, UnsupportedFeatureError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.storage.location import shorten
 

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.engines import sql
 from snapshot_explorer.engines.conditions import columns_of, names_of, parse_condition, parse_expression
 from snapshot_explorer.engines.duckdb_ast import children, quote_identifier, to_sql
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
-from snapshot_explorer.errors import InvalidArgumentError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

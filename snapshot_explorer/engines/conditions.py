@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import InvalidArgumentError, UnknownColumnError
 from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.collations import check_condition
 from snapshot_explorer.engines.duckdb_ast import children, fetch_scalar, find_column, quote_identifier, to_sql
 from snapshot_explorer.engines.duckdb_sessions import check_nanoseconds, locked_cursor
-from snapshot_explorer.errors import InvalidArgumentError, UnknownColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import duckdb
 
-    from snapshot_explorer.model import Bounds
+    from snapshot_explorer.core.records import Bounds
 
 _COMPARED_NAMES = 2_000
 """The number of names that are compared with an unknown one."""

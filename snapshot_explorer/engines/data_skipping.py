@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import has_distances, is_number
+from snapshot_explorer.core import resources
 from snapshot_explorer.engines.duckdb_ast import children, find_column, to_sql
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from snapshot_explorer.model import Bounds
+    from snapshot_explorer.core.records import Bounds
 
 
 _INTEGERS = frozenset(

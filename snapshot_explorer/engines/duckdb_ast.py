@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.old_libraries import DUCKDB_DOUBLE_CONSTANTS
+from snapshot_explorer.core.old_libraries import DUCKDB_DOUBLE_CONSTANTS
 
 if TYPE_CHECKING:
     import duckdb

@@ -18,22 +18,22 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.core.old_libraries import DUCKDB_ROW_ORDER
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.engines.duckdb_ast import hide_statistics, quote_identifier
 from snapshot_explorer.engines.duckdb_sessions import file_cursor
 from snapshot_explorer.engines.footers import Identity, file_identity, read_footer
 from snapshot_explorer.formats import row_groups
-from snapshot_explorer.old_libraries import DUCKDB_ROW_ORDER
-from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import duckdb
 
+    from snapshot_explorer.core.records import NativeFile, Split
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.engines.scan import Scan
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import NativeFile, Split
 
 log = logger_of(__name__)
 

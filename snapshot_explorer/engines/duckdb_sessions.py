@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from snapshot_explorer import resources
-from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.old_libraries import DUCKDB_LOCAL_ERRORS_AS_JSON, DUCKDB_NANOSECONDS
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.old_libraries import DUCKDB_LOCAL_ERRORS_AS_JSON, DUCKDB_NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

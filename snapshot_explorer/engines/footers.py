@@ -11,7 +11,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from snapshot_explorer.model import NativeFile
+from snapshot_explorer.core.records import NativeFile
 
 _SPARK = b"org.apache.spark."
 _TODAYS_CALENDAR = (3, 1)

@@ -11,13 +11,13 @@ from typing import NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 
+from snapshot_explorer.core.progress import Step, step
+from snapshot_explorer.core.records import ROW_KIND, Split
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines.conditions import Condition, filter_rows
 from snapshot_explorer.engines.scan import Scan, scan_of
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.interface import RowChanges
-from snapshot_explorer.model import ROW_KIND, Split
-from snapshot_explorer.progress import Step, step
 
 _THREADS = 8
 """Splits read at once. This bounds the rows in memory beyond the result."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.duckdb_ast import quote_identifier
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 PREFIX = "plan__"
 """The prefix of column names in plans."""

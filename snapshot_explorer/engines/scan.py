@@ -8,11 +8,11 @@ from typing import SupportsIndex
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.records import ReadPlan, Split
 from snapshot_explorer.engines.conditions import Condition, parse_condition, unknown_column
-from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.model import ReadPlan, Split
 
 _MAX_LIMIT = 2**63 - 1
 

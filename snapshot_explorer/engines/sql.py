@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow.variant_texts import has_variant, text_schema, with_texts
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.old_libraries import DUCKDB_ALLOWED_PATHS, DUCKDB_ARROW_FILTERS, DUCKDB_PIVOT
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.engines import duckdb_files, pushdown
 from snapshot_explorer.engines.collations import check_query
 from snapshot_explorer.engines.duckdb_ast import hide_statistics, quote_identifier
@@ -29,9 +32,6 @@ from snapshot_explorer.engines.duckdb_sessions import (
     query_cursor,
     run_interruptible,
 )
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.old_libraries import DUCKDB_ALLOWED_PATHS, DUCKDB_ARROW_FILTERS, DUCKDB_PIVOT
-from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

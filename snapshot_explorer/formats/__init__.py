@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 
-from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
+from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.hudi import Hudi
 from snapshot_explorer.formats.iceberg import Iceberg

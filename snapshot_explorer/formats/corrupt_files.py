@@ -5,9 +5,10 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError, LimitError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError, LimitError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.core.old_libraries import PYARROW_VARIANTS
 from snapshot_explorer.formats.features import (
     DISTANT_TIMES_IN_FILES,
     ENCRYPTED_FILES,
@@ -16,7 +17,6 @@ from snapshot_explorer.formats.features import (
     UNKNOWN_ZONES_IN_FILES,
     refusal,
 )
-from snapshot_explorer.old_libraries import PYARROW_VARIANTS
 
 _UNKNOWN_GROUPS = ("LogicalType that is not recognized", "cannot be applied to group node")
 """Parts of the message of pyarrow for a column of the type VARIANT, by version."""

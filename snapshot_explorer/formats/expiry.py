@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, StorageError, UnsupportedFeatureError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, StorageError, UnsupportedFeatureError
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]

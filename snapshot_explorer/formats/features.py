@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.core.errors import UnsupportedFeatureError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,13 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
-from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
-from snapshot_explorer.formats.statistics import StatisticsFiles
-from snapshot_explorer.model import (
+from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.core.records import (
     Branch,
     ChangeMode,
     ChangesWithStatistics,
@@ -40,6 +35,11 @@ from snapshot_explorer.model import (
     TableSchema,
     Validation,
 )
+from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
+from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
+from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.storage import Storage
 
 

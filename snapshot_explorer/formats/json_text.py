@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from snapshot_explorer.errors import LimitError
-from snapshot_explorer.limits import Limits, limit_error
+from snapshot_explorer.core.errors import LimitError
+from snapshot_explorer.core.limits import Limits, limit_error
 
 MAX_LEVELS = 1024
 """The maximum depth of nested objects and lists that is parsed: orjson's own limit."""

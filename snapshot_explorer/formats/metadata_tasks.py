@@ -12,11 +12,11 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.model import Listing
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.records import Listing
 
 RECORDS = pa.schema(
     [

@@ -8,8 +8,8 @@ answered. So it is refused, and the earlier listing is kept, unless the table it
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from snapshot_explorer.errors import SnapshotNotFoundError, StorageError, TableNotFoundError
-from snapshot_explorer.model import absence_text
+from snapshot_explorer.core.errors import SnapshotNotFoundError, StorageError, TableNotFoundError
+from snapshot_explorer.core.records import absence_text
 
 TRIES = 3
 """Attempts before a listing is refused: an object store may not be up to date, or a writer may be active."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.model import Bounds, Predicate
+from snapshot_explorer.core.records import Bounds, Predicate
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

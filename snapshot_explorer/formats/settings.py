@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 
 _SIZE = re.compile(r"\s*([0-9]{1,18})\s*([a-z]*)\s*", re.IGNORECASE)
 _POWERS = {

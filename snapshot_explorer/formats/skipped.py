@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.model import Bounds, Predicate
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.records import Bounds, Predicate
 
 _ALL = pc.ScalarAggregateOptions(skip_nulls=False)
 """A sum is null if one of its numbers is."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.model import Bounds
+from snapshot_explorer.core.records import Bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

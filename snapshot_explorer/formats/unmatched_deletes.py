@@ -1,6 +1,6 @@
 """The health finding about deletes that apply to no data file."""
 
-from snapshot_explorer.model import Finding
+from snapshot_explorer.core.records import Finding
 
 
 def of_unmatched_deletes(unmatched: int, deletes: int, *, advice: str) -> Finding:

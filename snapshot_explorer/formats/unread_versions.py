@@ -12,10 +12,10 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
-from snapshot_explorer.errors import UNREADABLE, SnapshotExplorerError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
+from snapshot_explorer.core.records import capitalized, runs_of, runs_text
 from snapshot_explorer.formats.interface import TableFormat
-from snapshot_explorer.model import capitalized, runs_of, runs_text
 from snapshot_explorer.storage import Storage
 
 T = TypeVar("T")

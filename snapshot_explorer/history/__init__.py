@@ -7,6 +7,7 @@ packages above.
 from snapshot_explorer.history.commits import (
     CachedMetadata,
     CommitFilter,
+    commit_of,
     history_frame,
     missing_notes,
     read_history,
@@ -43,6 +44,7 @@ __all__ = [
     "branch_graph",
     "call_text",
     "column_names",
+    "commit_of",
     "history_frame",
     "missing_notes",
     "names_before",

@@ -9,18 +9,19 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.arrow.shown_texts import without_url_secrets
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.progress import Step, step
+from snapshot_explorer.core.records import MAINTENANCE_KINDS, Commit, Gap, Kind, gaps_note
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.unread_versions import Reasons, readable_commits, unread_notes
-from snapshot_explorer.model import MAINTENANCE_KINDS, Gap, Kind, gaps_note
-from snapshot_explorer.progress import Step, step
-from snapshot_explorer.render.anomaly_marks import with_marks
-from snapshot_explorer.render.commits import log_rows, with_totals
-from snapshot_explorer.render.figures import Picture
-from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.results import Frame, drawn_of_commits
+from snapshot_explorer.view.anomaly_marks import with_marks
+from snapshot_explorer.view.commits import log_rows, with_totals
+from snapshot_explorer.view.figures import Picture
+from snapshot_explorer.view.timeline import timeline
 
 _PAGE = 64
 """Commits per read if there are both a filter and a limit."""
@@ -220,3 +221,9 @@ def _take_rows(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Tabl
         left -= min(left, page.num_rows)
         if left == 0:
             return
+
+
+def commit_of(commits: pa.Table) -> Commit:
+    """Return the single row of a COMMITS table as a record, with the secrets of URLs hidden."""
+    values = without_url_secrets(commits).to_pylist()[0]
+    return Commit(**values | {"tags": tuple(values["tags"] or ())})

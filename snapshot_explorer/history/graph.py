@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.refs import MAIN
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history.history import History
-from snapshot_explorer.refs import MAIN
-from snapshot_explorer.render.cells import pluralize
-from snapshot_explorer.render.commits import commit_lines
-from snapshot_explorer.render.tracks import Link, Mark, Span, Track, Tracks
+from snapshot_explorer.view.commits import commit_lines
+from snapshot_explorer.view.tracks import Link, Mark, Span, Track, Tracks
 
 _MAX_BRANCHES = 20
 """The most branches that are read."""

@@ -9,12 +9,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, get_args
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
-from snapshot_explorer.history.expressions import open_expression
-from snapshot_explorer.history.open_branch import Log, OpenBranch
-from snapshot_explorer.history.resolving import last_committed_by, resolve, resolve_range
-from snapshot_explorer.model import ChangeMode, commit_of
-from snapshot_explorer.refs import (
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.records import ChangeMode
+from snapshot_explorer.core.refs import (
     AsOf,
     Earliest,
     Latest,
@@ -28,19 +25,23 @@ from snapshot_explorer.refs import (
     parse_ref,
     parse_time_bound,
 )
-from snapshot_explorer.refs.records import brief_repr, format_time
-from snapshot_explorer.render.cells import format_utc
-from snapshot_explorer.single_flight import cached_property
+from snapshot_explorer.core.refs.records import brief_repr, format_time
+from snapshot_explorer.core.single_flight import cached_property
+from snapshot_explorer.core.text import format_utc
+from snapshot_explorer.history.commits import commit_of
+from snapshot_explorer.history.expressions import open_expression
+from snapshot_explorer.history.open_branch import Log, OpenBranch
+from snapshot_explorer.history.resolving import last_committed_by, resolve, resolve_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from snapshot_explorer.core.records import Commit, Gap, Listing, TableSchema
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.history.commits import CachedMetadata
+    from snapshot_explorer.history.lifetimes import FileLifetimes
     from snapshot_explorer.history.loaded_version import LoadedVersion
     from snapshot_explorer.history.management import SnapshotManagement
-    from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.model import Commit, Gap, Listing, TableSchema
 
 _FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.single_flight import SingleFlight
+from snapshot_explorer.core.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from snapshot_explorer.core.records import Listing, TableSchema
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Listing, TableSchema
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.core.records import Listing, Validation
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.history.loaded_version import LoadedVersion
-from snapshot_explorer.model import Listing, Validation
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -9,19 +9,19 @@ from os import PathLike
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
-from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import SnapshotNotFoundError
+from snapshot_explorer.core.records import Listing
+from snapshot_explorer.core.refs import MAIN
+from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.unread_versions import Reasons
 from snapshot_explorer.history.commits import CachedMetadata, CommitFilter, read_history
+from snapshot_explorer.history.lifetimes import FileFacts, FileLifetimes, keep_lifetimes, read_lifetimes
 from snapshot_explorer.history.loaded_version import LoadedVersion
 from snapshot_explorer.history.management import SnapshotManagement
+from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.history.readability import KnownReadability
-from snapshot_explorer.lifetimes import FileFacts, FileLifetimes, keep_lifetimes, read_lifetimes
-from snapshot_explorer.model import Listing
-from snapshot_explorer.overview import last_part
-from snapshot_explorer.refs import MAIN
-from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import Storage
 
 

@@ -5,9 +5,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.render.commits import readable_words
+from snapshot_explorer.core import frames
+from snapshot_explorer.view.commits import readable_words
 
 _RANKS = ("yes", None, "metadata", "no")
 """The values of `readable`, the most optimistic first."""

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, UnknownColumnError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, UnknownColumnError
+from snapshot_explorer.core.records import FieldIds, Listing
 from snapshot_explorer.formats import TableFormat, TableVersion
-from snapshot_explorer.model import FieldIds, Listing
 
 _Id = int | str | None
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import assert_never
 
-from snapshot_explorer.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
-from snapshot_explorer.history.open_branch import Log
-from snapshot_explorer.model import Listing
-from snapshot_explorer.refs.missing import no_versions_error, not_found, range_text
-from snapshot_explorer.refs.records import (
+from snapshot_explorer.core.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.records import Listing
+from snapshot_explorer.core.refs.missing import no_versions_error, not_found, range_text
+from snapshot_explorer.core.refs.records import (
     LONGEST_NAME,
     AsOf,
     Earliest,
@@ -24,6 +23,7 @@ from snapshot_explorer.refs.records import (
     quote_name,
     to_utc,
 )
+from snapshot_explorer.history.open_branch import Log
 
 
 class NothingBeforeError(SnapshotNotFoundError):

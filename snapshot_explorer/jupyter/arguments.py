@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.refs import parse_ref
+from snapshot_explorer.core.refs.records import format_steps, split_steps
+from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.jupyter.command import COMMON_OPTIONS, Arguments, Command, Option
 from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import value_of_name
-from snapshot_explorer.refs import parse_ref
-from snapshot_explorer.refs.records import format_steps, split_steps
-from snapshot_explorer.visible import sanitize
 
 _OF_TABLE = re.compile(r"([A-Za-z_]\w*)@(.+)", re.DOTALL)
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.refs import parse_range, parse_ref
 from snapshot_explorer.jupyter.command import Command
-from snapshot_explorer.refs import parse_range, parse_ref
 
 ALIASES = MappingProxyType(
     {

@@ -11,7 +11,10 @@ from typing import get_args
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from snapshot_explorer import queries
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.records import Kind
+from snapshot_explorer.core.safe_text import logger_of
+from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.history import CachedMetadata
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
@@ -21,14 +24,11 @@ from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.query_completion import Names, query_items
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.variables import dict_variables
-from snapshot_explorer.model import Kind
-from snapshot_explorer.render.cells import format_utc
-from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.results import PandasTypes
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
-from snapshot_explorer.visible import logger_of
+from snapshot_explorer.view.commits import Measure
 
 log = logger_of(__name__)
 

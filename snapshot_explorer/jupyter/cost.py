@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.render.cells import format_size, pluralize
+from snapshot_explorer.core.text import format_size, pluralize
 
 if TYPE_CHECKING:
     from snapshot_explorer.snapshot import Snapshot

@@ -5,11 +5,11 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics
-from snapshot_explorer.render import mimebundle
-from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.results import Frame
-from snapshot_explorer.visible import logger_of
+from snapshot_explorer.view import mimebundle
+from snapshot_explorer.view.figures import Picture
 
 log = logger_of(__name__)
 

@@ -5,9 +5,9 @@ import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.jupyter.command import Command
-from snapshot_explorer.overview import last_part
 from snapshot_explorer.table import Table
 
 _WIDTH = 98

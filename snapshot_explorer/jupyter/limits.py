@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.jupyter.command import Invocation
 from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.queries import QueryReading
-from snapshot_explorer.render.cells import format_utc
 from snapshot_explorer.snapshot import Snapshot
 
 

@@ -8,7 +8,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, needs_local_scope, no_var_expand
 from traitlets import Bool, Bunch, Enum, Int, TraitError, Unicode, validate
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import HELP, Arguments, Command, CommandSettings, Invocation, find_command
 from snapshot_explorer.jupyter.command_line import ALIASES, CommandLine, LineToken, as_command, without_semicolon
@@ -20,9 +21,8 @@ from snapshot_explorer.jupyter.tables import OpenTables, is_variable_name
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import UserVariables, expand
 from snapshot_explorer.jupyter.zones import zone_of
-from snapshot_explorer.render import DRAWN_ROWS
 from snapshot_explorer.table import Table
-from snapshot_explorer.visible import sanitize
+from snapshot_explorer.view import DRAWN_ROWS
 
 NAMES = ("snapshot", "snap")
 """The name of the magic, and its short name."""

@@ -11,7 +11,7 @@ from html import escape
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from snapshot_explorer.progress import Listener, Progress, TerminalLine, is_terminal, listen
+from snapshot_explorer.core.progress import Listener, Progress, TerminalLine, is_terminal, listen
 
 
 class CellProgress:

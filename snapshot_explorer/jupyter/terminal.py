@@ -16,8 +16,11 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer import formats
-from snapshot_explorer.checks import CheckResult
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.analysis.checks import CheckResult
+from snapshot_explorer.analysis.retention import Verification
+from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.core.safe_text import sanitize, sanitize_json
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import (
     DEBUG,
@@ -38,12 +41,9 @@ from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
 from snapshot_explorer.opening import open_table
-from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, render_text
 from snapshot_explorer.results import Frame
-from snapshot_explorer.retention import Verification
-from snapshot_explorer.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
-from snapshot_explorer.visible import sanitize, sanitize_json
+from snapshot_explorer.view import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, render_text
 
 _NOT_HERE = ("close", "explore", "open", "timeline", "use")
 """Commands about open tables, and commands that show a figure."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.overview import last_part
-from snapshot_explorer.render.commits import log_rows
-from snapshot_explorer.render.lake_timeline import lake_timeline
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.results import Frame
+from snapshot_explorer.view.commits import log_rows
+from snapshot_explorer.view.lake_timeline import lake_timeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.checks import CheckLine, CheckResult, failed_opening, matches
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.analysis.checks import CheckLine, CheckResult, failed_opening, matches
+from snapshot_explorer.core.errors import SnapshotExplorerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from snapshot_explorer.checks import CheckSettings
+    from snapshot_explorer.analysis.checks import CheckSettings
     from snapshot_explorer.lake.tables import LakeTable
 
 

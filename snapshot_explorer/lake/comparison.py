@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
+from snapshot_explorer.analysis.compare.schemas import compare_schemas
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.compare.schemas import compare_schemas
-from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.pair_diff import diff
-from snapshot_explorer.refs.records import format_time
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.refs.records import format_time
+from snapshot_explorer.lake.pair_diff import diff
 from snapshot_explorer.results import Frame, non_empty_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from snapshot_explorer.core.records import TableSchema
     from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable
-    from snapshot_explorer.model import TableSchema
     from snapshot_explorer.snapshot import Snapshot
 
 _ORDER = ("only in A", "only in B", "changed", None, "counts differ", "counts equal", "same")

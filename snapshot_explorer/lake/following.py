@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.lake.overview import LakeOverview, failed_row, overview_row
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.lake.overview import OverviewRequest
     from snapshot_explorer.lake.tables import LakeTable
-    from snapshot_explorer.render import Drawing
+    from snapshot_explorer.view import Drawing
 
 
 class LakeFollower:

@@ -13,29 +13,30 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer import frames, queries
-from snapshot_explorer.errors import (
+from snapshot_explorer import queries
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     InvalidRefError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     TableNotFoundError,
 )
+from snapshot_explorer.core.refs import AsOf, Latest, OfBranch, Ref, Version
+from snapshot_explorer.core.refs.records import brief_repr, format_time
+from snapshot_explorer.core.resources import reporting_lacking_resources
+from snapshot_explorer.core.safe_text import sanitize_json
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.history import NothingBeforeError
 from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.overview import left_note
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
-from snapshot_explorer.refs import AsOf, Latest, OfBranch, Ref, Version
-from snapshot_explorer.refs.records import brief_repr, format_time
-from snapshot_explorer.render import Drawing, mimebundle, render_text
-from snapshot_explorer.render.cells import pluralize
-from snapshot_explorer.resources import reporting_lacking_resources
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.storage.hidden import hidden_options
-from snapshot_explorer.visible import sanitize_json
+from snapshot_explorer.view import Drawing, mimebundle, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

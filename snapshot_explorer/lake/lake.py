@@ -10,16 +10,20 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from snapshot_explorer.analysis.checks import check_settings, check_table, matches
+from snapshot_explorer.analysis.reports import report
 from snapshot_explorer.catalogs import check_is_folder
-from snapshot_explorer.checks import check_settings, check_table, matches
-from snapshot_explorer.engines.spark.metadata import is_spark
-from snapshot_explorer.errors import (
+from snapshot_explorer.catalogs.folder_hints import other_path
+from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     TableNotFoundError,
 )
-from snapshot_explorer.folder_hints import other_path
+from snapshot_explorer.core.refs.grammar import parse_time_bound
+from snapshot_explorer.core.refs.records import brief_repr
+from snapshot_explorer.core.resources import reporting_lacking_resources, reports_lacking_resources
+from snapshot_explorer.engines.spark.metadata import is_spark
 from snapshot_explorer.lake.changes import LakeChanges, read_changes
 from snapshot_explorer.lake.checks import check_lake
 from snapshot_explorer.lake.comparison import diff_frame, diff_row
@@ -31,13 +35,9 @@ from snapshot_explorer.lake.processes import ReaderProcesses, each_table
 from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
-from snapshot_explorer.refs.grammar import parse_time_bound
-from snapshot_explorer.refs.records import brief_repr
-from snapshot_explorer.render import mimebundle, render_text
-from snapshot_explorer.reports import report
-from snapshot_explorer.resources import reporting_lacking_resources, reports_lacking_resources
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
+from snapshot_explorer.view import mimebundle, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from snapshot_explorer.checks import CheckLine, CheckResult, CheckSettings
-    from snapshot_explorer.render import Drawing
+    from snapshot_explorer.analysis.checks import CheckLine, CheckResult, CheckSettings
     from snapshot_explorer.results import Frame
     from snapshot_explorer.table import Table
+    from snapshot_explorer.view import Drawing
 
 A = TypeVar("A")
 

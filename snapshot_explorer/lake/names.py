@@ -6,7 +6,7 @@ from collections import Counter
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
 
-from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.core.errors import TableNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
+from snapshot_explorer.analysis.health import RHYTHM_RULE, Rhythm, rhythm, span
+from snapshot_explorer.analysis.profile.anomalies import jumps
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.milliseconds import from_millis
+from snapshot_explorer.core.records import MAINTENANCE_KINDS, gaps_note, runs_of, runs_text
+from snapshot_explorer.core.refs import AsOf
+from snapshot_explorer.core.text import format_size, format_utc, pluralize
 from snapshot_explorer.formats.unread_versions import readable_commits
-from snapshot_explorer.health import RHYTHM_RULE, Rhythm, rhythm, span
 from snapshot_explorer.history import NothingBeforeError, unread_commit_notes
-from snapshot_explorer.milliseconds import from_millis
-from snapshot_explorer.model import MAINTENANCE_KINDS, gaps_note, runs_of, runs_text
-from snapshot_explorer.refs import AsOf
-from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, Part
-from snapshot_explorer.render.cells import DRAWN, format_size, format_utc, pluralize
 from snapshot_explorer.results import Frame
-from snapshot_explorer.rows.profiling.anomalies import jumps
 from snapshot_explorer.table import Table
+from snapshot_explorer.view import Code, Drawing, Grid, Line, Pairs, Part
+from snapshot_explorer.view.cells import DRAWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

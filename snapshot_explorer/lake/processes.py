@@ -14,16 +14,16 @@ from queue import SimpleQueue
 from threading import Lock, RLock, Thread, Timer
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
+from snapshot_explorer.core.progress import step
 from snapshot_explorer.formats import formats_by_name
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.lake.threads import WORKERS, concurrently
-from snapshot_explorer.progress import step
 from snapshot_explorer.storage import pickled_with_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from snapshot_explorer.errors import SnapshotExplorerError
+    from snapshot_explorer.core.errors import SnapshotExplorerError
     from snapshot_explorer.storage import Storage
 
 A = TypeVar("A")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.lake.overview import OverviewRequest, failed_row, overview_row
 from snapshot_explorer.opening import open_found
 from snapshot_explorer.storage import Storage

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer import catalogs
-from snapshot_explorer.discovery import join_path, search_tables
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, StorageError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, StorageError
+from snapshot_explorer.lake.discovery import join_path, search_tables
 from snapshot_explorer.opening import open_found, open_table
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, TypeVar
 
-from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.progress import step
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.progress import step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 import pyarrow as pa
 
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.refs import Latest, OfBranch, Ref, Tag, Version
+from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import (
     Dialect,
@@ -40,8 +42,6 @@ from snapshot_explorer.queries.rewrite import (
     rewrite,
 )
 from snapshot_explorer.queries.tokens import near, tokens
-from snapshot_explorer.refs import Latest, OfBranch, Ref, Tag, Version
-from snapshot_explorer.resources import reports_lacking_resources
 from snapshot_explorer.results import as_pandas
 
 if TYPE_CHECKING:

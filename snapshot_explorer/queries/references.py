@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.refs import Latest, Ref, parse_ref
 from snapshot_explorer.queries.tokens import Token, is_clause, parse_at_sign, parse_clause, position_of
-from snapshot_explorer.refs import Latest, Ref, parse_ref
 
 _READ_STATEMENTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")
 _DESCRIBE_STATEMENTS = ("DESCRIBE", "DESC", "SUMMARIZE")

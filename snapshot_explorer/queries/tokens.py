@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.refs import Earliest, Ref, Tag, parse_ref
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.refs import Earliest, Ref, Tag, parse_ref
 
 Kind = Literal["space", "comment", "word", "name", "text", "number", "sign"]
 

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.analysis.diff.row_matching import is_in, row_hashes
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import exact_keys
+from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.engines import local
-from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.repairs.selection import MOST_KEYS, RowCounts, matching_changes
-from snapshot_explorer.rows.diffs.row_matching import is_in, row_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.rows import RowDiff
 
 MOST_LEFT = 100
 """The maximum number of rows that are left as they are and listed."""

@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.engines.conditions import parse_condition
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
-from snapshot_explorer.overview import last_part
+from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.repairs import statements
 from snapshot_explorer.repairs.commit_rows import count_touched
 from snapshot_explorer.repairs.repair import LaterRows, Repair
@@ -28,17 +29,16 @@ from snapshot_explorer.repairs.selection import selected_rows
 from snapshot_explorer.repairs.spark_sql import key_condition, spark_condition
 from snapshot_explorer.repairs.statements import CURRENT, EARLIER, Selection, Target
 from snapshot_explorer.repairs.undoing import plan_undo
-from snapshot_explorer.rows import DiffRequest, plan_diff, row_diff
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats.interface import RepairSyntax
     from snapshot_explorer.repairs.request import RepairRequest
     from snapshot_explorer.repairs.selection import SelectedRows
     from snapshot_explorer.results import Frame
-    from snapshot_explorer.rows import RowDiff
 
 
 def plan_repair(request: RepairRequest) -> Repair:

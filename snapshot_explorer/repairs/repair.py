@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.render.cells import pluralize
-from snapshot_explorer.render.text import WIDTH
-from snapshot_explorer.visible import sanitize
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs, Part
+from snapshot_explorer.view.text import WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

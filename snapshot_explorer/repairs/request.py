@@ -6,27 +6,27 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import (
+from snapshot_explorer.analysis.rows.duplicates import row_counts
+from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
 from snapshot_explorer.history import CommitFilter, read_history, unread_commit_notes
-from snapshot_explorer.overview import last_part
+from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.repairs.spark_sql import is_key_type, qualified_name, spark_identifier
 from snapshot_explorer.results import Frame
-from snapshot_explorer.rows.duplicates import row_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from snapshot_explorer.analysis.retention import Retention
+    from snapshot_explorer.core.refs import RefLike
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.interface import RepairSyntax
     from snapshot_explorer.history import History
-    from snapshot_explorer.refs import RefLike
-    from snapshot_explorer.retention import Retention
     from snapshot_explorer.snapshot import Snapshot
 
 _CHAR = re.compile(r"\bchar\(", re.IGNORECASE)

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
+from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
-    from snapshot_explorer.rows import RowDiff
 
 MOST_KEYS = 500
 """Changed keys up to which a statement lists them."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.engines import data_skipping as skipping
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.repairs.spark_sql import join_items, spark_identifier
 
 if TYPE_CHECKING:

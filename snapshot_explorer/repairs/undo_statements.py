@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.model import DELETED, INSERTED
+from snapshot_explorer.core.records import DELETED, INSERTED
 from snapshot_explorer.repairs.spark_sql import join_items, literal, spark_identifier
 from snapshot_explorer.repairs.statements import CURRENT, EARLIER
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.core.records import DELETED, INSERTED, gaps_text
 from snapshot_explorer.engines.conditions import parse_condition
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.model import DELETED, INSERTED, gaps_text
 from snapshot_explorer.repairs import statements, undo_statements
 from snapshot_explorer.repairs.commit_rows import commit_rows, count_inserted_again
 from snapshot_explorer.repairs.repair import Repair
@@ -31,17 +32,16 @@ from snapshot_explorer.repairs.spark_sql import is_key_type, key_condition, spar
 from snapshot_explorer.repairs.statements import CURRENT, EARLIER, Selection, Target
 from snapshot_explorer.repairs.undo_statements import LATER
 from snapshot_explorer.results import Frame
-from snapshot_explorer.rows import DiffRequest, plan_diff, row_diff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.formats.interface import RepairSyntax
     from snapshot_explorer.repairs.commit_rows import CommitRows
     from snapshot_explorer.repairs.request import RepairRequest
-    from snapshot_explorer.rows import RowDiff
     from snapshot_explorer.snapshot import Snapshot
 
 _FEWER = "Choose fewer rows with where=..., or name a key."

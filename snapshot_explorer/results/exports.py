@@ -10,9 +10,9 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow.python_values import with_dicts
+from snapshot_explorer.core.safe_text import sanitize_json
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.results.pandas_types import as_pandas
-from snapshot_explorer.visible import sanitize_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,10 +9,10 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.render import DRAWN_ROWS, Drawable, Drawing, Grid, Line
-from snapshot_explorer.render.cells import NOT_CHECKED
+from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.results.exports import Exportable
+from snapshot_explorer.view import DRAWN_ROWS, Drawable, Drawing, Grid, Line
+from snapshot_explorer.view.cells import NOT_CHECKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from snapshot_explorer.render.figures import Picture
+    from snapshot_explorer.view.figures import Picture
 
 
 class PictureMaker(Protocol):

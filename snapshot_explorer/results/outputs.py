@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import IO, TYPE_CHECKING
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.formats import is_metadata_name, is_recognized, metadata_folders
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import LOCAL, parse_location

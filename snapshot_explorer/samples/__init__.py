@@ -21,7 +21,7 @@ import difflib
 import shutil
 from importlib import resources
 
-from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.core.errors import TableNotFoundError
 
 __all__ = ["names", "path"]
 

@@ -23,10 +23,11 @@ from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
-from snapshot_explorer.limits import DEFAULT, Limits, check_limits, size_error
-from snapshot_explorer.resources import resource_error
-from snapshot_explorer.single_flight import SingleFlight
+from snapshot_explorer.core.errors import MissingFileError, SnapshotExplorerError, StorageError
+from snapshot_explorer.core.limits import DEFAULT, Limits, check_limits, size_error
+from snapshot_explorer.core.resources import resource_error
+from snapshot_explorer.core.safe_text import logger_of
+from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.storage import azure, gcs
 from snapshot_explorer.storage.clients import open_files, read_if_present, refuse_file
 from snapshot_explorer.storage.concurrency import concurrently, together
@@ -73,7 +74,6 @@ from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, 
 from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, is_remote, load_of
 from snapshot_explorer.storage.retries import Attempts, is_transient
 from snapshot_explorer.storage.same_files import Addresses
-from snapshot_explorer.visible import logger_of
 
 __all__ = [
     "Entry",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from snapshot_explorer.limits import Limits
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.storage.failures import is_missing_bucket
 from snapshot_explorer.storage.files import Files, LocalFiles, RemoteFiles
 from snapshot_explorer.storage.location import LOCAL, Location

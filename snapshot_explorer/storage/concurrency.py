@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import TypeVar, cast
 
+from snapshot_explorer.core.safe_text import escape_unencodable
 from snapshot_explorer.storage.listings import Entry, EntryFields
-from snapshot_explorer.visible import escape_unencodable
 
 E = TypeVar("E", bound=EntryFields)
 _NAME = itemgetter(0)

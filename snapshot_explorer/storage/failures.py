@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType, ModuleType
 from urllib.parse import urlsplit
 
-from snapshot_explorer.errors import AccessDeniedError, MissingDependencyError, StorageError
+from snapshot_explorer.core.errors import AccessDeniedError, MissingDependencyError, StorageError
 from snapshot_explorer.storage.location import LOCAL, shorten
 from snapshot_explorer.storage.masks import Mask
 

@@ -19,15 +19,15 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.limits import DEFAULT, Limits
+from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.limits import DEFAULT, Limits
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.storage import azure, gcs, s3, web
 from snapshot_explorer.storage.bounded_answers import MOST_UNKNOWN_BYTES, Part, call, check_unchanged, part_of
 from snapshot_explorer.storage.failures import OversizedAnswerError, ReplacedFileError, UnexpectedResponseError
 from snapshot_explorer.storage.listings import Entry, EntryFields, Page, Pages, entries, has_object, tree
 from snapshot_explorer.storage.location import QUOTED, Location, shorten
 from snapshot_explorer.storage.ranges import TAIL_BYTES, Range, SmallRemoteFile
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar, cast
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.url_secrets import hide_typed_secrets
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.url_secrets import hide_typed_secrets
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from snapshot_explorer.single_flight import SingleFlight
+from snapshot_explorer.core.single_flight import SingleFlight
 
 _MOST_BYTES = 64 * 2**20
 """The maximum number of bytes of files that are kept in all."""

@@ -8,9 +8,9 @@ from itertools import takewhile
 from types import MappingProxyType
 from urllib.parse import quote, unquote
 
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.url_secrets import hide_typed_secrets, split_url
-from snapshot_explorer.visible import escape_unencodable
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.safe_text import escape_unencodable
+from snapshot_explorer.core.url_secrets import hide_typed_secrets, split_url
 
 LOCAL = "file"
 """The protocol of the local disk."""

@@ -12,7 +12,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from snapshot_explorer.url_secrets import is_secret_name, split_url
+from snapshot_explorer.core.url_secrets import is_secret_name, split_url
 
 _SHORTEST_SECRET = 4
 _LONGEST_SECRET = 2**14

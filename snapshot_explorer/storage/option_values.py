@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.storage import azure
 
 _PROTOCOLS = frozenset({"s3", "gs", "gcs", "abfs", "az", "http", "https"})

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.storage.failures import ensure_backend
 from snapshot_explorer.storage.location import shorten
 from snapshot_explorer.storage.option_values import check_endpoint, nearest

@@ -4,7 +4,7 @@ import os
 from itertools import takewhile
 from typing import Literal, get_args
 
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.storage.location import LOCAL, Location, is_outside, resolve_location, shorten
 from snapshot_explorer.storage.same_files import RealPaths
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.storage.bounded_answers import Part, call, collect, match_header
 from snapshot_explorer.storage.failures import (
     RedirectedError,

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.storage.location import (
     LOCAL,
     Location,

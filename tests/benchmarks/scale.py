@@ -131,7 +131,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[Any], object]]] = {
 
 
 def _timeline(history: Any) -> object:
-    from snapshot_explorer.render.timeline import timeline
+    from snapshot_explorer.view.timeline import timeline
 
     return timeline(history.to_arrow(), y="rows", title="History").figure.to_json()
 

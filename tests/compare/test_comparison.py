@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.compare import Comparison, find_manifest
+from snapshot_explorer.analysis.compare import Comparison, find_manifest
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.lifetimes import read_lifetimes
+from snapshot_explorer.history.lifetimes import read_lifetimes
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.paimon.table_builder import PaimonTable

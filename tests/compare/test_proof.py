@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer import frames, open_table
-from snapshot_explorer.compare import Comparison
-from snapshot_explorer.compare.files import compare_files, difference_proof, files_frame
+from snapshot_explorer import open_table
+from snapshot_explorer.analysis.compare import Comparison
+from snapshot_explorer.analysis.compare.files import compare_files, difference_proof, files_frame
+from snapshot_explorer.core import frames
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
 from tests.support.paimon.table_builder import PaimonTable

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.compare.schemas import compare_properties, compare_schemas
-from snapshot_explorer.model import Column, TableSchema
+from snapshot_explorer.analysis.compare.schemas import compare_properties, compare_schemas
+from snapshot_explorer.core.records import Column, TableSchema
 
 
 def column(number, name, kind="INT", *, nullable=True, comment=None):

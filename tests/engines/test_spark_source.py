@@ -11,7 +11,7 @@ from snapshot_explorer.errors import InvalidArgumentError, LimitError, SnapshotN
 pytest.importorskip("pyspark.sql.datasource")
 
 import snapshot_explorer
-from snapshot_explorer.data_source import check_schema, describe, plan
+from snapshot_explorer.spark import check_schema, describe, plan
 
 ORDERS = str(samples.path("orders"))
 

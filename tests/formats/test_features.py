@@ -15,6 +15,8 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import open_table
+from snapshot_explorer.core.frames import SKIPPED
+from snapshot_explorer.core.records import ReadPlan, Split
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats import features as shared
 from snapshot_explorer.formats.corrupt_files import named_in_errors
@@ -27,8 +29,6 @@ from snapshot_explorer.formats.paimon.fallback import ClaimedPartitions, Fallbac
 from snapshot_explorer.formats.paimon.merge.aggregates import total
 from snapshot_explorer.formats.paimon.merge.nested_aggregates import collect
 from snapshot_explorer.formats.paimon.merge.rules import Function
-from snapshot_explorer.frames import SKIPPED
-from snapshot_explorer.model import ReadPlan, Split
 from tests.support.refusals import DECLARED, FORMATS, RAISED_BELOW, REFUSED, RefusalRecorder, fields
 
 ROOT = Path(__file__).parents[2]

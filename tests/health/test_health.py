@@ -6,14 +6,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer import frames, open_table, samples
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.analysis.health import Health, read_health
+from snapshot_explorer.analysis.health.groups import groups_of, levels_frame, partitions_frame
+from snapshot_explorer.core import frames
 from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.delta.expiry.settings import settings_of as delta_upkeep
 from snapshot_explorer.formats.paimon.expiry.settings import settings_of as paimon_upkeep
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.health import Health, read_health
-from snapshot_explorer.health.groups import groups_of, levels_frame, partitions_frame
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.health_by_hand import by_group, group_by_hand, version_by_hand
 from tests.support.paimon.table_builder import PaimonTable

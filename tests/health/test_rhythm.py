@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from snapshot_explorer.health import rhythm, span
+from snapshot_explorer.analysis.health import rhythm, span
 
 NIGHT = datetime(2026, 11, 22, 3, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import Snapshot, Table, samples
+from snapshot_explorer.core.records import TableSchema
 from snapshot_explorer.jupyter import commands
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.model import TableSchema
 from snapshot_explorer.results import Frame
 from tests.support import rest_catalogs
 from tests.support.paimon.table_builder import PaimonTable

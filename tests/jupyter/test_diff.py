@@ -3,10 +3,10 @@
 import pytest
 from IPython.core.completer import provisionalcompleter
 
-from snapshot_explorer.compare import PARTS, Comparison
+from snapshot_explorer.analysis.compare import PARTS, Comparison
+from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.jupyter.commands.diff import DIFF_PARTS
 from snapshot_explorer.results import Frame
-from snapshot_explorer.rows import RowDiff, RowDiffPlan
 
 
 def test_diff_compares_two_versions(orders):

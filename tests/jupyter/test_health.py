@@ -2,7 +2,7 @@
 
 from IPython.core.completer import provisionalcompleter
 
-from snapshot_explorer.health import Health
+from snapshot_explorer.analysis.health import Health
 from snapshot_explorer.results import Frame
 
 

@@ -4,8 +4,8 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 from snapshot_explorer import samples
+from snapshot_explorer.analysis.rows import Bisection, Blame, Profile, Trace
 from snapshot_explorer.results import Frame
-from snapshot_explorer.rows import Bisection, Blame, Profile, Trace
 
 
 @pytest.fixture

@@ -5,10 +5,11 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.displaypub import CapturingDisplayPublisher
 
-from snapshot_explorer import progress, samples
+from snapshot_explorer import samples
+from snapshot_explorer.core import progress
+from snapshot_explorer.core.progress import Progress, step
 from snapshot_explorer.jupyter.progress import CellProgress
-from snapshot_explorer.progress import Progress, step
-from snapshot_explorer.render.figures import PLOTLY, Picture
+from snapshot_explorer.view.figures import PLOTLY, Picture
 from tests.support.kernels import ON_SOCKETS
 
 

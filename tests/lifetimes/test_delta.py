@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.formats.delta import Delta
-from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
+from snapshot_explorer.history.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, commit_name, inline_vector, remove
 

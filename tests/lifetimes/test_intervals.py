@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer import frames
+from snapshot_explorer.core import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
-from snapshot_explorer.lifetimes import FileLifetimes
+from snapshot_explorer.history.lifetimes import FileLifetimes
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 

@@ -12,7 +12,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
+from snapshot_explorer.history.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 from tests.support.paimon.table_builder import PaimonTable
@@ -206,8 +206,8 @@ def test_an_open_delta_table_tells_its_lifetimes_without_reading_a_commit_twice(
 @pytest.mark.parametrize("at_once", [1, 2, 7, 100])
 def test_however_many_versions_are_read_at_once_lifetimes_are_the_same(tmp_path, at_once, monkeypatch):
     delta_of(tmp_path)
-    monkeypatch.setattr("snapshot_explorer.lifetimes.reading.FIRST_COMMITS", at_once)
-    monkeypatch.setattr("snapshot_explorer.lifetimes.reading.COMMITS_AT_ONCE", at_once)
+    monkeypatch.setattr("snapshot_explorer.history.lifetimes.reading.FIRST_COMMITS", at_once)
+    monkeypatch.setattr("snapshot_explorer.history.lifetimes.reading.COMMITS_AT_ONCE", at_once)
 
     lifetimes = lifetimes_of(Delta(Storage(str(tmp_path))))
 

@@ -8,7 +8,7 @@ import pytest
 from snapshot_explorer import samples
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats import TableFormat, detect
-from snapshot_explorer.lifetimes import read_statistics
+from snapshot_explorer.history.lifetimes import read_statistics
 from snapshot_explorer.storage import Storage
 
 DATA = Path(__file__).parents[1] / "data"

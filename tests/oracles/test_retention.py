@@ -5,7 +5,7 @@ import os
 from datetime import UTC, datetime, timedelta
 
 from snapshot_explorer import open_table
-from snapshot_explorer.retention import retention_of
+from snapshot_explorer.analysis.retention import retention_of
 from tests.support.delta.expired_logs import LOGS, deleted
 
 SEED = os.environ.get("SNAPSHOT_EXPLORER_SEED", "2")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import snapshot_explorer as sx
-from snapshot_explorer import environment
+from snapshot_explorer.core import environment
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import errors, old_libraries
+from snapshot_explorer import errors
+from snapshot_explorer.core import old_libraries
 from tests.benchmarks import page as measurements
 from tests.benchmarks import run_all
 from tests.environments import __main__ as environments

@@ -20,12 +20,15 @@ def loaded(code):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_importing_the_package_loads_five_small_modules_and_nothing_that_is_installed():
+def test_importing_the_package_loads_few_small_modules_and_nothing_that_is_installed():
     home = "snapshot_explorer"
 
     assert loaded("import snapshot_explorer") == [
         home,
-        *(f"{home}.{name}" for name in ("errors", "old_libraries", "samples", "url_secrets", "visible")),
+        f"{home}.core",
+        *(f"{home}.core.{name}" for name in ("errors", "old_libraries", "safe_text", "url_secrets")),
+        f"{home}.errors",
+        f"{home}.samples",
     ]
 
 

@@ -107,10 +107,10 @@ def test_an_interrupt_ends_it_while_a_server_does_not_answer():
 def test_an_interrupt_ends_it_while_it_loads(monkeypatch):
     class Interrupts:
         def find_spec(self, name, *_):
-            if name == "snapshot_explorer.discovery":
+            if name == "snapshot_explorer.lake.discovery":
                 raise KeyboardInterrupt
 
-    for name in ("snapshot_explorer.discovery", "snapshot_explorer.__main__"):
+    for name in ("snapshot_explorer.lake.discovery", "snapshot_explorer.__main__"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupts(), *sys.meta_path])
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import snapshot_explorer
-from snapshot_explorer import old_libraries, open_table, samples
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.core import old_libraries
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
 
@@ -58,7 +59,7 @@ def test_a_library_that_is_older_than_its_floor_is_named_at_import(tmp_path, cod
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
     assert done.stderr.splitlines()[-1] == (
-        "snapshot_explorer.errors.MissingDependencyError: snapshot_explorer does not work with this environment: "
+        "snapshot_explorer.core.errors.MissingDependencyError: snapshot_explorer does not work with this environment: "
         "duckdb 1.0.0 is older than 1.1 and pyarrow 14.0.1 is older than 18.0. "
         "Run: pip install 'duckdb>=1.1' 'pyarrow>=18.0'"
     )
@@ -108,7 +109,7 @@ def test_what_pyspark_3_5_lacks_is_refused_with_the_version_that_has_it(installe
     pytest.importorskip("pyspark")
     # What another test of the same process has loaded is not checked again.
     monkeypatch.delitem(vars(snapshot_explorer), "SnapshotDataSource", raising=False)
-    monkeypatch.delitem(sys.modules, "snapshot_explorer.data_source", raising=False)
+    monkeypatch.delitem(sys.modules, "snapshot_explorer.spark", raising=False)
     installed(pyspark="3.5.9")
     orders = open_table(samples.path("orders"))
     variants = open_table(str(Path(__file__).parents[1] / "data" / "delta" / "variants")).current.arrow_schema
@@ -126,8 +127,8 @@ def test_what_pyspark_3_5_lacks_is_refused_with_the_version_that_has_it(installe
 
 
 def test_no_other_module_compares_versions():
-    package = Path(old_libraries.__file__).parent
+    package = Path(old_libraries.__file__).parents[1]
     compared = re.compile(r"__version__\s*[<>]|version_info|parse_version|metadata\.version\(")
     modules = [path for path in package.rglob("*.py") if compared.search(path.read_text("utf-8"))]
 
-    assert sorted(path.relative_to(package).as_posix() for path in modules) == ["environment.py", "old_libraries.py"]
+    assert sorted(path.relative_to(package).as_posix() for path in modules) == ["core/environment.py", "core/old_libraries.py"]

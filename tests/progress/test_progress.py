@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from snapshot_explorer import progress
-from snapshot_explorer.progress import TerminalLine, listen, show_progress, step
+from snapshot_explorer.core import progress
+from snapshot_explorer.core.progress import TerminalLine, listen, show_progress, step
 
 
 class Heard:

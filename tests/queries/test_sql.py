@@ -12,13 +12,13 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import open_table, samples
+from snapshot_explorer.core.old_libraries import PYARROW_VARIANTS
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     MissingDependencyError,
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.old_libraries import PYARROW_VARIANTS
 from snapshot_explorer.results import as_pandas
 from tests.support.filesystems import counting
 from tests.support.old_libraries import refused_if

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.refs import (
+from snapshot_explorer.core.refs import (
     AsOf,
     Earliest,
     Latest,
@@ -20,6 +19,7 @@ from snapshot_explorer.refs import (
     parse_ref,
     parse_time_bound,
 )
+from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.effort import at_most_steps, ended_if_it_hangs
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

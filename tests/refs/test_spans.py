@@ -2,10 +2,10 @@
 
 import pytest
 
+from snapshot_explorer.core.records import Listing
+from snapshot_explorer.core.refs import parse_ref
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.history.resolving import resolve_range
-from snapshot_explorer.model import Listing
-from snapshot_explorer.refs import parse_ref
 
 
 class Known:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.analysis.retention import retention_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.retention import retention_of
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, cdc, remove
 
 NOW = datetime.fromtimestamp(BASE_MILLIS / 1000, UTC) + timedelta(days=2)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.retention import retention_of
+from snapshot_explorer.analysis.retention import retention_of
 from tests.support.delta.expired_logs import LOGS, ExpiredLog, deleted
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.filesystems import counting

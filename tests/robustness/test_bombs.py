@@ -15,12 +15,12 @@ import pytest
 
 from snapshot_explorer import Limits, open_table, samples
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.core.limits import parse_limits
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, LimitError, StorageError
 from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.paimon.files import avro_rows
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
 from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
-from snapshot_explorer.limits import parse_limits
 from snapshot_explorer.storage import Storage
 from tests.support.avro import array, record
 from tests.support.delta import table_builder

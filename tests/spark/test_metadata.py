@@ -16,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer import frames, open_table, samples
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.core import frames
 from snapshot_explorer.engines.spark.tasks import collect
 from snapshot_explorer.errors import (
     InvalidArgumentError,

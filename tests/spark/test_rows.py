@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.core.old_libraries import PYSPARK_ARROW, PYSPARK_COLLATIONS, PYSPARK_VARIANTS
+from snapshot_explorer.core.records import Split
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.model import Split
-from snapshot_explorer.old_libraries import PYSPARK_ARROW, PYSPARK_COLLATIONS, PYSPARK_VARIANTS
 from tests.support import spark_clusters
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata

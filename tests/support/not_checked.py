@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 import snapshot_explorer
-from snapshot_explorer.model import Commit
+from snapshot_explorer.core.records import Commit
 from snapshot_explorer.results import Frame
 from tests.support.public_calls import PARTS, Drawn
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from snapshot_explorer import old_libraries
+from snapshot_explorer.core import old_libraries
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
 
 

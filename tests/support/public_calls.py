@@ -10,13 +10,13 @@ import pandas as pd
 import pyarrow as pa
 
 import snapshot_explorer
-from snapshot_explorer.compare.comparison import Comparison
+from snapshot_explorer.analysis.compare.comparison import Comparison
+from snapshot_explorer.analysis.health.result import Health
+from snapshot_explorer.analysis.retention.report import Retention
+from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.health.result import Health
-from snapshot_explorer.lifetimes import FileLifetimes
+from snapshot_explorer.history.lifetimes import FileLifetimes
 from snapshot_explorer.results import Frame
-from snapshot_explorer.retention.report import Retention
-from snapshot_explorer.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.table import Table
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from snapshot_explorer import frames
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.records import Column, FieldIds, Listing, ReadPlan, Split, TableSchema
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotNotFoundError,
@@ -14,7 +15,6 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import TableFormat, TableVersion
-from snapshot_explorer.model import Column, FieldIds, Listing, ReadPlan, Split, TableSchema
 
 FOLDER = "toy"
 FIRST_TIME = datetime(2026, 11, 1, tzinfo=UTC)

@@ -260,7 +260,10 @@ def test_a_condition_that_does_not_fit(url, where):
         (lambda table: table.at(3).files("id=1"), "partition must be a dict such as {'dt': '2026-11-01'}, got str."),
         (lambda table: table.at(3).entries(5), "'5' is not a manifest of version 3."),
         (lambda table: table.inspect(3), "No system table is called '3'."),
-        (lambda table: table.anomalies(rules=3), "rules must be AnomalyRules of snapshot_explorer.rows, such as"),
+        (
+            lambda table: table.anomalies(rules=3),
+            "rules must be AnomalyRules of snapshot_explorer.analysis.rows, such as",
+        ),
         (lambda table: table.diff_rows(3, 4, memory_limit="1"), "memory_limit must be a number of bytes, 0 or more"),
         (lambda table: table.diff_rows(3, 4, memory_limit=-1), "memory_limit must be a number of bytes, 0 or more"),
         (lambda table: table.retention(keep=-1), "keep=-1 is not a duration. Use a whole number with a unit"),

@@ -3,7 +3,7 @@
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.compare import Comparison
+from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from tests.support.paimon.table_builder import PaimonTable
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import find_tables, frames, open_table, samples
+from snapshot_explorer import find_tables, open_table, samples
+from snapshot_explorer.core import frames
 from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNotFoundError
 from tests.support import filesystems
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.diagnosis import Symptom
+from snapshot_explorer.analysis.health.diagnosis import Symptom
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.jupyter.explorer import Explorer
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.analysis.retention import find_orphans
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.retention import find_orphans
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.filesystems import counting

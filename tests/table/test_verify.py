@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.analysis.retention import verification
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.retention import verification
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.iceberg.table_builder import IcebergTable
 

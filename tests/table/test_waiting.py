@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.core.single_flight import SingleFlight, cached_property
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
-from snapshot_explorer.render import render_text
-from snapshot_explorer.single_flight import SingleFlight, cached_property
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.view import render_text
 from tests.support.blocking import SECONDS, blocking
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.iceberg.table_builder import IcebergTable
@@ -198,7 +198,7 @@ def test_an_interrupt_before_the_value_is_made_leaves_nobody_waiting(monkeypatch
             if self.left == 0:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr("snapshot_explorer.single_flight.threading.Lock", Interrupted)
+    monkeypatch.setattr("snapshot_explorer.core.single_flight.threading.Lock", Interrupted)
     flight = SingleFlight()
     monkeypatch.undo()
 

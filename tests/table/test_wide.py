@@ -7,9 +7,9 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.formats import bind
-from snapshot_explorer.render import render_html, render_text
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.view import render_html, render_text
 from tests.support.delta.table_builder import DeltaTable, add, metadata
 from tests.support.effort import at_most_steps
 

@@ -10,8 +10,13 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.catalogs import CatalogTable, name_parts, quoted_name, split_pattern
+from snapshot_explorer.core.errors import (
+    SnapshotExplorerError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
 from snapshot_explorer.engines.spark.sessions import check_session
-from snapshot_explorer.errors import SnapshotExplorerError, StorageError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats import FORMATS, titles
 from snapshot_explorer.storage.location import shorten
 

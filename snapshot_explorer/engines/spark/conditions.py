@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.engines.spark.schemas import quote_column
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

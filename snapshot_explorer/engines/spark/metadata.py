@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.core.records import CHANGED_BY_NEXT, gaps_note
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.sessions import session
 from snapshot_explorer.engines.spark.tasks import collect, on_executors
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
-from snapshot_explorer.lifetimes.intervals import FACTS
-from snapshot_explorer.lifetimes.reading import states_of, time_of
-from snapshot_explorer.model import CHANGED_BY_NEXT, gaps_note
-from snapshot_explorer.visible import logger_of
+from snapshot_explorer.history.lifetimes.intervals import FACTS
+from snapshot_explorer.history.lifetimes.reading import states_of, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -23,6 +23,9 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import NOTHING
+from snapshot_explorer.core.milliseconds import EPOCH
+from snapshot_explorer.core.old_libraries import PYSPARK_ARROW
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.engines.footers import Footer, read_footer
 from snapshot_explorer.engines.spark.conditions import translate_condition
 from snapshot_explorer.engines.spark.schemas import (
@@ -33,9 +36,6 @@ from snapshot_explorer.engines.spark.schemas import (
     spark_schema,
     spark_type,
 )
-from snapshot_explorer.milliseconds import EPOCH
-from snapshot_explorer.old_libraries import PYSPARK_ARROW
-from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from snapshot_explorer.arrow.roaring import Positions
+    from snapshot_explorer.core.records import NativeFile, Split
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import NativeFile, Split
 
 
 log = logger_of(__name__)

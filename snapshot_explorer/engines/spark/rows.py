@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.core.errors import MissingDependencyError
+from snapshot_explorer.core.old_libraries import PYSPARK_COLLATIONS
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.engines.spark import native
 from snapshot_explorer.engines.spark.schemas import arrow_schema, quote_column, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.sessions import parallelism, session
 from snapshot_explorer.engines.spark.tasks import on_executors, pack_splits
-from snapshot_explorer.errors import MissingDependencyError
-from snapshot_explorer.old_libraries import PYSPARK_COLLATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from snapshot_explorer.core.records import Split
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.engines.scan import Scan
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Split
 
 _DUMMY = pa.schema([pa.field("row", pa.null())])
 """A placeholder column for rows without columns, until Spark drops it."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.arrow.variant_texts import MARK, is_variant
-from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.old_libraries import PYSPARK_VARIANTS
+from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.old_libraries import PYSPARK_VARIANTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

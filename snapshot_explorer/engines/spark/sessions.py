@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyError
-from snapshot_explorer.old_libraries import SPARK_FLOORS, check_floors
-from snapshot_explorer.visible import logger_of
+from snapshot_explorer.core.errors import InvalidArgumentError, MissingDependencyError
+from snapshot_explorer.core.old_libraries import SPARK_FLOORS, check_floors
+from snapshot_explorer.core.safe_text import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer.core.errors import MissingDependencyError
+from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES
 from snapshot_explorer.engines.spark.tasks import NOT_ON_EXECUTOR
-from snapshot_explorer.errors import MissingDependencyError
-from snapshot_explorer.old_libraries import PYSPARK_DATA_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -60,7 +60,7 @@ def _caller(module: str, missing_message: str) -> Callable[..., Any]:
         from importlib import import_module  # noqa: PLC0415 - a worker does not have this module
 
         try:
-            errors = import_module("snapshot_explorer.errors")
+            errors = import_module("snapshot_explorer.core.errors")
             implementation = getattr(import_module(module), function)
         except ImportError as error:
             raise ImportError(missing_message.format(error=error)) from None

@@ -6,9 +6,9 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.old_libraries import PYSPARK_QUERY_CONTEXT
 from snapshot_explorer.engines.spark.sessions import is_connect
-from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.old_libraries import PYSPARK_QUERY_CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

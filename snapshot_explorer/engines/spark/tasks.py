@@ -14,9 +14,9 @@ from uuid import uuid4
 import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.core.old_libraries import PYSPARK_THREADS
 from snapshot_explorer.engines.spark.executors import pack_value
 from snapshot_explorer.engines.spark.sessions import is_connect, suppress_warnings
-from snapshot_explorer.old_libraries import PYSPARK_THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
-    from snapshot_explorer.model import Split
+    from snapshot_explorer.core.records import Split
 
 
 _TARGET_BYTES = 128 * 2**20

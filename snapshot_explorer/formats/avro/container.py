@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.arrow import varints
-from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import CorruptTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import AVRO_CODECS, RECURSIVE_AVRO, refusal
-from snapshot_explorer.limits import DEFAULT, Limits
 
 MAGIC = b"Obj\x01"
 MARKER_BYTES = 16

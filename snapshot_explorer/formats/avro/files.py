@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow.bin_packing import pack
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.avro.arrow_values import pair_type
 from snapshot_explorer.formats.avro.columns import decode_rows
 from snapshot_explorer.formats.avro.container import (

@@ -12,8 +12,8 @@ from operator import itemgetter
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
-from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.frames.files import changes_frame, files_frame
 from snapshot_explorer.formats.delta.metadata.actions import check_is_commit, parse_commits

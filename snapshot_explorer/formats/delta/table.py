@@ -10,7 +10,14 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.core.records import (
+    ChangeMode,
+    ChangesWithStatistics,
+    Inspection,
+    Listing,
+    TableSchema,
+)
 from snapshot_explorer.formats.delta import metadata_tasks
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
 from snapshot_explorer.formats.delta.changes.row_changes import ChangeData
@@ -36,13 +43,6 @@ from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableF
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.formats.statistics import StatisticsFiles
-from snapshot_explorer.model import (
-    ChangeMode,
-    ChangesWithStatistics,
-    Inspection,
-    Listing,
-    TableSchema,
-)
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000

@@ -9,6 +9,18 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
+from snapshot_explorer.core.records import (
+    FieldIds,
+    MaintenanceSettings,
+    NativeRows,
+    PlannedPair,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+    Validation,
+)
+from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, DeltaEvents, DeltaVectorDifference, read_events
 from snapshot_explorer.formats.delta.changes.row_changes import ChangeData
 from snapshot_explorer.formats.delta.expiry.settings import settings_of
@@ -33,18 +45,6 @@ from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.formats.statistics import with_bounds
-from snapshot_explorer.model import (
-    FieldIds,
-    MaintenanceSettings,
-    NativeRows,
-    PlannedPair,
-    Predicate,
-    ReadPlan,
-    Split,
-    TableSchema,
-    Validation,
-)
-from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import Storage
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import orc_tail, orc_timestamps
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import batches_without_columns
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import load_of
 
 _MAX_WHOLE = 64 * 2**20

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.core.errors import TableNotFoundError
+from snapshot_explorer.core.records import ChangeMode, Inspection, Listing
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.hudi.expiry import cleaning
@@ -24,7 +25,6 @@ from snapshot_explorer.formats.hudi.version import HudiVersion
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
-from snapshot_explorer.model import ChangeMode, Inspection, Listing
 from snapshot_explorer.storage import Storage
 
 

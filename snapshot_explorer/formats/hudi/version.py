@@ -6,12 +6,25 @@ from functools import partial
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.arrays import empty_table
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.records import (
+    ChangeMode,
+    FieldIds,
+    Finding,
+    MaintenanceSettings,
+    NativeRows,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+    Validation,
+)
+from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.hudi.changes.row_changes import (
     ChangedSlices,
     read_changes,
@@ -36,19 +49,6 @@ from snapshot_explorer.formats.hudi.scan import read as rows
 from snapshot_explorer.formats.hudi.scan.meta_columns import COMMIT_TIME, FIELDS, metadata_columns
 from snapshot_explorer.formats.hudi.scan.native_files import native_files, split_by_file
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
-from snapshot_explorer.model import (
-    ChangeMode,
-    FieldIds,
-    Finding,
-    MaintenanceSettings,
-    NativeRows,
-    Predicate,
-    ReadPlan,
-    Split,
-    TableSchema,
-    Validation,
-)
-from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import Storage
 
 

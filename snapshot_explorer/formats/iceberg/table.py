@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import SnapshotNotFoundError
+from snapshot_explorer.core.records import Branch, ChangeMode, Inspection, Listing, Readable
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.files.whole_files import check_file
@@ -61,7 +62,6 @@ from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Sta
 from snapshot_explorer.formats.missing_versions import absent_version_error
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.formats.statistics import StatisticsFiles
-from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000

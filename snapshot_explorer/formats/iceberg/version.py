@@ -5,10 +5,22 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.records import (
+    FieldIds,
+    Finding,
+    MaintenanceSettings,
+    NativeRows,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+    Validation,
+)
+from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
 from snapshot_explorer.formats.iceberg.changes.row_changes import covers, no_changelog
 from snapshot_explorer.formats.iceberg.deletes.index import NO_DELETES
@@ -40,18 +52,6 @@ from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.missing_versions import empty_table_error
 from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.formats.unmatched_deletes import of_unmatched_deletes
-from snapshot_explorer.model import (
-    FieldIds,
-    Finding,
-    MaintenanceSettings,
-    NativeRows,
-    Predicate,
-    ReadPlan,
-    Split,
-    TableSchema,
-    Validation,
-)
-from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import Storage
 
 

@@ -13,6 +13,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from snapshot_explorer.core.records import ReadPlan, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files import evolution
@@ -25,7 +26,6 @@ from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.metadata.supported import FALLBACK, PRIMARY
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.visibility import is_included
-from snapshot_explorer.model import ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
 _MAX_GUESSES = 4

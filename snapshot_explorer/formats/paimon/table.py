@@ -10,8 +10,17 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
-from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import TableNotFoundError
+from snapshot_explorer.core.records import (
+    Branch,
+    ChangeMode,
+    ChangesWithStatistics,
+    Inspection,
+    Listing,
+    RowModifier,
+    TableSchema,
+)
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.file_checks import FileCheck
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
@@ -45,15 +54,6 @@ from snapshot_explorer.formats.paimon.version import PaimonVersion
 from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.formats.statistics import StatisticsFiles
 from snapshot_explorer.formats.unread_versions import read_apart, unread_notes
-from snapshot_explorer.model import (
-    Branch,
-    ChangeMode,
-    ChangesWithStatistics,
-    Inspection,
-    Listing,
-    RowModifier,
-    TableSchema,
-)
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000

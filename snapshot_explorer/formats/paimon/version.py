@@ -9,10 +9,22 @@ from typing import Self
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.records import (
+    FieldIds,
+    Finding,
+    MaintenanceSettings,
+    NativeRows,
+    PlannedPair,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+)
+from snapshot_explorer.core.single_flight import SingleFlight, cached_property
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.missing_versions import empty_table_error
 from snapshot_explorer.formats.paimon import fallback
@@ -56,18 +68,6 @@ from snapshot_explorer.formats.paimon.scan.scans import (
 from snapshot_explorer.formats.paimon.scan.statistics import with_statistics
 from snapshot_explorer.formats.settings import parse_flag, parse_keyword
 from snapshot_explorer.formats.unmatched_deletes import of_unmatched_deletes
-from snapshot_explorer.model import (
-    FieldIds,
-    Finding,
-    MaintenanceSettings,
-    NativeRows,
-    PlannedPair,
-    Predicate,
-    ReadPlan,
-    Split,
-    TableSchema,
-)
-from snapshot_explorer.single_flight import SingleFlight, cached_property
 from snapshot_explorer.storage import Storage
 
 _CHAR = re.compile(r"\bchar\(", re.IGNORECASE)

@@ -1,9 +1,9 @@
 """`%snapshot anomalies`: versions at which a number jumps."""
 
+from snapshot_explorer.analysis.rows import AnomalyRules
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, column_names, columns_and_range, whole_number
 from snapshot_explorer.results import Frame
-from snapshot_explorer.rows import AnomalyRules
 
 
 def _anomalies(invocation: Invocation) -> Frame:

@@ -1,9 +1,9 @@
 """`%snapshot bisect`: the first version where a condition holds."""
 
+from snapshot_explorer.analysis.rows import Bisection
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import condition_of
 from snapshot_explorer.results import Frame
-from snapshot_explorer.rows import Bisection
 
 
 def _bisect(invocation: Invocation) -> Bisection | Frame:

@@ -1,8 +1,8 @@
 """`%snapshot blame`: the changes of rows."""
 
+from snapshot_explorer.analysis.rows import Blame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, column_names, condition_of
-from snapshot_explorer.rows import Blame
 
 
 def _blame(invocation: Invocation) -> Blame:

@@ -1,8 +1,8 @@
 """`%snapshot branches`: the branches."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.results import Frame
+from snapshot_explorer.view.figures import Picture
 
 
 def _branches(invocation: Invocation) -> Frame | Picture:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from snapshot_explorer import formats
-from snapshot_explorer.checks import CheckResult
-from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.analysis.checks import CheckResult
+from snapshot_explorer.core.errors import TableNotFoundError
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, column_names, dict_of
 from snapshot_explorer.lake import Lake, open_lake

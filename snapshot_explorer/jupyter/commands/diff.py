@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
-from snapshot_explorer.compare import Comparison
+from snapshot_explorer.analysis.compare import Comparison
+from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan, row_diff
+from snapshot_explorer.core.refs import Ref, parse_range
 from snapshot_explorer.jupyter.command import TABLE, Argument, Arguments, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import WHERE, column_names, whole_number
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.pair_diff import diff
-from snapshot_explorer.refs import Ref, parse_range
+from snapshot_explorer.lake.pair_diff import diff
 from snapshot_explorer.results import Frame
-from snapshot_explorer.rows import RowDiff, RowDiffPlan, row_diff
 from snapshot_explorer.table import Table
 
 DIFF_PARTS = {

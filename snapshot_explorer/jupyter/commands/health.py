@@ -1,6 +1,6 @@
 """`%snapshot health`: the health of a version."""
 
-from snapshot_explorer.health import Health
+from snapshot_explorer.analysis.health import Health
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, ref_of
 from snapshot_explorer.jupyter.usage_error import UsageError

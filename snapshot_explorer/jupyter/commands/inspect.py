@@ -4,8 +4,8 @@ import pyarrow as pa
 
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import show_read_size
-from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.results import Frame
+from snapshot_explorer.view.figures import Picture
 
 
 def _inspect(invocation: Invocation) -> Frame | Picture:

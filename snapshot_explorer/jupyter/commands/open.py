@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from snapshot_explorer import formats
+from snapshot_explorer.core.limits import DEFAULT, parse_limits
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of
 from snapshot_explorer.jupyter.commands.status import with_schema
 from snapshot_explorer.jupyter.tables import is_variable_name
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.limits import DEFAULT, parse_limits
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.storage import parse_external_files
 from snapshot_explorer.table import Table

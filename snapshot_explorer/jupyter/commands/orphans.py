@@ -1,7 +1,7 @@
 """`%snapshot orphans`: files that no metadata names."""
 
+from snapshot_explorer.analysis.retention import Orphans
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.retention import Orphans
 
 
 def _orphans(invocation: Invocation) -> Orphans:

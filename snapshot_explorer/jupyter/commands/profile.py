@@ -1,8 +1,8 @@
 """`%snapshot profile`: the numbers of columns over versions."""
 
+from snapshot_explorer.analysis.rows import Profile
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, columns_and_range
-from snapshot_explorer.rows import Profile
 
 
 def _profile(invocation: Invocation) -> Profile:

@@ -1,8 +1,8 @@
 """`%snapshot retention`: the files that expiry would free."""
 
+from snapshot_explorer.analysis.retention import Retention
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import whole_number
-from snapshot_explorer.retention import Retention
 
 
 def _retention(invocation: Invocation) -> Retention:

@@ -1,11 +1,11 @@
 """`%snapshot sql`: a query over the open tables."""
 
 from snapshot_explorer import queries
+from snapshot_explorer.core.refs.records import format_time
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import check_read_size
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake, open_tables
-from snapshot_explorer.refs.records import format_time
 
 
 def _sql(invocation: Invocation) -> object:

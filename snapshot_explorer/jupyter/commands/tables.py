@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
-from snapshot_explorer.discovery import find_tables
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of, whole_number
+from snapshot_explorer.lake.discovery import find_tables
 from snapshot_explorer.results import Frame
 
 

@@ -5,8 +5,8 @@ from typing import get_args
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, MARKED, RANGE, read_commits
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.render.commits import Measure
-from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.view.commits import Measure
+from snapshot_explorer.view.figures import Picture
 
 TIMELINE_COMMITS = 10_000
 """Commits that `timeline` reads without `-n`."""

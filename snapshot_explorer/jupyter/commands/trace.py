@@ -1,8 +1,8 @@
 """`%snapshot trace`: versions and files that still have rows."""
 
+from snapshot_explorer.analysis.rows import Trace
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, condition_of
-from snapshot_explorer.rows import Trace
 
 
 def _trace(invocation: Invocation) -> Trace:

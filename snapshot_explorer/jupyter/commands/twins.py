@@ -2,7 +2,7 @@
 
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of
-from snapshot_explorer.table_twins import Twins, twins
+from snapshot_explorer.lake.table_twins import Twins, twins
 
 
 def _twins(invocation: Invocation) -> Twins:

@@ -1,8 +1,8 @@
 """`%snapshot verify`: whether the files of a table exist and are as recorded."""
 
+from snapshot_explorer.analysis.retention import LEVELS, Verification
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.retention import LEVELS, Verification
 
 
 def _verify(invocation: Invocation) -> Verification:

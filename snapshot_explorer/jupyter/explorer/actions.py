@@ -6,22 +6,22 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.jupyter.cost import Cost
 from snapshot_explorer.jupyter.explorer.contents import rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.views import View
 from snapshot_explorer.jupyter.explorer.work import Job
-from snapshot_explorer.render import Code, Drawing, Line, Pairs
-from snapshot_explorer.render.cells import format_utc
-from snapshot_explorer.render.tracks import tracks_content
+from snapshot_explorer.view import Code, Drawing, Line, Pairs
+from snapshot_explorer.view.tracks import tracks_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
+    from snapshot_explorer.analysis.rows import Bisection, BisectionReading
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
     from snapshot_explorer.jupyter.explorer.views import ExplorerContext
-    from snapshot_explorer.rows import Bisection, BisectionReading
 
 LOADS = ("b", "columns", "where", "load_limit", "engine", "types", "variable")
 """The traits of the state that loading depends on."""

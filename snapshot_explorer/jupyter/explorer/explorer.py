@@ -15,7 +15,10 @@ from IPython.display import display
 from pyarrow import ArrowException
 from traitlets import Dict, TraitError, Unicode, default
 
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.analysis.retention import LEVELS
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.records import Kind
+from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.history import missing_notes
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.actions import LOADS, Bisector, Loader, RowActions
@@ -68,13 +71,10 @@ from snapshot_explorer.jupyter.explorer.state import (
 from snapshot_explorer.jupyter.explorer.views import ExplorerContext, Views
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.lake import Lake
-from snapshot_explorer.model import Kind
-from snapshot_explorer.render.commits import STYLES, with_totals
-from snapshot_explorer.render.palette import KIND_COLORS
-from snapshot_explorer.render.timeline import timeline
-from snapshot_explorer.render.timeline_columns import timeline_columns
-from snapshot_explorer.retention import LEVELS
-from snapshot_explorer.visible import sanitize
+from snapshot_explorer.view.commits import STYLES, with_totals
+from snapshot_explorer.view.palette import KIND_COLORS
+from snapshot_explorer.view.timeline import timeline
+from snapshot_explorer.view.timeline_columns import timeline_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -85,10 +85,10 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
     from snapshot_explorer.jupyter.explorer.views import View
-    from snapshot_explorer.render import Drawing
-    from snapshot_explorer.render.figures import Picture
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
+    from snapshot_explorer.view import Drawing
+    from snapshot_explorer.view.figures import Picture
 
 PLAY_SECONDS = 1.0
 _SOON = 0.2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
     MOST_ROWS,
     Arrangement,

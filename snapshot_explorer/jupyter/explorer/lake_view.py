@@ -11,12 +11,12 @@ import ipywidgets as widgets
 from IPython.display import display
 from traitlets import Bool, Enum, Instance, List, TraitError, Unicode, default, observe
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, widget_bundle
 from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import still_html
 from snapshot_explorer.lake.overview import LakeOverview
-from snapshot_explorer.render import mimebundle, render_html
+from snapshot_explorer.view import mimebundle, render_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable

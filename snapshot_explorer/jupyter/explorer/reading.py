@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core import frames
 from snapshot_explorer.history import with_readability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from snapshot_explorer.model import Gap, Listing
+    from snapshot_explorer.core.records import Gap, Listing
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.jupyter.explorer.contents import compared, lens, pictures, rows, version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.parts import parts_of
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.explorer.work import Job
-from snapshot_explorer.render import render_text
-from snapshot_explorer.visible import sanitize
+from snapshot_explorer.view import render_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

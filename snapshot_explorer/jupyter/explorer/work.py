@@ -8,9 +8,9 @@ from threading import Condition, Event, Thread
 from time import monotonic
 from typing import Any
 
-from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.progress import Progress, listen
-from snapshot_explorer.visible import sanitize
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.progress import Progress, listen
+from snapshot_explorer.core.safe_text import sanitize
 
 THREADS = "snapshot-explorer-work"
 """The prefix of the threads' names."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer import frames
+from snapshot_explorer.core import frames
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, MissingFileError
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.storage import Storage

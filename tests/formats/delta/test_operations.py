@@ -4,9 +4,9 @@ from typing import get_args
 
 import pytest
 
+from snapshot_explorer.core.records import Kind
 from snapshot_explorer.formats.delta.frames import operations
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
-from snapshot_explorer.model import Kind
 
 
 def effect(added=0, removed=0, *, rearranged=False, redefined=False):

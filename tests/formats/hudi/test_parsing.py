@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from snapshot_explorer.core.limits import DEFAULT
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.archive import Archive
 from snapshot_explorer.formats.hudi.metadata.commits import read_commits, written_files
 from snapshot_explorer.formats.hudi.metadata.log_format import MAGIC, blocks
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig, parse_properties
 from snapshot_explorer.formats.hudi.metadata.timeline import timeline_of
-from snapshot_explorer.limits import DEFAULT
 from snapshot_explorer.storage import Entry, Storage
 from tests.support.hudi.table_builder import deletes, records
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.analysis.retention import retention_of
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.retention import retention_of
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[2] / "data"

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.metadata.avro_files import read_avro
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
-from snapshot_explorer.limits import Limits
 from tests.support.iceberg.table_builder import (
     ADDED,
     DELETED,

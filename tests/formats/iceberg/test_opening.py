@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,
@@ -14,7 +15,6 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.limits import Limits
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol
 from tests.support.iceberg.table_builder import IcebergTable, avro, manifest_schema
 from tests.support.paimon.table_builder import PaimonTable

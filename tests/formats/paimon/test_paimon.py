@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from snapshot_explorer import frames, samples
+from snapshot_explorer import samples
+from snapshot_explorer.core import frames
 from snapshot_explorer.errors import (
     CorruptTableError,
     SnapshotNotFoundError,

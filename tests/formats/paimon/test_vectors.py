@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshot_explorer import diff, old_libraries, open_table
+from snapshot_explorer import diff, open_table
 from snapshot_explorer.arrow import parquet_footers
+from snapshot_explorer.core import old_libraries
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table, samples
+from snapshot_explorer.core.progress import step
 from snapshot_explorer.jupyter.cost import ReadLimits
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
-from snapshot_explorer.progress import step
-from snapshot_explorer.render import Grid
-from snapshot_explorer.render.grid import shown_columns
+from snapshot_explorer.view import Grid
+from snapshot_explorer.view.grid import shown_columns
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
 from tests.support.paimon.table_builder import PaimonTable

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from traitlets import TraitError
 
-from snapshot_explorer.frames import COMMITS
+from snapshot_explorer.core.frames import COMMITS
 from snapshot_explorer.jupyter.explorer.state import FILTERS, ExplorerState
 
 

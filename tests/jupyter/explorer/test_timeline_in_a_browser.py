@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.frames import COMMITS
+from snapshot_explorer.core.frames import COMMITS
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
-from snapshot_explorer.render.timeline_columns import TableFacts, pack_numbers, timeline_columns
+from snapshot_explorer.view.timeline_columns import TableFacts, pack_numbers, timeline_columns
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {

@@ -13,9 +13,9 @@ from snapshot_explorer.history import branch_graph
 from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
-from snapshot_explorer.render import render_text
-from snapshot_explorer.render.heat_map import heat_map_content
-from snapshot_explorer.render.tracks import tracks_content
+from snapshot_explorer.view import render_text
+from snapshot_explorer.view.heat_map import heat_map_content
+from snapshot_explorer.view.tracks import tracks_content
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
 from tests.support.paimon.table_builder import PaimonTable
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from snapshot_explorer import progress
+from snapshot_explorer.core import progress
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.jupyter.explorer.following import Ticker
 from snapshot_explorer.jupyter.explorer.work import THREADS, Job, Work, running_loop

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector, read_deleted_positions
 from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField
 from snapshot_explorer.formats.delta.scan.read import read, read_rows
-from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
 CHANGE_TYPE = "_change_type"

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.records import ROW_KIND, ChangeMode, Split
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, STORED_CHANGE, DeltaEvents, DeltaVectorDifference
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
@@ -27,7 +28,6 @@ from snapshot_explorer.formats.delta.scan.planning import file_splits
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.settings import parse_flag
-from snapshot_explorer.model import ROW_KIND, ChangeMode, Split
 from snapshot_explorer.storage import Storage
 
 _MERGE_METRICS = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")

@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.milliseconds import to_millis
+from snapshot_explorer.core.records import runs_of, runs_text
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing
 from snapshot_explorer.formats.settings import parse_flag
-from snapshot_explorer.milliseconds import to_millis
-from snapshot_explorer.model import runs_of, runs_text
-from snapshot_explorer.render.cells import pluralize
 
 _ENABLED = "delta.enableExpiredLogCleanup"
 _PROTECTED = "delta.requireCheckpointProtectionBeforeVersion"

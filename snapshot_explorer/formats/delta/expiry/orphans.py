@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.records import Listing, gaps_note
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.layout import HINT, LOG, SIDECARS, STAGED, log_files, staged_version
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, earliest
 from snapshot_explorer.formats.named_files import NamedFiles
-from snapshot_explorer.model import Listing, gaps_note
 from snapshot_explorer.storage import Entry, Storage
 
 _LAST_VACUUM = f"{LOG}/_last_vacuum_info"

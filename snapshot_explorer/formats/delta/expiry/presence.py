@@ -7,7 +7,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.deletion_vectors import relative_file
 from snapshot_explorer.formats.expiry import Presence, checked_files, presence_from
 from snapshot_explorer.storage import Storage

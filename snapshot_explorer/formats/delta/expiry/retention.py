@@ -13,10 +13,13 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.milliseconds import from_millis, to_millis
+from snapshot_explorer.core.records import runs_of, runs_text
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.expiry.log_cleanup import log_clean_up
 from snapshot_explorer.formats.delta.expiry.presence import vector_files
@@ -39,9 +42,6 @@ from snapshot_explorer.formats.expiry import (
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp
 from snapshot_explorer.formats.unread_versions import Reasons, read_apart
-from snapshot_explorer.milliseconds import from_millis, to_millis
-from snapshot_explorer.model import runs_of, runs_text
-from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.location import is_full_location, shorten
 from snapshot_explorer.storage.same_files import match_files

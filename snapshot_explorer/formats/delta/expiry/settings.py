@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from snapshot_explorer.core.records import MaintenanceSettings
 from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count
-from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
 _TARGET = 128 * _MB

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.columns import Origin, field_id, stored_fields
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema

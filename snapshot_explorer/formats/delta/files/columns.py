@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebase
 from snapshot_explorer.formats.delta.metadata.data_types import (
     DeltaDataType,

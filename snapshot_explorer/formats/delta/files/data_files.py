@@ -7,13 +7,15 @@ from functools import partial
 
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import (
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import (
     CorruptTableError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.core.records import Predicate
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import check_rows, check_size, named_in_errors
 from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns, check_absent
@@ -23,9 +25,7 @@ from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
 from snapshot_explorer.formats.files.parquet_file import ParquetFile, open_parquet
-from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -14,18 +14,18 @@ import numpy as np
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import (
+from snapshot_explorer.core.errors import (
     CorruptTableError,
     MissingFileError,
     SnapshotExplorerError,
 )
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.corrupt_files import unreadable_error
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.metadata.locations import decode_path
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.formats.corrupt_files import LOADABLE
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import UNREADABLE
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import UNREADABLE
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.frames.counts import Counts, DeltaLiveFiles, counts_of
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
@@ -18,7 +19,6 @@ from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions, Transaction
 from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

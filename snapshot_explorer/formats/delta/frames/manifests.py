@@ -10,9 +10,10 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.records import Bounds
 from snapshot_explorer.formats.delta.frames.files import file_columns
 from snapshot_explorer.formats.delta.metadata.actions import Parser
 from snapshot_explorer.formats.delta.metadata.batches import check_size
@@ -29,7 +30,6 @@ from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.delta.scan.statistics import bounds_of, rows_of
 from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, rename_columns
-from snapshot_explorer.model import Bounds
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000

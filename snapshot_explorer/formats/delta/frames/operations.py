@@ -6,7 +6,7 @@ Source: delta DeltaOperations.scala; delta-rs `DeltaOperation`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from snapshot_explorer.model import Kind
+from snapshot_explorer.core.records import Kind
 
 KINDS: Mapping[str, Kind] = {
     "WRITE": "append",

@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import UNREADABLE, CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import UNREADABLE, CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.records import Readable
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions
 from snapshot_explorer.formats.delta.metadata.replay import keys
-from snapshot_explorer.model import Readable
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import is_full_location
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.render.cells import format_utc
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.text import format_utc
 
 _RECORDED = re.compile(r'"timestamp":\s*(\d{10,15})\b', re.ASCII)
 """The time of Delta's commitInfo in `details`, in milliseconds."""

@@ -12,13 +12,13 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.milliseconds import from_millis
+from snapshot_explorer.core.records import Inspection
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import STRINGS, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.times import Infos, Times
 from snapshot_explorer.formats.interface import inspection_schema, unknown_inspection
-from snapshot_explorer.milliseconds import from_millis
-from snapshot_explorer.model import Inspection
 from snapshot_explorer.storage import Storage
 
 INSPECTIONS = (

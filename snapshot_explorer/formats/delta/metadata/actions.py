@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.arrays import array, empty_table
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError, LimitError
+from snapshot_explorer.core.errors import CorruptTableError, LimitError
+from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.metadata import json_columns as columns
 from snapshot_explorer.formats.delta.metadata.json_columns import ActionColumns, RowError, integer, show_value
@@ -26,7 +27,6 @@ from snapshot_explorer.formats.delta.metadata.records import (
     Protocol,
     Transaction,
 )
-from snapshot_explorer.limits import DEFAULT, Limits
 
 _AT_ONCE = 2_000
 """File actions whose values are Python objects at the same time."""

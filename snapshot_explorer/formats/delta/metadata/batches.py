@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.delta.metadata.actions import parse_commits
 from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.records import Actions

@@ -15,13 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.arrays import array, to_numpy
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.python_values import with_dicts
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta.metadata.actions import Parser, domain_of, metadata_of, protocol_of, transaction_of
 from snapshot_explorer.formats.delta.metadata.json_columns import integer
@@ -29,7 +30,6 @@ from snapshot_explorer.formats.delta.metadata.layout import SIDECARS, DeltaLogFi
 from snapshot_explorer.formats.delta.metadata.locations import decode_path, decode_path_array
 from snapshot_explorer.formats.delta.metadata.records import ADDS, DELETION_VECTOR, STRINGS
 from snapshot_explorer.formats.delta.metadata.replay import ReplayState, concat_adds
-from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import is_full_location
 

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.records import FieldIds
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.json_columns import integer
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.spatial import EDGES, SPATIAL, SpatialType, spatial_type
-from snapshot_explorer.model import FieldIds
 
 Mode = Literal["none", "name", "id"]
 """How to find the columns of a data file: by name, by physical name, or by id."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import LimitError, StorageError
+from snapshot_explorer.core.errors import LimitError, StorageError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.metadata.actions import metadata_of, protocol_of
 from snapshot_explorer.formats.delta.metadata.json_columns import integer

@@ -10,7 +10,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from snapshot_explorer.milliseconds import to_millis
+from snapshot_explorer.core.milliseconds import to_millis
 from snapshot_explorer.storage import Entry
 
 LOG = "_delta_log"

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from snapshot_explorer.errors import (
+from snapshot_explorer.core.errors import (
     AccessDeniedError,
     CorruptTableError,
     MissingFileError,
@@ -19,6 +19,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     StorageError,
 )
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.batches import DeltaCommitReader, first_batch
@@ -58,7 +59,6 @@ from snapshot_explorer.formats.missing_versions import (
     now,
 )
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.metadata.layout import (
     LOG,
     STAGED,

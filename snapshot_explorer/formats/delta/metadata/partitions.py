@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.milliseconds import EPOCH
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.data_types import (
     DeltaDataType,
@@ -29,7 +30,6 @@ from snapshot_explorer.formats.delta.metadata.data_types import (
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.features import refusal
-from snapshot_explorer.milliseconds import EPOCH
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?|nan", re.IGNORECASE)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import empty_table, from_numpy, scalar, to_numpy
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.delta.metadata.records import (
     ADDS,
     Actions,

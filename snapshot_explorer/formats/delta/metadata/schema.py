@@ -8,7 +8,8 @@ from typing import cast
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import Column, TableSchema
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.data_types import (
@@ -22,7 +23,6 @@ from snapshot_explorer.formats.delta.metadata.data_types import (
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.settings import parse_keyword
-from snapshot_explorer.model import Column, TableSchema
 
 _MODES = ("none", "name", "id")
 

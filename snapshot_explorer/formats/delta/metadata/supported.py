@@ -6,7 +6,7 @@ Source: delta PROTOCOL.md, "Table Features", "Requirements for Readers".
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.data_types import (
     DeltaDataType,

@@ -13,7 +13,9 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.limits import Limits
+from snapshot_explorer.core.milliseconds import from_millis, to_millis
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.metadata.actions import broken_line, check_is_commit
 from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
@@ -22,8 +24,6 @@ from snapshot_explorer.formats.delta.metadata.log_segment import LogListing
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.missing_versions import absent_version_error
 from snapshot_explorer.formats.settings import parse_flag
-from snapshot_explorer.limits import Limits
-from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 64

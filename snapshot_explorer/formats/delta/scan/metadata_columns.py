@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField, arrow_field
 from snapshot_explorer.formats.delta.metadata.records import Metadata

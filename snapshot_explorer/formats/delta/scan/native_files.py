@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from snapshot_explorer.core.records import NativeFile, NativeRows, Split
 from snapshot_explorer.formats.delta.files.absent_columns import required_columns
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, parts
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.spatial import SPATIAL
-from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
 

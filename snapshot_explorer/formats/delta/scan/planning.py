@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_rows import SharedRows, equal_rows
+from snapshot_explorer.core.records import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, parts
@@ -22,7 +23,6 @@ from snapshot_explorer.formats.delta.scan.metadata_columns import row_tracking
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.formats.spatial import SPATIAL
-from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import is_full_location
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns
 from snapshot_explorer.formats.delta.files.data_files import DeltaColumns, DeltaOpenFile, batches, open_data_file
 from snapshot_explorer.formats.delta.files.deletion_vectors import read_deleted_positions
@@ -18,7 +19,6 @@ from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, arro
 from snapshot_explorer.formats.delta.scan import metadata_columns
 from snapshot_explorer.formats.delta.scan.metadata_columns import HIDDEN
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
-from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
 

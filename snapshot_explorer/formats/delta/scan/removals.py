@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.storage import Storage

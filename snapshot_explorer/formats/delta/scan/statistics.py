@@ -19,7 +19,9 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.records import Bounds
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, arrow_type, is_known
 from snapshot_explorer.formats.delta.metadata.partitions import DeltaPartitions, micros, partitions_of
@@ -27,8 +29,6 @@ from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.formats.statistics import bounds_from, table_of
-from snapshot_explorer.model import Bounds
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

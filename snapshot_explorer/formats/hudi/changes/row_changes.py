@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.equal_values import exact_keys, same
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, ChangeMode, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.change_files import (
@@ -34,7 +35,6 @@ from snapshot_explorer.formats.hudi.scan.planning import VersionFiles, slice_spl
 from snapshot_explorer.formats.hudi.scan.plans import HudiPlan
 from snapshot_explorer.formats.hudi.scan.read import complete_columns, read
 from snapshot_explorer.formats.hudi.scan.record_keys import RecordKeys, check_deletes, deleted_key, keys_of, record_keys
-from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, ChangeMode, Split
 from snapshot_explorer.storage import Storage
 
 _KIND_FIELD = pa.field(ROW_KIND, pa.string(), nullable=False)

@@ -7,12 +7,12 @@ CompactionUtils.getEarliestInstantToRetainForCompaction, ClusteringUtils.getEarl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
 from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, timeline_folder, timeline_of
 from snapshot_explorer.formats.settings import SettingsReader, parse_count
-from snapshot_explorer.render.cells import pluralize
 
 _MIN, _MAX = ("hoodie.keep.min.commits", 20), ("hoodie.keep.max.commits", 30)
 _DELTA_COMMITS = "hoodie.compact.inline.max.delta.commits", 5

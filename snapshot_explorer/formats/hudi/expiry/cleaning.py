@@ -13,9 +13,11 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import UNREADABLE
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import UNREADABLE
+from snapshot_explorer.core.records import runs_of, runs_text
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -37,8 +39,6 @@ from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committe
 from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, parse_instant
 from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 from snapshot_explorer.formats.settings import SettingsReader, parse_count
-from snapshot_explorer.model import runs_of, runs_text
-from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.storage import Entry
 
 _COMMITS, _HOURS, _FILE_VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"

@@ -9,13 +9,13 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.hudi.metadata.commits import change_data, written_files
 from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
-from snapshot_explorer.render.cells import pluralize
 
 _UNDONE = ("rollback", "restore")
 _MARKERS = f"{FOLDER}/.temp/"

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from snapshot_explorer.core.records import Finding, MaintenanceSettings
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant
 from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count
-from snapshot_explorer.model import Finding, MaintenanceSettings
-from snapshot_explorer.render.cells import pluralize
 
 _MB = 1024 * 1024
 _LOG_FILES = "hoodie.compact.inline.max.delta.commits", 5

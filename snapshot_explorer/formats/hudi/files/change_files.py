@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features

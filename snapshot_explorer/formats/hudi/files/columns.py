@@ -8,11 +8,11 @@ Source: hudi "Schema Evolution"; hudi AvroSchemaCompatibility, HoodieArrayWritab
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, vectors
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType, arrow_type, type_text

@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.positions import rows_without_columns
-from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.core.errors import SnapshotNotFoundError
+from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, named_in_errors
 from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.formats.hudi.files.columns import column, is_exact
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
-from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
 
 

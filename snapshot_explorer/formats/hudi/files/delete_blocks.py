@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats.avro.container import TruncatedError, read_bytes, varint
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.kryo_keys import record_keys
 from snapshot_explorer.formats.hudi.metadata.log_format import LogBlock, damaged_block
-from snapshot_explorer.limits import Limits
 
 _KEYS_ALONE = 1
 _AVRO_VERSION = 3

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.avro import columns as avro_columns
 from snapshot_explorer.formats.avro import records as avro_records
 from snapshot_explorer.formats.avro.container import Shape, TruncatedError
@@ -25,7 +26,6 @@ from snapshot_explorer.formats.hudi.metadata import log_format
 from snapshot_explorer.formats.hudi.metadata.log_format import LogBlock, blocks, damaged_block
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, avro_type, parse_fields
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

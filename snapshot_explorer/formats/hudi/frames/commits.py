@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.records import Kind
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details, written_files
 from snapshot_explorer.formats.hudi.metadata.file_states import FileStates, sums
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
-from snapshot_explorer.model import Kind
 
 _KINDS: Mapping[str, Kind] = {
     "INSERT": "append",

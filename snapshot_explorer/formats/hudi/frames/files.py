@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
+from snapshot_explorer.core import frames
 from snapshot_explorer.formats.hudi.metadata.commits import change_data
 from snapshot_explorer.formats.hudi.metadata.file_states import FileStates
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.records import Inspection
 from snapshot_explorer.formats.hudi.metadata.commits import details
 from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, records
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
@@ -15,7 +16,6 @@ from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, parse_instant
 from snapshot_explorer.formats.hudi.scan.partitions import partition_texts
 from snapshot_explorer.formats.interface import unknown_inspection
-from snapshot_explorer.model import Inspection
 
 INSPECTIONS = (
     Inspection(

@@ -15,10 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import UNREADABLE, CorruptTableError, LimitError, SnapshotExplorerError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import UNREADABLE, CorruptTableError, LimitError, SnapshotExplorerError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.avro.container import Shape
 from snapshot_explorer.formats.hudi.metadata import log_format
@@ -27,7 +28,6 @@ from snapshot_explorer.formats.hudi.metadata.commits import read_raw
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConfig
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, timeline_folder
 from snapshot_explorer.formats.unread_versions import read_apart
-from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Entry, Storage
 
 _LOG_NAME = re.compile(r"\.commits_\.archive\.(\d+)_[\w-]+", re.ASCII)

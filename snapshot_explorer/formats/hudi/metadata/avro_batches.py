@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats.avro.columns import decode_at, only_rows
 from snapshot_explorer.formats.avro.container import MAGIC, Container, Record, Shape, read_container
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, record_of, without_logical_types
 from snapshot_explorer.formats.hudi.metadata.avro_commits import STATS
-from snapshot_explorer.limits import Limits
 
 _LANES = 256
 """Commits are decoded together if their size is this multiple of the largest one; below it, that takes longer."""

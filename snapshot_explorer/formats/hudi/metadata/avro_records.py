@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from snapshot_explorer import resources
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats.avro.container import MAGIC, Container, Shape, read_container
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, records
-from snapshot_explorer.limits import Limits
 
 
 def is_avro(content: bytes) -> bool:

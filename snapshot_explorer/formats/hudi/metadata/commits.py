@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
-from snapshot_explorer.errors import CorruptTableError, LimitError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError, LimitError
+from snapshot_explorer.core.limits import Limits
+from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.avro.container import Shape, TruncatedError, read_container
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS
@@ -28,8 +30,6 @@ from snapshot_explorer.formats.hudi.metadata.avro_commits import (
     text_of,
 )
 from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, only_record, read_record
-from snapshot_explorer.limits import Limits
-from snapshot_explorer.single_flight import cached_property
 
 _SCALARS = frozenset((str, int, float, bool))
 _MAX_INTEGER = 2**63

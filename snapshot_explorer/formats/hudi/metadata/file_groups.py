@@ -19,7 +19,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.group_ids import group_ids
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.commits import WRITTEN, CommitMetadata
 from snapshot_explorer.formats.hudi.metadata.file_names import LogName, log_name
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
-from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.core.errors import SnapshotNotFoundError
+from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, LostSlice, Numbers, live_files
 from snapshot_explorer.formats.hudi.metadata.unread_commits import UnreadCommits
-from snapshot_explorer.single_flight import cached_property
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
-from snapshot_explorer.errors import (
+from snapshot_explorer.core.errors import (
     UNREADABLE,
     CorruptTableError,
     LimitError,
@@ -23,6 +23,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     StorageError,
 )
+from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, read_commits, read_raw, written_files
@@ -56,7 +57,6 @@ from snapshot_explorer.formats.missing_versions import (
     now,
 )
 from snapshot_explorer.formats.unread_versions import read_apart
-from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import EntryFields, Storage
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from snapshot_explorer import resources
-from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats.avro.container import Container, Shape, parse_avro_schema, parse_shape
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
-from snapshot_explorer.limits import Limits
 
 MAGIC = b"#HUDI#"
 COMMAND, DELETE, AVRO, HFILE, PARQUET, CHANGES = 0, 1, 3, 4, 5, 6

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from snapshot_explorer.errors import CorruptTableError, TableNotFoundError
+from snapshot_explorer.core.errors import CorruptTableError, TableNotFoundError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.storage import Storage

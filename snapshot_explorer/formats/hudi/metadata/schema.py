@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import parquet_footers
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import Column, FieldIds, TableSchema
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType, parse_fields, type_text
 from snapshot_explorer.formats.unread_versions import read_apart
-from snapshot_explorer.model import Column, FieldIds, TableSchema
 
 _META = "_hoodie_"
 _USERS = "_hoodie_is_deleted"

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.arrow.vectors import MOST_ITEMS
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features

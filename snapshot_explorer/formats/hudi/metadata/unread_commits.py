@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.hudi.metadata.archive import ArchivedInstant
 from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, ListedFile, LostSlice
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from snapshot_explorer.core.records import NativeFile, NativeRows, Split
 from snapshot_explorer.formats.hudi.metadata.types import HudiType
 from snapshot_explorer.formats.hudi.scan.plans import HudiPlan
-from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
 

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.core import frames
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.core.records import Predicate, ReadPlan, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.data_files import BaseFile
@@ -22,7 +23,6 @@ from snapshot_explorer.formats.hudi.scan.partitions import partition_texts, part
 from snapshot_explorer.formats.hudi.scan.plans import HudiPlan, LogMerge
 from snapshot_explorer.formats.hudi.scan.record_keys import record_keys
 from snapshot_explorer.formats.skipped import skipped_frame
-from snapshot_explorer.model import Predicate, ReadPlan, Split
 
 _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20

@@ -7,14 +7,14 @@ from itertools import chain, islice
 import pyarrow as pa
 
 from snapshot_explorer.arrow.positions import rows_without_columns
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.formats.hudi.files.data_files import read_base
 from snapshot_explorer.formats.hudi.files.log_files import read_logs
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
 from snapshot_explorer.formats.hudi.scan.merge import SliceMerge
 from snapshot_explorer.formats.hudi.scan.meta_columns import FIELDS, IS_DELETED, OPERATION
 from snapshot_explorer.formats.hudi.scan.plans import HudiPlan, LogMerge
-from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
 

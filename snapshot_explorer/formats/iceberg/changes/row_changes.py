@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.records import ChangeMode, Predicate, Split
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN, ROW_KIND, IcebergEvents, Part
@@ -23,7 +24,6 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSna
 from snapshot_explorer.formats.iceberg.scan.planning import plan
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, IcebergPlan
 from snapshot_explorer.formats.iceberg.scan.read import plan_of
-from snapshot_explorer.model import ChangeMode, Predicate, Split
 
 _REPLACE, _APPEND = "replace", "append"
 """Operations: `replace` only rearranges rows; `append` only adds files."""

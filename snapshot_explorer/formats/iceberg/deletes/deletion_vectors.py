@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.core.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_size, unreadable_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

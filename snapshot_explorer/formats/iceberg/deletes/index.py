@@ -12,7 +12,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.deletes.deletion_vectors import IcebergVector, vector_of
 from snapshot_explorer.formats.iceberg.deletes.positions import FILE_PATH_ID, POSITION_ID, bounds_of
 from snapshot_explorer.formats.iceberg.files.data_files import File, FileFormat

@@ -13,7 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.files.columns import projection
 from snapshot_explorer.formats.iceberg.files.data_files import (
     File,

@@ -7,13 +7,13 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
+from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.formats.iceberg.deletes import deletion_vectors
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, read_equality_deletes
 from snapshot_explorer.formats.iceberg.deletes.index import Deletes, EqualitySet
 from snapshot_explorer.formats.iceberg.deletes.positions import PositionDeletes, merge_positions, read_position_deletes
 from snapshot_explorer.formats.iceberg.files.data_files import File
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
-from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Storage
 
 _MAX_BYTES = 512 * 2**20

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.formats.iceberg.expiry.settings import name_of
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.manifests import live_entries

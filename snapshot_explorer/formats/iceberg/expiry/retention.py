@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.milliseconds import to_millis
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -32,8 +34,6 @@ from snapshot_explorer.formats.iceberg.metadata.partition_tuples import Partitio
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
 from snapshot_explorer.formats.settings import SettingsReader, parse_flag
 from snapshot_explorer.formats.unread_versions import read_apart
-from snapshot_explorer.milliseconds import to_millis
-from snapshot_explorer.render.cells import pluralize
 from snapshot_explorer.storage.same_files import match_files
 
 _AGE = "history.expire.max-snapshot-age-ms"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from functools import partial
 
+from snapshot_explorer.core.records import MaintenanceSettings
 from snapshot_explorer.formats.settings import SettingsReader, parse_count, parse_flag
-from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
 _SMALL_RATIO = 0.75

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, refusal
 from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField

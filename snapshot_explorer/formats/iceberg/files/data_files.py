@@ -13,7 +13,9 @@ from snapshot_explorer.arrow import parquet_batches
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import batches_without_columns
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.records import Predicate
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import Container, read_container
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
@@ -22,9 +24,7 @@ from snapshot_explorer.formats.files.parquet_file import ParquetFile, open_parqu
 from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, project, projection
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields, stores_ids
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type
-from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage, load_of
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -5,11 +5,11 @@ from functools import reduce
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.records import Kind, Readable
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
-from snapshot_explorer.model import Kind, Readable
 
 _COUNTERS = ("added-", "deleted-", "removed-", "total-")
 _COUNTS = {

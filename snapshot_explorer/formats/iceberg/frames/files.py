@@ -7,10 +7,11 @@ from operator import itemgetter
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.formats.iceberg.frames.deleted_rows import applicable_deletes
 from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, is_nested, is_read
@@ -27,7 +28,6 @@ from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, par
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.formats.spatial import SPATIAL
-from snapshot_explorer.model import Predicate
 
 _MAX_NAMED = 1_000_000
 """Pairs of a data file and a delete file whose names are shown."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.core import frames
 from snapshot_explorer.formats.iceberg.frames.files import change_words, changes_data, file_columns, partition_maps
 from snapshot_explorer.formats.iceberg.metadata.contents import is_own as is_own_manifest
 from snapshot_explorer.formats.iceberg.metadata.data_types import is_nested, is_read

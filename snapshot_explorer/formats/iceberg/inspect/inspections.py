@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames, resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core import frames, resources
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import Inspection
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.iceberg.frames.files import partition_maps, partitions_of, readable_metrics
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, live_files, manifests_of
@@ -27,7 +28,6 @@ from snapshot_explorer.formats.iceberg.metadata.manifests import live_entries
 from snapshot_explorer.formats.iceberg.metadata.schema import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.interface import inspection_schema, unknown_inspection
-from snapshot_explorer.model import Inspection
 
 INSPECTIONS = (
     Inspection(name="snapshots", at_version=False, meaning="every snapshot of the table, of all branches"),

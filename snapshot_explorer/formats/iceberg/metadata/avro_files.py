@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats.avro.container import MAGIC, Container, Shape, parse_shape, read_container
 from snapshot_explorer.formats.avro.files import DecodedFiles, decode
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
-from snapshot_explorer.limits import Limits
 
 _BATCH = 8 * 2**20
 """Bytes that are decoded at a time: more would not fit the processor's cache."""

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read_manifest_lists
@@ -23,7 +24,6 @@ from snapshot_explorer.formats.iceberg.metadata.manifests import (
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
 from snapshot_explorer.formats.unread_versions import PartlyRead, Reasons, read_apart
-from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Storage
 
 _LISTS_KEPT = 16

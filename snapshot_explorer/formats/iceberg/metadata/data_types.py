@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from snapshot_explorer.core.records import FieldIds
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.spatial import SPATIAL, SpatialType, spatial_type
-from snapshot_explorer.model import FieldIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

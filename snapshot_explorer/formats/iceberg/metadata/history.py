@@ -12,9 +12,9 @@ from datetime import datetime
 from itertools import compress, islice
 from operator import itemgetter, lt, ne
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.core.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.core.milliseconds import from_millis, to_millis
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, TableMetadata
-from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.storage.location import shorten
 
 _MAX_NAMED = 20

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import array, from_numpy, scalar, to_numpy
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.avro.files import in_order
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
@@ -16,7 +17,6 @@ from snapshot_explorer.formats.iceberg.metadata.avro_files import broken_file_er
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

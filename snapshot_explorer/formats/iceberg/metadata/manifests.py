@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.avro.files import DecodedFiles
 from snapshot_explorer.formats.iceberg.metadata.avro_files import (
     broken_file_error,

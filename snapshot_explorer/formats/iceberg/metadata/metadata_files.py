@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError, TableNotFoundError
+from snapshot_explorer.core.errors import CorruptTableError, MissingFileError, StorageError, TableNotFoundError
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import TableMetadata, parse_table_metadata
 from snapshot_explorer.formats.missing_versions import PAUSE_SECONDS, missing_table_error, now
 from snapshot_explorer.storage import Entry, Storage

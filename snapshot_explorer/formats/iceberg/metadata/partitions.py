@@ -20,11 +20,11 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.decimals import minimal_bytes
 from snapshot_explorer.arrow.murmur3 import murmur3
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import Bounds, Predicate
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, arrow_type, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema
 from snapshot_explorer.formats.iceberg.metadata.values import stored_values
-from snapshot_explorer.model import Bounds, Predicate
 
 _WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d{1,10})\]", re.IGNORECASE)
 _KNOWN = ("identity", "year", "month", "day", "hour", "void")

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.avro.files import DecodedFiles
 from snapshot_explorer.formats.iceberg.metadata.avro_files import broken_file_error
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import Column, TableSchema
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.iceberg.metadata.data_types import (
     IcebergField,
@@ -15,7 +16,6 @@ from snapshot_explorer.formats.iceberg.metadata.data_types import (
     type_text,
     walk,
 )
-from snapshot_explorer.model import Column, TableSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

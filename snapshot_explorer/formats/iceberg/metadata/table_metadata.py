@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from snapshot_explorer.errors import CorruptTableError, LimitError
+from snapshot_explorer.core.errors import CorruptTableError, LimitError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.metadata.json_fields import JsonObject, wrong
-from snapshot_explorer.limits import Limits
 
 MAIN = "main"
 """The branch that a table has from its first commit on."""

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from snapshot_explorer.core.records import NativeFile, NativeRows, Split
 from snapshot_explorer.formats.iceberg.metadata.data_types import walk
 from snapshot_explorer.formats.iceberg.scan.plans import IcebergPlan
-from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
 

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import Predicate, ReadPlan, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.deletes.equality import EqualityColumn, check_columns
@@ -36,7 +37,6 @@ from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Con
 from snapshot_explorer.formats.iceberg.scan.statistics import bounds
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
 from snapshot_explorer.formats.spatial import SPATIAL
-from snapshot_explorer.model import Predicate, ReadPlan, Split
 
 _NEVER_RAW = ("uuid", "variant", "unknown", *SPATIAL)
 _NEVER_RAW_ORC = ("time", "fixed", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")

@@ -12,7 +12,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.positions import filter_rows, mask_of, rows_without_columns
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable_values, leaf
 from snapshot_explorer.formats.iceberg.deletes.reading import DeleteReader
 from snapshot_explorer.formats.iceberg.files.data_files import Layouts, Rows, open_data_file, read
@@ -20,7 +21,6 @@ from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, 
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
 from snapshot_explorer.formats.iceberg.scan.plans import Context, IcebergPlan
-from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]

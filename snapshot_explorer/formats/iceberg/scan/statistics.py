@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.records import Bounds
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.entries import known_rows
@@ -19,7 +20,6 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSna
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.formats.spatial import SPATIAL
 from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, bounds_from, by_path
-from snapshot_explorer.model import Bounds
 
 _UNORDERED = ("uuid", "variant", "unknown", *SPATIAL)
 """Types whose bounds are not used: Java does not order uuids by their text, and bounds of WKB are points."""

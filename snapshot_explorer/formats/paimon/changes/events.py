@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.group_ids import Codes
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files import deletion_vectors
@@ -19,7 +20,6 @@ from snapshot_explorer.formats.paimon.merge.steps import DELETE, RETRACTS
 from snapshot_explorer.formats.paimon.scan.metadata_columns import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.read import last_events, read, read_only, read_unmerged
-from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
 _KINDS = (INSERTED, BEFORE, AFTER, DELETED)

@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import (
+from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     SnapshotNotFoundError,
 )
+from snapshot_explorer.core.records import ROW_KIND, ChangeMode, Predicate, Split
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.changes.events import Difference, PaimonEvents
@@ -37,9 +39,7 @@ from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles, PaimonPlan
 from snapshot_explorer.formats.paimon.scan.scans import file_paths, file_schemas, vectors_in
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, is_included
 from snapshot_explorer.formats.settings import parse_flag, parse_keyword
-from snapshot_explorer.model import ROW_KIND, ChangeMode, Predicate, Split
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -12,7 +12,8 @@ from functools import partial
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.records import Listing, gaps_note
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
 from snapshot_explorer.formats.paimon.metadata.contents import (
@@ -25,7 +26,6 @@ from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import INDEXES, MANIFESTS, Layout, manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import read_indexes, read_lists
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.model import Listing, gaps_note
 from snapshot_explorer.storage import Storage
 
 _AGE = timedelta(days=1)

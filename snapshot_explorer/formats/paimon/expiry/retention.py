@@ -13,9 +13,11 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import UNREADABLE, CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import UNREADABLE, CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.milliseconds import from_millis, to_millis
+from snapshot_explorer.core.records import Listing, runs_of, runs_text
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -37,8 +39,6 @@ from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.settings import SettingsReader, parse_flag
 from snapshot_explorer.formats.unread_versions import PartlyRead, Reasons, read_apart
-from snapshot_explorer.milliseconds import from_millis, to_millis
-from snapshot_explorer.model import Listing, runs_of, runs_text
 from snapshot_explorer.storage import Storage
 
 _ALL = 2**31 - 1

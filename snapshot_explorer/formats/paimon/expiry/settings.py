@@ -2,9 +2,9 @@
 
 import re
 
+from snapshot_explorer.core.records import MaintenanceSettings
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count, parse_flag
-from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
 _TARGETS = {True: 128 * _MB, False: 256 * _MB}

@@ -14,7 +14,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.varints import LONGEST, unzigzag, varint
-from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.corrupt_files import absent_file_error, unreadable_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features

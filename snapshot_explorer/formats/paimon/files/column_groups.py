@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_footers, variants, vectors
 from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import batches_without_columns
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import Predicate
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_rows, check_size, named_in_errors
@@ -33,9 +35,7 @@ from snapshot_explorer.formats.paimon.metadata.data_types import (
     arrow_type,
     type_text,
 )
-from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

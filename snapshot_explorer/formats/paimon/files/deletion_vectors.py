@@ -10,14 +10,14 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.corrupt_files import absent_file_error, check_size, unreadable_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import index_path
 from snapshot_explorer.formats.paimon.metadata.partitions import external_path
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

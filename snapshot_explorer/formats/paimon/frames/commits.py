@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.milliseconds import from_millis
+from snapshot_explorer.core.records import Kind, Readable
 from snapshot_explorer.formats.paimon.frames.deleted_rows import (
     FILE_COLUMNS,
     IndexStates,
@@ -21,8 +23,6 @@ from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.milliseconds import from_millis
-from snapshot_explorer.model import Kind, Readable
 from snapshot_explorer.storage import Storage
 
 _COUNTED = ("kind", "rows", "size_bytes")

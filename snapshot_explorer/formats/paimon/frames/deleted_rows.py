@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.paimon.metadata.contents import Changes, read_index_manifests
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE, INDEX_ENTRIES
@@ -17,7 +18,6 @@ from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core import frames
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.metadata.contents import Changes, PaimonState
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE

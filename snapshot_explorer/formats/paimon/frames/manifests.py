@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import (
     ManifestLists,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.corrupt_files import absent_file_error
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, StorageError
+from snapshot_explorer.core.errors import CorruptTableError, StorageError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
 from snapshot_explorer.formats.paimon.inspect.texts import format_iso_duration, java_type

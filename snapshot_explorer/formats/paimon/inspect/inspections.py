@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.records import Inspection
 from snapshot_explorer.formats.interface import unknown_inspection
 from snapshot_explorer.formats.paimon.inspect import history_tables
 from snapshot_explorer.formats.paimon.inspect import version_tables as system_files
@@ -16,7 +17,6 @@ from snapshot_explorer.formats.paimon.metadata.manifests import live_entries
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.model import Inspection
 from snapshot_explorer.storage import Storage
 
 INSPECTIONS = (

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.records import ROW_KIND, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.changes.events import LastEvents, read_events
@@ -21,7 +22,6 @@ from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.metadata_columns import HIDDEN, SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.scans import scan
 from snapshot_explorer.formats.settings import parse_flag
-from snapshot_explorer.model import ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
 _NUMBERED = "table-read.sequence-number.enabled"

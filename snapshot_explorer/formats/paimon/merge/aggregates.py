@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.group_ids import Codes
-from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import MissingDependencyError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.merge import bitmaps, bitmaps_64

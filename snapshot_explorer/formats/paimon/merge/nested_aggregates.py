@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold

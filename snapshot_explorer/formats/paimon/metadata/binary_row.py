@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import decimals, vectors
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type

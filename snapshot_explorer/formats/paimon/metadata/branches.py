@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError
+from snapshot_explorer.core.errors import CorruptTableError, MissingFileError, StorageError
+from snapshot_explorer.core.records import Branch
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
@@ -13,9 +15,7 @@ from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, branches_in, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, parse_snapshot
-from snapshot_explorer.model import Branch
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

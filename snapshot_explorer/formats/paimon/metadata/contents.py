@@ -9,12 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import (
+from snapshot_explorer.core.errors import (
     CorruptTableError,
     MissingFileError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
 )
+from snapshot_explorer.core.limits import Limits
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
@@ -28,9 +30,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import (
     read_lists,
 )
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

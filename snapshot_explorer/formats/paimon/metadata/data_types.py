@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from snapshot_explorer.core.records import FieldIds
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.model import FieldIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

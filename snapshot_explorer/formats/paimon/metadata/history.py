@@ -10,13 +10,16 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
-from snapshot_explorer.errors import (
+from snapshot_explorer.core.errors import (
     UNREADABLE,
     CorruptTableError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     StorageError,
 )
+from snapshot_explorer.core.records import Listing
+from snapshot_explorer.core.safe_text import logger_of
+from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.formats.missing_versions import (
     PAUSE_SECONDS,
     TRIES,
@@ -29,10 +32,7 @@ from snapshot_explorer.formats.missing_versions import (
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, branches_in, number_of, parse_hint
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, digest_of, read_snapshots, reparse
 from snapshot_explorer.formats.unread_versions import read_apart
-from snapshot_explorer.model import Listing
-from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Entry, Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.storage import Entry
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.limits import DEFAULT, Limits
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
 from snapshot_explorer.formats.paimon.metadata.layout import check_names
-from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.layout import bucket_folders
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema

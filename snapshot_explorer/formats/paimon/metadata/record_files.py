@@ -9,15 +9,15 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer import resources
 from snapshot_explorer.arrow import orc_tail, parquet_pages
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import with_items
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core import resources
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.formats.avro.container import MAGIC, Container, Shape, TruncatedError, read_container
 from snapshot_explorer.formats.avro.files import decode, in_order
-from snapshot_explorer.limits import DEFAULT, Limits
 
 _BATCH = 128 * 2**20
 

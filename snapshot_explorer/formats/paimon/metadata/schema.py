@@ -6,7 +6,10 @@ from functools import partial
 
 import orjson
 
-from snapshot_explorer.errors import CorruptTableError, StorageError, TableNotFoundError
+from snapshot_explorer.core.errors import CorruptTableError, StorageError, TableNotFoundError
+from snapshot_explorer.core.limits import DEFAULT, Limits
+from snapshot_explorer.core.records import Column, TableSchema
+from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
@@ -16,9 +19,6 @@ from snapshot_explorer.formats.paimon.metadata.data_types import (
     type_text,
 )
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
-from snapshot_explorer.limits import DEFAULT, Limits
-from snapshot_explorer.model import Column, TableSchema
-from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import Storage
 
 

@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeVar
 
 import orjson
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.limits import DEFAULT, Limits
+from snapshot_explorer.core.milliseconds import from_millis
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.paimon.metadata.layout import number_of
-from snapshot_explorer.limits import DEFAULT, Limits
-from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.storage import Storage
 
 NO_WATERMARK = -(2**63)

@@ -11,10 +11,10 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.decimals import minimal_bytes
 from snapshot_explorer.arrow.murmur3 import murmur3
+from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_field
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.settings import parse_keyword
-from snapshot_explorer.model import Predicate
 
 _MAX_KEYS = 1_000
 """The maximum number of keys that are hashed for a condition. A condition with more keys skips no buckets."""

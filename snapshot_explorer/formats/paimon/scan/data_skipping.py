@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.records import Bounds, Predicate, Split
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import Keep
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField
@@ -26,9 +28,7 @@ from snapshot_explorer.formats.paimon.scan import buckets, statistics
 from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles, PaimonPlan
 from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
-from snapshot_explorer.model import Bounds, Predicate, Split
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
 

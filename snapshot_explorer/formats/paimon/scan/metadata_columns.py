@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
+from snapshot_explorer.core.records import NativeFile, NativeRows, Split
 from snapshot_explorer.formats.paimon.files import evolution
 from snapshot_explorer.formats.paimon.files.column_groups import ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan, differs_in_other_readers
-from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
 _WIDER = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}

@@ -13,7 +13,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.bin_packing import bins, pack
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.core.records import Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files import blobs, evolution
@@ -34,7 +35,6 @@ from snapshot_explorer.formats.paimon.metadata.supported import (
 from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonFiles, PaimonPlan, has_plain_columns
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, is_included
 from snapshot_explorer.formats.settings import parse_flag
-from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20

@@ -14,7 +14,8 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import filter_rows, kept_mask, rows_without_columns, without
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.records import Predicate, Split
 from snapshot_explorer.formats.paimon.files import blobs, column_groups, data_files, evolution
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB, ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
@@ -34,7 +35,6 @@ from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType,
 from snapshot_explorer.formats.paimon.scan import metadata_columns
 from snapshot_explorer.formats.paimon.scan.metadata_columns import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
-from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
 _BATCH_ROWS = 65_536

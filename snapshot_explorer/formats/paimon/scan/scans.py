@@ -11,7 +11,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_rows import equal_rows
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.records import Bounds, PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors, vectors_of
 from snapshot_explorer.formats.paimon.frames.files import changes_frame
@@ -50,7 +51,6 @@ from snapshot_explorer.formats.paimon.scan.statistics import bounds, key_bounds,
 from snapshot_explorer.formats.paimon.scan.visibility import is_included
 from snapshot_explorer.formats.skipped import Reasons
 from snapshot_explorer.formats.statistics import StatisticsFile, StatisticsFiles, by_path, rename_columns, with_bounds
-from snapshot_explorer.model import Bounds, PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]

@@ -10,12 +10,12 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.core.records import Bounds
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.scan.metadata_columns import HIDDEN
 from snapshot_explorer.formats.statistics import struct_of, table_of, with_bounds
-from snapshot_explorer.model import Bounds
 
 _EMPTY_ROW = 12
 """Bytes of a row without fields."""

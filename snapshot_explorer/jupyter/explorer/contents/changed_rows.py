@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from snapshot_explorer.analysis.diff.diff_result import CHANGE_WORDS, drawn_changes
+from snapshot_explorer.core.records import AFTER, DELETED, INSERTED
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.jupyter.cost import Cost, ReadLimits
 from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
@@ -13,18 +16,15 @@ from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.model import AFTER, DELETED, INSERTED
-from snapshot_explorer.render import Drawing, Grid, Line
-from snapshot_explorer.render.cells import pluralize
-from snapshot_explorer.rows.diffs.diff_result import CHANGE_WORDS, drawn_changes
+from snapshot_explorer.view import Drawing, Grid, Line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
-    from snapshot_explorer.render import Part
-    from snapshot_explorer.rows import RowDiff, RowDiffPlan
+    from snapshot_explorer.view import Part
 
 _SMALL = ReadLimits(rows=100_000, size_bytes=10_000_000)
 """The limits of a read without a click on a button."""

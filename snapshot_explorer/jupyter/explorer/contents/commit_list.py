@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from snapshot_explorer.render.cells import truncate
-from snapshot_explorer.render.commits import commit_message
-from snapshot_explorer.render.figures import numbers
-from snapshot_explorer.visible import sanitize
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.view.cells import truncate
+from snapshot_explorer.view.commits import commit_message
+from snapshot_explorer.view.figures import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

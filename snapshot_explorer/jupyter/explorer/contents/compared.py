@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.compare import EMPTY_TEXTS
+from snapshot_explorer.analysis.compare import EMPTY_TEXTS
 from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
-from snapshot_explorer.render import Drawing, Grid, Line
+from snapshot_explorer.view import Drawing, Grid, Line
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest

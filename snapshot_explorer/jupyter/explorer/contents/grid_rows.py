@@ -13,14 +13,14 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.arrow.variant_texts import with_texts
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
-from snapshot_explorer.render.cells import DRAWN, NULL, format_cell, truncate, unit_of
-from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
-from snapshot_explorer.render.figures import clean_text
-from snapshot_explorer.render.grid import heading_of, shown_columns
-from snapshot_explorer.render.palette import KIND_COLORS
+from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.results.exports import flatten_rows, indented_json
-from snapshot_explorer.visible import sanitize
+from snapshot_explorer.view.cells import DRAWN, NULL, format_cell, truncate, unit_of
+from snapshot_explorer.view.drawing import DRAWN_COLUMNS, Grid
+from snapshot_explorer.view.figures import clean_text
+from snapshot_explorer.view.grid import heading_of, shown_columns
+from snapshot_explorer.view.palette import KIND_COLORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

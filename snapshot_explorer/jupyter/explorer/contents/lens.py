@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer.core.text import format_size
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
-from snapshot_explorer.render import Drawing, Grid, Item, Lane, LaneDiagram, Line
-from snapshot_explorer.render.cells import format_size
 from snapshot_explorer.results import non_empty_columns
+from snapshot_explorer.view import Drawing, Grid, Item, Lane, LaneDiagram, Line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

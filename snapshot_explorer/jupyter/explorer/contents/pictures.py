@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.history import branch_graph
 from snapshot_explorer.jupyter.explorer.contents import version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
-from snapshot_explorer.render import Drawing, Grid, Line
-from snapshot_explorer.render.heat_map import heat_map_content
-from snapshot_explorer.render.tracks import TracksPicture, tracks_content
+from snapshot_explorer.view import Drawing, Grid, Line
+from snapshot_explorer.view.heat_map import heat_map_content
+from snapshot_explorer.view.tracks import TracksPicture, tracks_content
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
-    from snapshot_explorer.render import Part
+    from snapshot_explorer.view import Part
 
 _NAMES = {"actions": "Actions", "slices": "File groups"}
 """The titles of the pictures of metadata tables."""

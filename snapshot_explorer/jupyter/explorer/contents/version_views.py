@@ -13,13 +13,13 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, page_rows
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
-from snapshot_explorer.render import Drawing, Grid, Line, Pairs
-from snapshot_explorer.render.cells import WORDS, format_cell, truncate, unit_of
-from snapshot_explorer.render.stored_details import stored_details
+from snapshot_explorer.view import Drawing, Grid, Line, Pairs
+from snapshot_explorer.view.cells import WORDS, format_cell, truncate, unit_of
+from snapshot_explorer.view.stored_details import stored_details
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
-    from snapshot_explorer.render import Part
+    from snapshot_explorer.view import Part
 
 _IN_HEADLINE = ("version", "kind", "operation", "user")
 _LONGEST_FACT = 300

@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.analysis.diff.diff import row_diff
+from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.text import format_utc
+from snapshot_explorer.lake.pair_diff import diff
+from snapshot_explorer.lake.table_twins import Twins, twins
 from snapshot_explorer.opening import open_table
-from snapshot_explorer.pair_diff import diff
-from snapshot_explorer.render.cells import format_utc
-from snapshot_explorer.rows.diffs.diff import row_diff
-from snapshot_explorer.table_twins import Twins, twins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     import pyarrow as pa
 
-    from snapshot_explorer.compare import Comparison
-    from snapshot_explorer.health import Health
+    from snapshot_explorer.analysis.compare import Comparison
+    from snapshot_explorer.analysis.health import Health
+    from snapshot_explorer.analysis.retention import Orphans, Verification
+    from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
-    from snapshot_explorer.render import Drawing
     from snapshot_explorer.results import Frame
-    from snapshot_explorer.retention import Orphans, Verification
-    from snapshot_explorer.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
+    from snapshot_explorer.view import Drawing
 
 PAGE = 50
 """Rows of a grid that are sent to the browser at a time."""

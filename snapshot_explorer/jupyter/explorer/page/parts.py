@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.render import Code, Drawing, Grid, LaneDiagram, Line, Pairs
-from snapshot_explorer.render.cells import NULL, codes_of, format_cell, truncate, unit_of
-from snapshot_explorer.render.grid import columns_note, rows_note, shown_columns
-from snapshot_explorer.render.palette import KIND_COLORS
-from snapshot_explorer.visible import sanitize
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.view import Code, Drawing, Grid, LaneDiagram, Line, Pairs
+from snapshot_explorer.view.cells import NULL, codes_of, format_cell, truncate, unit_of
+from snapshot_explorer.view.grid import columns_note, rows_note, shown_columns
+from snapshot_explorer.view.palette import KIND_COLORS
 
 if TYPE_CHECKING:
-    from snapshot_explorer.render import Item, Part
+    from snapshot_explorer.view import Item, Part
 
 _WIDEST_CELL = 80
 _WIDEST_VALUE = 1_000

@@ -6,12 +6,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.core.records import gaps_text
+from snapshot_explorer.core.text import format_size, pluralize
+from snapshot_explorer.history.overview import total_rows_name
 from snapshot_explorer.jupyter.zones import ago, local_text
-from snapshot_explorer.model import gaps_text
-from snapshot_explorer.overview import total_rows_name
-from snapshot_explorer.render import Drawing, Grid, Line, render_html, render_text
-from snapshot_explorer.render.cells import format_size, pluralize, truncate
-from snapshot_explorer.render.commit_bars import commit_bars
+from snapshot_explorer.view import Drawing, Grid, Line, render_html, render_text
+from snapshot_explorer.view.cells import truncate
+from snapshot_explorer.view.commit_bars import commit_bars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.jupyter.explorer.reading import Log, TableSize
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.render import Part
     from snapshot_explorer.table import Table
+    from snapshot_explorer.view import Part
 
 LIVE = "sx-explorer"
 """The CSS class of an explorer on a page with widgets."""

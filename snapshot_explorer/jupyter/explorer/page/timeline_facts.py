@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.analysis.profile.column_numbers import read_totals
 from snapshot_explorer.jupyter.explorer.work import Job, Work
-from snapshot_explorer.render.timeline_columns import TableFacts
-from snapshot_explorer.rows.profiling.column_numbers import read_totals
+from snapshot_explorer.view.timeline_columns import TableFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

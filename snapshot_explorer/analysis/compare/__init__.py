@@ -1,0 +1,6 @@
+"""Compare two versions of a table: manifests, files, schema, properties, partitions."""
+
+from snapshot_explorer.analysis.compare.comparison import EMPTY_TEXTS, PARTS, Comparison
+from snapshot_explorer.analysis.compare.manifests import entries_of, find_manifest
+
+__all__ = ["EMPTY_TEXTS", "PARTS", "Comparison", "entries_of", "find_manifest"]

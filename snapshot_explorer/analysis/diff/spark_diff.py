@@ -1,0 +1,191 @@
+"""Row diffs on Spark: executors read the splits, and compare the rows of each bucket of hashes as one machine does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.analysis.diff.changed_rows import changes_schema, compare_rows
+from snapshot_explorer.analysis.diff.diff import SideReader, raise_repeated, row_diff
+from snapshot_explorer.analysis.diff.diff_result import ChangedRows, DiffRows, RowDiff, spill
+from snapshot_explorer.analysis.diff.row_matching import HashedRows
+from snapshot_explorer.core.errors import InvalidArgumentError, MissingDependencyError
+from snapshot_explorer.core.old_libraries import PYSPARK_ARROW
+from snapshot_explorer.engines.scan import check_files
+from snapshot_explorer.engines.spark import sessions
+from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
+from snapshot_explorer.engines.spark.tasks import MESSAGES, PAYLOADS, exchange, pack_splits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan
+    from snapshot_explorer.core.records import Split
+
+_HASH = "hash"
+_BUCKET_BYTES = 32 * 2**20
+"""Compressed size of the files whose rows one task compares."""
+_ROWS, _ERROR = b"0", b"E"
+"""The first byte of a payload: the side of the rows in it, 0 or 1; or E for a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Splits of one side that one task reads."""
+
+    of_a: bool
+    splits: tuple[Split, ...]
+
+
+def row_diff_by(engine: str | SparkSession | None, plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
+    """Return the row diff of a plan, computed by an engine: `local`, which is also None, `spark` or a session."""
+    if isinstance(engine, str) and engine not in ("local", "spark"):
+        raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
+    if engine in (None, "local"):
+        return row_diff(plan, memory_limit=memory_limit)
+    return _spark_row_diff(plan, None if isinstance(engine, str) else engine)
+
+
+def _spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
+    """Return the row diff of a plan. Spark computes it at its first use."""
+    if PYSPARK_ARROW.applies():
+        raise MissingDependencyError(
+            f"Spark cannot compare rows: {PYSPARK_ARROW.remedy()}. Or leave out engine='spark'."
+        )
+    for side in (plan.a, plan.b):
+        if side.unreadable is not None:
+            check_files(side.version, side.splits)
+    return RowDiff(plan=plan, changed=SparkChangedRows(plan, sessions.session(spark)))
+
+
+class SparkChangedRows(DiffRows):
+    """Changed rows that Spark computes: as a DataFrame, or collected at their first use."""
+
+    def __init__(self, plan: RowDiffPlan, spark: SparkSession) -> None:
+        """Compute nothing yet."""
+        self.schema = changes_schema(plan.schema)
+        self._plan = plan
+        self._spark = spark
+
+    @cached_property
+    def _collected(self) -> ChangedRows:
+        payloads = self._frame(partial(_payloads, _without_splits(self._plan)), None).toLocalIterator()
+        return spill((_receive(bytes(row["payload"])) for row in payloads), self._plan.schema)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of rows of each kind."""
+        return self._collected.counts
+
+    @property
+    def heads(self) -> Mapping[str, pa.Table]:
+        return self._collected.heads
+
+    def parts(self) -> Iterator[pa.Table]:
+        return self._collected.parts()
+
+    def to_spark(self) -> DataFrame:
+        return self._frame(partial(_typed, _without_splits(self._plan)), spark_schema(self.schema))
+
+    def _frame(
+        self, reduce: Callable[[Sequence[bytes]], Iterator[pa.RecordBatch]], schema: StructType | None
+    ) -> DataFrame:
+        plan = self._plan
+        size = plan.a.size_bytes + plan.b.size_bytes
+        at_once = sessions.parallelism(self._spark)
+        buckets = max(at_once, size // _BUCKET_BYTES)
+        tasks = [
+            Task(of_a=of_a, splits=tuple(pack))
+            for of_a, side in ((True, plan.a), (False, plan.b))
+            for pack in pack_splits(side.splits, at_once, side.version.split_by_file)
+        ]
+        produce = partial(_messages, _without_splits(plan), buckets)
+        return exchange(self._spark, produce, tasks, reduce, schema)
+
+
+def _without_splits(plan: RowDiffPlan) -> RowDiffPlan:
+    return replace(plan, a=replace(plan.a, splits=()), b=replace(plan.b, splits=()))
+
+
+def _messages(plan: RowDiffPlan, buckets: int, task: Task) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task by bucket. Runs on executors."""
+    reader = SideReader(plan=plan, of_a=task.of_a, columns=plan.columns)
+    side = b"0" if task.of_a else b"1"
+    for split in task.splits:
+        for batch in reader.side.version.read(split, reader.needed):
+            try:
+                rows, hashes = reader.checked_rows(batch)
+            except InvalidArgumentError as error:
+                yield _send([(0, _ERROR + str(error).encode())])
+                return
+            numbers = (hashes % np.uint64(buckets)).astype(np.int64)
+            order = np.argsort(numbers, kind="stable")
+            table = pa.Table.from_batches([rows]).append_column(_HASH, pa.array(hashes)).take(pa.array(order))
+            starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+            ends = [*starts[1:].tolist(), len(order)]
+            parts = [
+                (int(numbers[order[start]]), side + _bytes(table.slice(start, end - start)))
+                for start, end in zip(starts.tolist(), ends, strict=True)
+                if len(order)
+            ]
+            if parts:
+                yield _send(parts)
+
+
+def _send(parts: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
+    numbers, payloads = zip(*parts, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), pa.array(payloads, pa.binary())], schema=MESSAGES)
+
+
+def _bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _receive(payload: bytes) -> pa.Table:
+    if payload[:1] == _ERROR:
+        raise InvalidArgumentError(payload[1:].decode())
+    return pa.ipc.open_stream(payload[1:]).read_all()
+
+
+def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
+    sides = []
+    for side in (b"0", b"1"):
+        tables = [_receive(payload) for payload in payloads if payload[:1] in (side, _ERROR)]
+        empty = plan.schema.append(pa.field(_HASH, pa.uint64())).empty_table()
+        table = pa.concat_tables([empty, *tables]).combine_chunks()
+        # By place: a column of the table may have any name.
+        last = table.num_columns - 1
+        sides.append(HashedRows(rows=table.select(list(range(last))), hashes=table.column(last).to_numpy()))
+    before, after = sides
+    if plan.key:
+        raise_repeated(plan, plan.a, before)
+        raise_repeated(plan, plan.b, after)
+    return compare_rows(before, after, plan.key, plan.rules)
+
+
+def _payloads(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+    """Yield the changed rows of a bucket as payloads. Runs on executors."""
+    try:
+        payload = _ROWS + _bytes(_compared(plan, payloads))
+    except InvalidArgumentError as error:
+        payload = _ERROR + str(error).encode()
+    yield pa.RecordBatch.from_arrays([pa.array([payload], pa.binary())], schema=PAYLOADS)
+
+
+def _typed(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+    """Yield the changed rows of a bucket in Spark's types. Runs on executors."""
+    changes = _compared(plan, payloads).combine_chunks()
+    schema = arrow_schema(changes.schema)
+    for batch in changes.to_batches() or [pa.RecordBatch.from_pylist([], changes.schema)]:
+        yield spark_batch(batch.columns, schema)

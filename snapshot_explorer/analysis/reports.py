@@ -1,0 +1,168 @@
+"""`report`: results in one HTML file to hand over: no script, no request to anywhere, for screens and for paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.frames import COMMITS
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.core.text import format_utc
+from snapshot_explorer.results import Frame
+from snapshot_explorer.results.outputs import output_file, output_path
+from snapshot_explorer.view import Code, Drawing, Grid, Line, render_html
+from snapshot_explorer.view.commit_bars import commit_bars
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from os import PathLike
+    from pathlib import Path
+
+_MAX_BYTES = 450_000
+"""The size up to which a file has all rows that it may have."""
+_FEWEST_BARS = 3
+_ROWS = 200
+"""The maximum number of rows of a table."""
+_DARK = (
+    "--jp-content-font-color1:#e0e0e0;--jp-content-font-color2:#b0b0b0;--jp-layout-color0:#1e1e1e;"
+    "--jp-rendermime-table-row-background:#2a2a2a;--jp-border-color1:#555"
+)
+_STYLE = (
+    ":root{color-scheme:light dark;--page:#fff;--ink:#212121}"
+    "body{margin:0 auto;padding:24px;max-width:1200px;background:var(--page);color:var(--ink);"
+    "font:14px/1.5 system-ui,sans-serif}h1{font-size:22px;margin:0;overflow-wrap:anywhere}"
+    "section{margin:24px 0;padding-top:8px;border-top:1px solid #8c8c8c}"
+    "section svg{display:block;margin:8px 0}"
+    "@media screen and (prefers-color-scheme:dark){:root{--page:#1e1e1e;--ink:#e0e0e0;" + _DARK + "}"
+    ".sx .sx-table td.sx-plus{color:#4fd1a5!important}.sx .sx-table td.sx-minus{color:#ff9d5c!important}}"
+    "@media print{:root{color-scheme:light}@page{size:A4 landscape;margin:12mm}body{padding:0;max-width:none}"
+    "section{break-inside:auto}tr,svg{break-inside:avoid}.sx .sx-box{overflow:visible!important}"
+    ".sx .sx-table th,.sx .sx-table td{white-space:normal!important;overflow-wrap:break-word;font-size:9px}"
+    "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}"
+)
+_NOT_READ = 'Rows, where a part neither shows nor counts them; and what a part calls "not checked" or "not read".'
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""Browsers load nothing that the file might name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of a report."""
+
+    drawing: Drawing
+    code: str | None = None
+    """The Python that returns the same."""
+    picture: str = ""
+    """An SVG picture above it."""
+    not_read: str | None = None
+    """A sentence on content that was not read."""
+
+
+def report(path: str | PathLike[str], *results: object, title: str | None = None, overwrite: bool = False) -> Path:
+    """Write results into one HTML file, and return its path. It needs no network, prints well, and stays below 500 kB.
+
+    `report("night.html", orders, orders.compare(7, 8), orders.diff_rows(7, 8), orders.blame("order_id = 42"))`
+
+    The file contains the drawing of each result, pictures of commits, the code that returns the same, and notes on
+    content that was not read. It contains no storage options. It has the rows that the results draw: at most 200 of
+    each table.
+
+    Args:
+        path: The file, on the local disk, outside of any table.
+        results: A table, a lake, or anything that draws itself: comparisons, row diffs, blames, bisections, checks.
+        title: The heading; by default the heading of the first result.
+        overwrite: Whether to replace an existing file.
+
+    Raises:
+        InvalidArgumentError: The file exists, is in a table, or a result does not draw itself.
+        OSError: The file cannot be written.
+    """
+    if not results:
+        raise InvalidArgumentError('A report needs results: report("night.html", orders, orders.compare(7, 8)).')
+    target = report_target(path, overwrite=overwrite)
+    return write_report(target, [part for result in results for part in _sections(result)], title=title)
+
+
+def report_target(path: str | PathLike[str], *, overwrite: bool) -> Path:
+    """Return the file to write a report to. Raises InvalidArgumentError if it must not be written."""
+    target = output_path(path)
+    if target.exists() and not overwrite:
+        raise InvalidArgumentError(f"{target} exists. Choose another file, or replace it with overwrite=True.")
+    return target
+
+
+def write_report(target: Path, sections: Sequence[Section], *, title: str | None) -> Path:
+    """Write sections into an HTML file; see `report`."""
+    limit = _ROWS
+    page = _page(sections, title, limit)
+    while len(page.encode()) > _MAX_BYTES and limit > 1:
+        limit //= 2
+        page = _page(sections, title, limit)
+    with output_file(target) as file:
+        file.write(page.encode())
+    return target
+
+
+def read_section(title: str, read: Callable[[], Section]) -> Section:
+    """Return the section from `read`, or a section with the reason why it was not read: the rest is still useful.
+
+    Raises:
+        InvalidArgumentError: An argument of the report is not valid, such as its condition.
+    """
+    try:
+        return read()
+    except InvalidArgumentError:
+        raise
+    except SnapshotExplorerError as error:
+        return Section(drawing=Drawing(title=title, parts=(Line(f"Not read: {error}"),)), not_read=f"{title}: {error}")
+
+
+def _sections(result: object) -> Sequence[Section]:
+    sections = getattr(result, "report_sections", None)
+    if sections is not None:
+        return list(sections())
+    draw = getattr(result, "drawing", None)
+    if draw is None:
+        raise InvalidArgumentError(
+            f"A report has results that draw themselves, such as orders.compare(7, 8), not {type(result).__name__}."
+        )
+    commits = getattr(result, "commits", None)
+    picture = ""
+    if isinstance(commits, Frame) and commits.schema == COMMITS and commits.num_rows >= _FEWEST_BARS:
+        picture = commit_bars(commits.to_arrow(), "rows", None, None)
+    return [Section(drawing=draw(), code=getattr(result, "call", None), picture=picture, not_read=_NOT_READ)]
+
+
+def _page(sections: Sequence[Section], title: str | None, limit: int) -> str:
+    heading = escape(sanitize(title or sections[0].drawing.title))
+    parts = [_section(section, limit) for section in sections]
+    codes = tuple(Code(section.code) for section in sections if section.code)
+    run = Drawing(title="What was run", parts=codes or (Line("The code is not known."),))
+    not_read = dict.fromkeys(section.not_read for section in sections if section.not_read)
+    unread = Drawing(
+        title="What was not read", parts=tuple(map(Line, not_read)) or (Line("Each part says it itself."),)
+    )
+    parts += [f"<section>{_html(run)}</section>", f"<section>{_html(unread)}</section>"]
+    made = f"Made by snapshot_explorer at {format_utc(datetime.now(UTC))}. All times are in UTC."
+    return (
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><title>{heading}</title>'
+        f"<style>{_STYLE}</style></head><body><main><h1>{heading}</h1><p>{made}</p>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _section(section: Section, limit: int) -> str:
+    parts = (
+        replace(part, limit=min(part.limit or limit, limit)) if isinstance(part, Grid) else part
+        for part in section.drawing.parts
+    )
+    return f"<section>{section.picture}{_html(replace(section.drawing, parts=tuple(parts)))}</section>"
+
+
+def _html(drawing: Drawing) -> str:
+    """Return a drawing as HTML below the page's own heading."""
+    return render_html(drawing).replace(' aria-level="3"', ' aria-level="2"')

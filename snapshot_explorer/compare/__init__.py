@@ -1,6 +1,0 @@
-"""Compare two versions of a table: manifests, files, schema, properties, partitions."""
-
-from snapshot_explorer.compare.comparison import EMPTY_TEXTS, PARTS, Comparison
-from snapshot_explorer.compare.manifests import entries_of, find_manifest
-
-__all__ = ["EMPTY_TEXTS", "PARTS", "Comparison", "entries_of", "find_manifest"]

@@ -1,0 +1,114 @@
+"""Every error that this package raises on purpose.
+
+```
+SnapshotExplorerError
+├── TableNotFoundError      (FileNotFoundError)    no table at the path, or no such branch
+├── SnapshotNotFoundError   (LookupError)          no version matches the ref, or it has expired
+├── InvalidArgumentError    (ValueError)           an argument does not fit: a column, a condition, a limit
+│   ├── InvalidRefError                            the text is not a valid ref
+│   └── UnknownColumnError                         there is no column of that name
+├── UnsupportedFeatureError (NotImplementedError)  the table uses a feature that is not read; it is named
+├── CorruptTableError       (ValueError)           a file of the table contradicts the format; it is named
+├── LimitError              (MemoryError)          a file needs more memory or time than `Limits` allows
+├── ResourceError           (MemoryError)          the machine lacks memory, disk space, threads or open files
+├── StorageError            (OSError)              the storage did not answer, or refused
+│   ├── MissingFileError    (FileNotFoundError)    one file does not exist
+│   └── AccessDeniedError   (PermissionError)      the storage refused access to a file or folder
+└── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is missing or does not start
+```
+
+A message names the request, what was found and what to do next. It is one line: invisible characters in a table's names
+and values are escaped. It never contains a secret, nor a URL's user, password, query or signature.
+"""
+
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.core.url_secrets import hide_url_secrets
+
+
+class SnapshotExplorerError(Exception):
+    """The root of the tree: catch it to catch everything raised on purpose."""
+
+    def __init__(self, *args: object) -> None:
+        """Store a message, with invisible characters escaped and the secrets of URLs hidden."""
+        super().__init__(*(sanitize(hide_url_secrets(arg)) if isinstance(arg, str) else arg for arg in args))
+
+
+class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):
+    """There is no table at the path, or no such branch of it."""
+
+
+class SnapshotNotFoundError(SnapshotExplorerError, LookupError):
+    """No version matches the ref, or the version has expired: its snapshot, its log or its files were deleted."""
+
+
+class InvalidArgumentError(SnapshotExplorerError, ValueError):
+    """An argument such as a column, a condition or a limit does not fit the table."""
+
+
+class InvalidRefError(InvalidArgumentError):
+    """The text is not a valid ref."""
+
+
+class UnknownColumnError(InvalidArgumentError):
+    """There is no column of that name."""
+
+    def __init__(self, column: str, *, where: str, hint: str, columns: str) -> None:
+        """Store a message.
+
+        Args:
+            hint: A sentence on what may be meant; empty without one.
+        """
+        self.column = column
+        self._where = where
+        self._columns = columns
+        super().__init__(self.with_hint(hint))
+
+    def with_hint(self, hint: str) -> str:
+        """Return the message with another hint."""
+        return f"Unknown column {self.column!r}{self._where}. {f'{hint} ' if hint else ''}Columns: {self._columns}."
+
+    def __reduce__(self) -> tuple[type[InvalidArgumentError], tuple[str]]:
+        return InvalidArgumentError, (str(self),)
+
+
+class UnsupportedFeatureError(SnapshotExplorerError, NotImplementedError):
+    """The table uses a feature that is not read. The message names it; no row has been returned."""
+
+
+class CorruptTableError(SnapshotExplorerError, ValueError):
+    """A file of the table is missing, cut short, or contradicts the format. The message names it."""
+
+
+class LimitError(SnapshotExplorerError, MemoryError):
+    """A metadata file needs more memory or time than `Limits` allows. The message names file, limit and value."""
+
+
+class ResourceError(SnapshotExplorerError, MemoryError):
+    """The machine lacks memory, disk space, threads or open files for a call. It is not about the table."""
+
+
+class StorageError(SnapshotExplorerError, OSError):
+    """The storage did not answer, or refused: network, credentials, permissions."""
+
+
+class MissingFileError(StorageError, FileNotFoundError):
+    """One file does not exist. Formats turn it into an error that names the purpose of the file."""
+
+
+class AccessDeniedError(StorageError, PermissionError):
+    """The storage refused access to a file or folder. Others may be readable."""
+
+
+class MissingDependencyError(SnapshotExplorerError, ImportError):
+    """An optional package is not installed, or Spark finds no Java to start with. The message names what to install."""
+
+
+UNREADABLE = (
+    CorruptTableError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+    MissingFileError,
+    AccessDeniedError,
+    LimitError,
+)
+"""Errors of a version that cannot be read, rather than of a condition, or of a storage that does not answer."""

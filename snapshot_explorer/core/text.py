@@ -1,0 +1,35 @@
+"""Numbers and times as text, the same in messages, in the terminal and in the browser."""
+
+from datetime import UTC, datetime
+
+_UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
+_THOUSAND = 1000
+
+
+def format_size(count: int) -> str:
+    """Return a number of bytes in decimal units: 1 kB is 1,000 bytes, 1 MB is 1,000 kB."""
+    if abs(count) < _THOUSAND:
+        return f"{count} B"
+    scaled = float(count)
+    for unit in _UNITS:
+        scaled /= _THOUSAND
+        if abs(round(scaled, 1)) < _THOUSAND or unit == _UNITS[-1]:
+            return f"{scaled:,.1f} {unit}"
+    raise AssertionError  # pragma: no cover - the loop ends at its last unit
+
+
+def pluralize(count: int | None, noun: str) -> str:
+    """Return a number with its noun, such as `1 file` or `1,000 rows`."""
+    if count is None:
+        return f"an unknown number of {noun}s"
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def format_utc(time: datetime) -> str:
+    """Return a time to the millisecond, in UTC with a Z; a time without zone has none."""
+    if time.tzinfo is not None:
+        try:
+            time = time.astimezone(UTC)
+        except OverflowError:
+            return str(time)
+    return time.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")

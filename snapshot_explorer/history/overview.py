@@ -1,0 +1,91 @@
+"""The tags and branches of a table as frames, and its summary card."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.records import Branch, TableSchema
+from snapshot_explorer.core.text import format_size, format_utc
+from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.results import Frame
+from snapshot_explorer.results.frame import PictureMaker
+from snapshot_explorer.view import Code, Drawing, Line, Pairs
+
+_COLUMNS = 50
+"""The maximum number of columns on the card."""
+
+
+NEXT_COMMANDS = tuple(map(Code, ("%snapshot log", "%snapshot diff", "%snapshot explore")))
+"""The commands that the card suggests."""
+
+
+def last_part(path: str) -> str:
+    """Return the last part of a path: the name of a table that no catalog names."""
+    return path.rstrip("/").rpartition("/")[2] or path
+
+
+def tags_frame(tags: Mapping[str, int], times: Sequence[datetime], *, name: str) -> Frame:
+    """Return tags with their versions and commit times as a frame."""
+    rows = frames.table_of(frames.TAGS, {"tag": list(tags), "version": list(tags.values()), "committed_at": [*times]})
+    return Frame(rows, title=f"Tags of {name}", noun="tags")
+
+
+def branches_frame(branches: Sequence[Branch], *, name: str, depict: PictureMaker | None = None) -> Frame:
+    """Return branches as a frame; `depict` creates its picture."""
+    rows = frames.table_of(
+        frames.BRANCHES,
+        {
+            "branch": [branch.name for branch in branches],
+            "forked_version": [branch.forked_version for branch in branches],
+            "newest_version": [branch.newest_version for branch in branches],
+        },
+    )
+    return Frame(rows, title=f"Branches of {name}", noun="branches", depict=depict)
+
+
+def card(name: str, facts: Mapping[str, object], columns: Sequence[str], *notes: Line) -> Drawing:
+    """Return the card of a table: facts by name, without None, column names, and notes."""
+    rows = (*facts.items(), ("columns", _first_names(columns) or None))
+    return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)), *notes))
+
+
+def total_rows_name(table_format: TableFormat) -> str:
+    """Return the name of the rows that `total_rows` of COMMITS counts in a format: `rows`, or `rows in files`.
+
+    Some metadata counts the rows of the table. Other metadata counts the rows in files, before readers merge them by
+    their keys or drop rows that equality deletes remove.
+    """
+    return "rows" if table_format.has_exact_row_counts else "rows in files"
+
+
+def overview_facts(
+    version: int | None,
+    *,
+    commits: pa.Table,
+    schema: TableSchema | None,
+    files: pa.Table | None,
+    table_format: TableFormat,
+) -> dict[str, object]:
+    """Return the known facts of the newest version by name: its commit, rows, files and keys."""
+    facts: dict[str, object] = {}
+    newest = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []
+    if newest:
+        time, rows = newest[0]["committed_at"], newest[0]["total_rows"]
+        facts["last commit"] = " ".join([newest[0]["kind"], *([format_utc(time)] if time else [])])
+        facts[total_rows_name(table_format)] = None if rows is None else f"{rows:,}"
+    if files is not None:
+        count, size_bytes = len(files), pc.sum(files["size_bytes"]).as_py() or 0
+        facts["files"] = f"{count:,}, {format_size(size_bytes)}"
+    if schema is not None:
+        facts["partition keys"] = ", ".join(schema.partition_keys) or None
+        facts["primary keys"] = ", ".join(schema.primary_keys) or None
+    return facts
+
+
+def _first_names(columns: Sequence[str]) -> str:
+    """Return the first names as text, and how many more there are."""
+    more = len(columns) - _COLUMNS
+    return ", ".join(columns[:_COLUMNS]) + (f" and {more:,} more" if more > 0 else "")

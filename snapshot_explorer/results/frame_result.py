@@ -1,0 +1,48 @@
+"""`FrameResult`: a result whose data is a frame, with a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.results import Exportable
+from snapshot_explorer.view import Drawable
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    import pyarrow as pa
+
+    from snapshot_explorer.results import Frame
+    from snapshot_explorer.view.figures import Picture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FrameResult(Exportable, Drawable):
+    """A result on versions of a table, whose data is a frame."""
+
+    path: str
+    """The table's location."""
+    name: str
+    """The table's name."""
+    format: str
+    """The table's format."""
+    versions: tuple[int, ...]
+    """The versions that were searched, ascending."""
+    span: str
+    """The first and the last version with their times."""
+
+    @property
+    def frame(self) -> Frame:
+        """Return the data as a frame."""
+        raise NotImplementedError
+
+    def picture(self) -> Picture:
+        """Return the result as a figure with its drawing beside it."""
+        raise NotImplementedError
+
+    def figure(self) -> go.Figure:
+        """Return only the plotly figure; see `picture`."""
+        return self.picture().figure
+
+    def to_arrow(self) -> pa.Table:
+        return self.frame.to_arrow()

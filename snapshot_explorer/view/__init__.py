@@ -1,0 +1,66 @@
+"""Render values and frames as aligned text and as HTML. Independent of tables and formats."""
+
+from typing import Any
+
+from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lane, LaneDiagram, Line, Pairs, Part
+from snapshot_explorer.view.html import render_html
+from snapshot_explorer.view.records import drawing_of
+from snapshot_explorer.view.text import render_text
+
+__all__ = [
+    "DRAWN_ROWS",
+    "Code",
+    "Drawable",
+    "Drawing",
+    "Grid",
+    "Item",
+    "Lane",
+    "LaneDiagram",
+    "Line",
+    "Pairs",
+    "Part",
+    "drawing_of",
+    "mimebundle",
+    "mimebundle_of",
+    "render_html",
+    "render_text",
+    "text_of",
+]
+
+
+def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> dict[str, str]:
+    """Return the drawing as `text/plain` and `text/html`, for `_repr_mimebundle_`.
+
+    Args:
+        limit: Rows to draw of a grid that has no limit of its own.
+    """
+    return {
+        "text/plain": render_text(drawing, limit=limit),
+        "text/html": render_html(drawing, limit=limit, can_copy=True),
+    }
+
+
+class Drawable:
+    """A result that displays as its drawing, in a terminal and in a notebook."""
+
+    __slots__ = ()
+
+    def drawing(self) -> Drawing:
+        """Return the result as a drawing."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return render_text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return mimebundle(self.drawing())
+
+
+def text_of(record: object) -> str:
+    """Return a record as aligned text."""
+    return render_text(drawing_of(record))
+
+
+def mimebundle_of(record: object) -> dict[str, str]:
+    """Return a record as `text/plain` and `text/html`, for `_repr_mimebundle_`."""
+    return mimebundle(drawing_of(record))

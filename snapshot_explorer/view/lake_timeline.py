@@ -1,0 +1,78 @@
+"""The commits of many tables over time, as a figure with a lane per table."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.view.commits import commit_lines
+from snapshot_explorer.view.drawing import Drawing, Grid, Line
+from snapshot_explorer.view.figures import Picture
+from snapshot_explorer.view.tracks import Mark, Track, Tracks, tracks_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+_MAX_LANES = 60
+_MAX_POINTS = 5_000
+
+
+def lake_timeline(
+    commits: pa.Table,
+    *,
+    y: str = "",
+    title: str,
+    total: int | None = None,
+    since: datetime,
+    until: datetime,
+    notes: Sequence[str] = (),
+) -> Picture:
+    """Return LAKE_COMMITS as a picture. Lanes are ordered by their first commit, so that jobs read top to bottom.
+
+    Args:
+        y: Unused; every point is a commit.
+        total: Unused.
+    """
+    del y, total
+    counts = commits.group_by("table").aggregate([("committed_at", "min"), ("committed_at", "count")])
+    busiest = counts.sort_by([("committed_at_count", "descending"), ("table", "ascending")]).slice(0, _MAX_LANES)
+    lanes = busiest.sort_by([("committed_at_min", "ascending"), ("table", "ascending")])["table"].to_pylist()
+    drawn = commits.filter(pc.is_in(commits["table"], pa.array(lanes, pa.string()))).slice(0, _MAX_POINTS)
+    more = [] if len(lanes) == len(counts) else [f"{len(lanes):,} of {len(counts):,} tables, those with most commits"]
+    more += [] if len(drawn) == len(commits) else [f"{len(drawn):,} of {len(commits):,} commits"]
+    lines = [*notes, *more]
+    grid = Grid(
+        commits.select(["committed_at", "table", "version", "kind", "operation", "user", "added_rows", "removed_rows"]),
+        noun="commits",
+    )
+    drawing = Drawing(title=title, parts=(*map(Line, lines), grid))
+    return Picture(
+        drawing,
+        lambda: tracks_figure(
+            Tracks(
+                title=title,
+                tracks=_tracks(drawn, lanes),
+                total=len(lanes),
+                noun="commits",
+                notes=tuple(lines[:3]),
+                clock="UTC",
+                period=(since, until),
+            )
+        ),
+    )
+
+
+def _tracks(commits: pa.Table, lanes: Sequence[str]) -> tuple[Track, ...]:
+    """Return a track of commits for each lane; marks grow with the rows that were added."""
+    marks: dict[str, list[Mark]] = {lane: [] for lane in lanes}
+    rows = commits.append_column("tags", pa.nulls(len(commits), pa.list_(pa.string()))).to_pylist()
+    for row in rows:
+        lines = [row["table"], *commit_lines(row | {"branches": None}, schema_changed=False)]
+        size = 8 + 2 * math.log10(1 + (row["added_rows"] or 0))
+        mark = Mark(place=row["committed_at"], group=row["kind"], hover="\n".join(lines), size=size)
+        marks[row["table"]].append(mark)
+    return tuple(Track(label=lane, marks=tuple(marks[lane])) for lane in lanes)

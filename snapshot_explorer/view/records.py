@@ -1,0 +1,56 @@
+"""What is drawn of a record, by its type: one function per type, in a table."""
+
+from functools import singledispatch
+from typing import Any
+
+import pyarrow as pa
+
+from snapshot_explorer.core.records import Commit, TableSchema
+from snapshot_explorer.view.cells import WORDS
+from snapshot_explorer.view.drawing import Drawing, Grid, Pairs
+from snapshot_explorer.view.stored_details import stored_details
+
+_DRAWN_COLUMNS = 200
+"""The maximum number of columns of a schema to draw."""
+
+
+@singledispatch
+def drawing_of(record: Any) -> Drawing:
+    """Return what is drawn of a record."""
+    drawing: Drawing = record.drawing()
+    return drawing
+
+
+@drawing_of.register
+def _commit(commit: Commit) -> Drawing:
+    """A name and a value per line, then the details that its writer stored."""
+    names = [name for name in commit.__slots__ if name not in ("version", "details")]
+    values = {name: getattr(commit, name) for name in names}
+    values["readable"] = WORDS["readable"].get(commit.readable, commit.readable)
+    known = Pairs(tuple(values.items()))
+    return Drawing(title=f"version {commit.version}", parts=(known, *stored_details(commit.details)))
+
+
+@drawing_of.register
+def _schema(schema: TableSchema) -> Drawing:
+    """A row per column, up to a limit, with its role in the keys."""
+    columns = schema.columns[:_DRAWN_COLUMNS]
+    grid = pa.table(
+        {
+            "id": pa.array([column.id for column in columns], pa.int64()),
+            "column": pa.array([column.name for column in columns], pa.string()),
+            "type": pa.array([column.type for column in columns], pa.string()),
+            "nullable": pa.array([column.nullable for column in columns], pa.bool_()),
+            "key": pa.array([_key(schema, column.name) for column in columns], pa.string()),
+            "comment": pa.array([column.comment for column in columns], pa.string()),
+        }
+    )
+    title = "schema" if schema.id is None else f"schema {schema.id}"
+    shown = Grid(grid, noun="columns", limit=len(columns), total=len(schema.columns))
+    return Drawing(title=title, parts=(shown,))
+
+
+def _key(schema: TableSchema, name: str) -> str | None:
+    """Return the role of a column in the keys; None if it has none."""
+    parts = [("primary", schema.primary_keys), ("partition", schema.partition_keys)]
+    return ", ".join(word for word, keys in parts if name in keys) or None

@@ -1,0 +1,225 @@
+"""Drawings as aligned plain text, by default at most 120 columns wide, without colors."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.view.cells import MINUS, format_cell, pad, text_width, truncate, unit_of
+from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs
+from snapshot_explorer.view.grid import ShownColumn, columns_note, rows_note, shown_columns
+
+WIDTH = 120
+"""The widest line, in columns of a terminal."""
+_GAP = 2
+_NARROWEST_CELL = 12
+_MOST_COLUMNS = WIDTH // (1 + _GAP) + 1
+"""The maximum number of columns that can fit side by side, plus one."""
+_NAMED_COLUMNS = 20
+"""The maximum number of names of columns that are not drawn."""
+_LONGEST_TEXT = 1_000
+_WORDS = re.compile(rf"(?:[+{MINUS}] )?[^_ ]+[_ ]*|[_ ]+")
+"""The words of a heading; a sign stays with its noun."""
+
+
+def render_text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str:
+    """Return the drawing as aligned text without colors.
+
+    Text that does not fit a column is truncated with an ellipsis; numbers and times never are. If the columns still do
+    not fit, the last ones are left out, with a note.
+
+    Args:
+        limit: Rows to draw of a grid that has no limit of its own.
+        room: The maximum width of a line, in columns of a terminal. Only a wider number or time exceeds it.
+    """
+    lines = list(_wrap(sanitize(drawing.title), room))
+    for above, part in zip((None, *drawing.parts), drawing.parts, strict=False):
+        if isinstance(above, Pairs | Grid | LaneDiagram) and isinstance(part, Pairs | Grid | LaneDiagram):
+            lines.append("")
+        match part:
+            case Line():
+                lines.extend(_wrap(sanitize(part.text), room))
+            case Code():
+                lines.extend(line for item in part.text.split("\n") for line in _wrap(sanitize(item), room))
+            case Pairs():
+                lines.extend(_pairs(part, room))
+            case Grid():
+                lines.extend(_grid(part, limit, room))
+            case LaneDiagram():
+                lines.extend(_lanes(part, room))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _wrap(content: str, room: int) -> Iterator[str]:
+    """Yield text in lines of at most `room` columns, broken at blanks where there are any."""
+    content = truncate(content, _LONGEST_TEXT)
+    while text_width(content) > room:
+        head = _fit(content, room)
+        blank = head.rfind(" ")
+        # A break that leaves most of the line empty would separate paths and types from their context.
+        at = blank if blank > len(head) // 2 else len(head)
+        yield content[:at].rstrip()
+        content = content[at:].lstrip()
+    yield content
+
+
+def _fit(content: str, room: int) -> str:
+    taken = 0
+    for position, letter in enumerate(content):
+        taken += text_width(letter)
+        if taken > room:
+            return content[:position]
+    return content
+
+
+def _pairs(pairs: Pairs, room: int) -> Iterator[str]:
+    names = [truncate(sanitize(name), room // 3) for name, _ in pairs.rows]
+    edge = max(map(text_width, names), default=0)
+    for name, (unit_name, value) in zip(names, pairs.rows, strict=True):
+        shown = format_cell(value, unit_of(unit_name)).text
+        first, *more = _wrap(shown, room - edge - _GAP)
+        yield pad(name, edge, right=False) + " " * _GAP + first
+        yield from (" " * (edge + _GAP) + line for line in more)
+
+
+def _lanes(lanes: LaneDiagram, room: int) -> Iterator[str]:
+    """Yield two columns, with a line of dashes and its name above each lane."""
+    half = (room - _GAP) // 2
+    yield from _side_by_side(*lanes.heads, half)
+    for lane in lanes.lanes:
+        cut_off = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
+        yield f"-- {sanitize(lane.name)}{cut_off} ".ljust(room, "-")
+        for left, right in lane.rows:
+            yield from _side_by_side(_item_text(left, half), _item_text(right, half), half)
+
+
+def _side_by_side(left: str, right: str, room: int) -> Iterator[str]:
+    yield pad(truncate(sanitize(left), room), room, right=False) + " " * _GAP + truncate(sanitize(right), room)
+
+
+def _item_text(item: Item | None, room: int) -> str:
+    if item is None:
+        return ""
+    description = sanitize(item.description)
+    name = truncate(sanitize(item.name), max(_NARROWEST_CELL, room - text_width(description) - 2 * _GAP), middle=True)
+    return f"{item.sign} {name}  {description}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column with its name in one line or, if space is short, in several."""
+
+    shown: ShownColumn
+    name: tuple[str, ...]
+
+    @property
+    def natural_width(self) -> int:
+        """The preferred width: the width of the widest cell."""
+        texts = [*self.name, *(shown.text for shown in self.shown.cells)]
+        return max(min(max(map(text_width, texts)), WIDTH), self._uncut_width)
+
+    @property
+    def minimum_width(self) -> int:
+        """The minimum width; below it, there is no bar."""
+        return min(self.natural_width, max(_NARROWEST_CELL, self._uncut_width))
+
+    @property
+    def _uncut_width(self) -> int:
+        """The width of its numbers, times and text to be copied, which are never truncated."""
+        uncut = (text_width(shown.text) for shown in self.shown.cells if shown.whole or self.is_copied)
+        return max(uncut, default=0)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether its text is meant to be copied, like paths."""
+        return self.shown.is_whole or self.shown.is_path
+
+    def padded(self, content: str, room: int) -> str:
+        """Return a cell or a line of the name, cut or filled to the room."""
+        return pad(truncate(content, room), room, right=self.shown.is_number)
+
+
+def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
+    shown = shown_columns(grid, limit, most=_MOST_COLUMNS)
+    columns = [_Column(column, (sanitize(column.heading),)) for column in shown]
+    if sum(column.natural_width + _GAP for column in columns) - _GAP > room:
+        columns = [_Column(column, _break_heading(column)) for column in shown]
+    if any(column.is_copied for column in columns):
+        room = max(room, _minimum_width(columns))
+    fitting = _fitting_columns(columns, room)
+    if fitting:
+        yield from _align(fitting, room)
+    notes = [rows_note(grid, limit), _columns_note(grid, len(fitting))]
+    if any(notes):
+        yield from _wrap("; ".join(part for part in notes if part), room)
+
+
+def _break_heading(column: ShownColumn) -> tuple[str, ...]:
+    """Return a heading such as `total rows` in lines of its words, none wider than the cells need."""
+    words = _WORDS.findall(sanitize(column.heading))
+    room = max(
+        text_width(content) for content in [*map(str.rstrip, words), *(shown.text for shown in column.cells), ""]
+    )
+    lines = [""]
+    for word in words:
+        if text_width((lines[-1] + word).rstrip()) > room:
+            lines.append("")
+        lines[-1] += word
+    return tuple(map(str.rstrip, lines))
+
+
+def _align(columns: Sequence[_Column], room: int) -> Iterator[str]:
+    rooms = _rooms(columns, room)
+    yield from _rows([column.name for column in columns], columns, rooms)
+    yield (" " * _GAP).join("-" * room for room in rooms)
+    cells = [column.shown.cells for column in columns]
+    prose = [column.shown.is_prose for column in columns]
+    for row in zip(*cells, strict=True):
+        texts = [
+            [*_wrap(shown.text, room)] if wraps else [shown.text]
+            for shown, wraps, room in zip(row, prose, rooms, strict=True)
+        ]
+        yield from _rows(texts, columns, rooms)
+
+
+def _rows(texts: Sequence[Sequence[str]], columns: Sequence[_Column], rooms: Sequence[int]) -> Iterator[str]:
+    """Yield lines of cells side by side, from the texts of each column."""
+    for line in zip_longest(*texts, fillvalue=""):
+        cells = [column.padded(content, room) for column, content, room in zip(columns, line, rooms, strict=True)]
+        yield (" " * _GAP).join(cells)
+
+
+def _minimum_width(columns: Sequence[_Column]) -> int:
+    return sum(column.minimum_width for column in columns) + _GAP * (len(columns) - 1)
+
+
+def _fitting_columns(columns: Sequence[_Column], room: int) -> Sequence[_Column]:
+    """Return the first columns that fit side by side at their minimum widths; at least one."""
+    count = len(columns)
+    while count > 1 and _minimum_width(columns[:count]) > room:
+        count -= 1
+    return columns[:count]
+
+
+def _rooms(columns: Sequence[_Column], room: int) -> list[int]:
+    """Return a width for each column. While they do not fit, the widest shrinkable column shrinks."""
+    rooms = [column.natural_width for column in columns]
+    minimum_width = [column.minimum_width for column in columns]
+    over = min(sum(rooms) + _GAP * (len(rooms) - 1) - room, sum(rooms) - sum(minimum_width))
+    while over > 0:
+        widest, position = max(
+            (item, position) for position, item in enumerate(rooms) if item > minimum_width[position]
+        )
+        rooms[position] = widest - 1
+        over -= 1
+    return rooms
+
+
+def _columns_note(grid: Grid, fitting: int) -> str | None:
+    notes = columns_note(grid, fitting)
+    if notes is None:
+        return None
+    names = [sanitize(field.name) for field in islice(grid.rows.schema, fitting, fitting + _NAMED_COLUMNS)]
+    more = grid.rows.num_columns - fitting - len(names)
+    return f"{notes}; not shown: {', '.join(names)}" + (f" and {more:,} more" if more else "")

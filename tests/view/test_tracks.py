@@ -1,0 +1,197 @@
+"""Tracks over versions: strips of a bisection, lives of rows and of files; as data, and as figures of the same data."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.history import branch_graph
+from snapshot_explorer.view.heat_map import heat_map_content
+from snapshot_explorer.view.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_content, tracks_figure
+
+DATA = Path(__file__).parents[1] / "data"
+EVIL = "<b>$x$</b>"
+
+
+@pytest.fixture(scope="module")
+def orders():
+    return open_table(samples.path("orders"))
+
+
+def groups_of(track):
+    return [(mark.place, mark.group) for mark in track.marks]
+
+
+def test_a_bisection_is_a_strip_with_the_first_version_ringed(orders):
+    found = orders.bisect("amount < 0", bad=8)
+    by_halving = orders.bisect("amount < 0", bad=8, single_pass=False)
+
+    (strip,) = found.tracks().tracks
+
+    assert [(span.first, span.last, span.group) for span in strip.spans] == [(0, 6, "does not hold"), (7, 7, "holds")]
+    assert groups_of(strip)[-1] == (7, "first")
+    assert strip.marks[-1].text == "8 append by 3389c2bd"
+    assert [mark.place for mark in strip.marks] == [0, 7, 7]
+    names = [trace.name for trace in found.figure().data]
+    assert names == ["does not hold", "does not hold", "holds", "holds", "first"]
+    (strip,) = by_halving.tracks().tracks
+    assert len(strip.marks) == 1 + len(by_halving.evaluated)
+
+
+def test_a_condition_that_never_holds_has_no_ring(orders):
+    found = orders.bisect("amount < -1000000", single_pass=False)
+    (strip,) = found.tracks().tracks
+
+    assert [span.group for span in strip.spans] == ["not evaluated", "does not hold"]
+    assert "first" not in {mark.group for mark in strip.marks}
+
+
+def test_versions_that_were_not_evaluated_are_hatched_and_never_drawn_as_if_they_were(orders):
+    """Amounts were negative from 8 to 10 alone, and many ships sail later: halving looks at few versions."""
+    for condition, bad in (
+        ("amount < 0", 10),
+        ("order_id > 40", "latest"),
+        (lambda snapshot: snapshot.version > 5, 18),
+    ):
+        found = orders.bisect(condition, bad=bad, single_pass=False)
+        evaluated = dict(zip(found.evaluated["version"].to_pylist(), found.evaluated["holds"].to_pylist(), strict=True))
+
+        (strip,) = found.tracks().tracks
+
+        drawn = {place: span.group for span in strip.spans for place in range(span.first, span.last + 1)}
+        words = {True: "holds", False: "does not hold", None: "not evaluated"}
+        assert [drawn[place] for place in range(len(found.versions))] == [
+            words[evaluated.get(version)] for version in found.versions
+        ]
+        lines = {trace.name: trace.line.dash for trace in found.figure().data if trace.mode == "lines"}
+        assert lines.pop("not evaluated") == "3px,4px"
+        assert set(lines.values()) == {None}
+        assert found.assumes_one_change
+        assert found.figure().layout.title.text.endswith(", if it changes only once")
+
+
+def test_the_life_of_a_row_is_a_track(orders):
+    found = orders.blame("order_id in (3, 27)").tracks()
+
+    assert [track.label for track in found.tracks] == ["order_id 3", "order_id 27"]
+    (life,) = found.tracks[1].spans
+    assert (found.versions[life.first], found.versions[life.last]) == (3, 17)
+    assert groups_of(found.tracks[1]) == [(2, "inserted"), (16, "deleted")]
+    assert [mark.text for mark in found.tracks[0].marks if mark.text] == ["placed", "shipped", "delivered"]
+    assert orders.blame("order_id < 0").tracks().tracks == ()
+
+
+def test_the_life_of_a_file_is_a_track(orders):
+    lifetimes = orders.lifetimes()
+
+    found = lifetimes.tracks()
+
+    ends = lifetimes.to_arrow()["removed_version"]
+    assert [track.spans[0].group for track in found.tracks].count("live") == ends.null_count
+    assert (found.total, found.note) == (len(lifetimes), "")
+    assert lifetimes.picture("files").figure.layout.yaxis.ticktext[0] == found.tracks[0].label
+
+
+def test_compactions_and_missing_files_are_marked_once_files_were_looked_for(tmp_path):
+    shutil.copytree(samples.path("payments"), tmp_path / "payments")
+    payments = open_table(tmp_path / "payments")
+    (tmp_path / "payments" / payments.current.files()["path"][0].as_py()).unlink()
+    lifetimes = payments.lifetimes()
+
+    before = lifetimes.tracks()
+    payments.readability()
+    after = lifetimes.tracks()
+
+    assert before.notes == ("Whether the files exist was not checked",)
+    assert [(before.versions[stripe.first], stripe.group) for stripe in before.stripes] == [
+        (9, "compaction"),
+        (19, "compaction"),
+    ]
+    assert after.notes[0].startswith("Missing: 1 live and ")
+    assert "live, missing" in {span.group for track in after.tracks for span in track.spans}
+    assert after.stripes[-1].group == "only metadata is left"
+
+
+def test_branches_are_lanes_that_begin_where_they_were_created(orders):
+    graph = branch_graph(orders.past)
+
+    main, dev = graph.tracks
+    assert (main.label, dev.label) == ("main", "dev")
+    assert [graph.versions[mark.place] for mark in main.marks] == list(range(1, 19))
+    assert [graph.versions[mark.place] for mark in dev.marks] == [6]
+    (link,) = graph.links
+    assert (graph.versions[link.begin[0]], link.begin[1], link.end[1]) == (5, 0, 1)
+    assert {mark.text: mark.opens for mark in main.marks if mark.text} == {"opening": 1, "v1": 5}
+    assert dev.marks[0].opens is None
+    assert tracks_content(graph)["links"] == [[link.begin[0], 0, link.end[0], 1]]
+    assert orders.branches().figure().layout.yaxis.ticktext == ("main", "dev")
+
+
+def test_a_branch_without_commits_of_its_own_is_a_text_at_its_newest_one():
+    graph = branch_graph(open_table(DATA / "iceberg" / "branches_tags", branch="dev").past)
+
+    texts = {graph.versions[mark.place]: (mark.text, mark.opens) for mark in graph.tracks[0].marks}
+    assert texts == {1: ("branch old state", 1), 2: ("v1", 2), 4: ("release/2", None), 6: ("", None)}
+    assert [mark.opens for mark in graph.tracks[1].marks] == [3, 5, 7]
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("payments", "Delta tables have no branches; this one has no tags"),
+        ("rides", "Hudi tables have no branches"),
+        ("events", "The table has no other branch"),
+    ],
+)
+def test_a_table_without_branches_is_one_lane_that_says_so(name, note):
+    table = open_table(samples.path(name))
+    graph = branch_graph(table.past)
+
+    assert graph.notes == (note,)
+    assert [len(track.marks) for track in graph.tracks] == [len(table.history())]
+
+
+def test_what_changed_in_partitions_is_a_heat_map():
+    events = open_table(samples.path("events")).lifetimes()
+
+    (heat,) = events.figure("partitions").data
+
+    rows = events.to_arrow().filter(events.to_arrow()["removed_version"].is_valid())
+    changed = sum(events.to_arrow()["rows"].to_pylist()) + sum(rows["rows"].to_pylist())
+    assert events.heat_map().numbers.sum() == changed
+    assert heat.y[0] == "day=2026-11-01"
+    assert heat.customdata[0][0].tolist() == ["12 rows in files added or removed", "version 1"]
+    bytes_map = heat_map_content(events.heat_map("bytes"))
+    assert len(bytes_map["cells"]) == len(heat_map_content(events.heat_map("files"))["cells"])
+    assert bytes_map["cells"][0][3].endswith("kB in files added or removed")
+    with pytest.raises(InvalidArgumentError, match="totals, files or partitions, not 'cows'"):
+        events.picture("cows")
+    with pytest.raises(InvalidArgumentError, match="counts rows, files, bytes, not 'cows'"):
+        events.picture("partitions", y="cows")
+
+
+def test_figures_and_pages_get_the_same_tracks_as_text():
+    mark = Mark(place=1, group="updated", text=EVIL, hover=EVIL)
+    span = Span(first=0, last=1, group="present")
+    track = Track(label=EVIL, spans=(span,), marks=(mark,))
+    found = Tracks(title=EVIL, versions=(2**62, 2**62 + 1), tracks=(track,), total=MOST_TRACKS + 1, noun="rows")
+
+    content, figure = tracks_content(found), tracks_figure(found).to_json()
+
+    assert content["ticks"] == [[1, str(2**62 + 1)]]
+    assert content["tracks"][0]["marks"] == [[1, "updated", EVIL, EVIL, False]]
+    assert content["note"] == "1 of 61 rows"
+    assert EVIL not in figure
+    assert "&lt;b&gt;&#36;x&#36;" in figure
+
+
+def test_a_text_that_would_cover_the_one_before_stands_below_the_line():
+    marks = tuple(
+        Mark(place=place, group="updated", text=text) for place, text in ((0, "a long text"), (1, "x"), (9, "y"))
+    )
+    tracks = Tracks(title="", versions=tuple(range(10)), tracks=(Track(label="", marks=marks),), total=1, noun="rows")
+
+    assert [mark[4] for mark in tracks_content(tracks)["tracks"][0]["marks"]] == [False, True, False]
+    assert tracks_figure(tracks).data[0].textposition == ("top right", "bottom right", "top left")
