@@ -71,6 +71,7 @@ from snapshot_explorer.history import (
     branch_graph,
     call_text,
     history_frame,
+    history_of,
     missing_notes,
     naming_renamed_columns,
     read_history,
@@ -132,7 +133,7 @@ def _reads_metadata_once(call: Call) -> Call:
 
     @wraps(call)
     def reading(table: Table, *args: Any, **kwargs: Any) -> Any:
-        with table.past.table_format.storage.keeping_immutable():
+        with history_of(table).table_format.storage.keeping_immutable():
             return call(table, *args, **kwargs)
 
     return cast("Call", reading)
@@ -163,8 +164,8 @@ class Table(Drawable):
         self._snapshot: Snapshot | None = None
 
     @property
-    def past(self) -> History:
-        """Return the history for one call, which lists the log at most once. Not part of the stable interface."""
+    def _past(self) -> History:
+        """The history for one call, which lists the log at most once."""
         return History(self._open)
 
     def _snapshot_of(self, loaded: LoadedVersion, branch: OpenBranch | None = None) -> Snapshot:
@@ -206,7 +207,7 @@ class Table(Drawable):
         Args:
             ref: A version, a ref such as `latest~2`, `tag:v1`, `branch:audit` or `@2026-11-01`, or a time.
         """
-        history, own_ref = self.past.in_branch(ref)
+        history, own_ref = self._past.in_branch(ref)
         return self._snapshot_of(history.load(own_ref), history.open_branch)
 
     def versions(self) -> tuple[int, ...]:
@@ -256,7 +257,7 @@ class Table(Drawable):
             raise InvalidArgumentError(
                 f"The commit times of {self.format} are recorded ones. Leave recorded_times out."
             )
-        past, bounds = self.past.of_range(between)
+        past, bounds = self._past.of_range(between)
         branch, listed = past.open_branch, partial(past.between, bounds, since, until)
         is_newest = limit and bounds is None and since is None and until is None
         if limit and is_newest and not branch.format.storage.is_local:
@@ -345,7 +346,7 @@ class Table(Drawable):
             spark: The session. By default the active one; if there is none, a local session is started.
         """
         is_spark = metadata.is_spark(engine)
-        past, bounds = self.past.of_range(between)
+        past, bounds = self._past.of_range(between)
         versions, table_format = past.changed(bounds), past.table_format
         gaps = gaps_note(past.gaps(versions), "what changed there is not among these rows")
         notes = (*gaps, *past.edge_notes(versions))
@@ -361,7 +362,7 @@ class Table(Drawable):
 
         Each part is read at its first use. Either version may be the newer one.
         """
-        pair = self.past.resolve_pair(a, b)
+        pair = self._past.resolve_pair(a, b)
         readability, table_format = pair.b.open_branch.readability, pair.b.table_format
         (first, last), listing = table_format.storage.together(pair.versions, lambda: table_format.listing(0))
         return Comparison(
@@ -434,7 +435,7 @@ class Table(Drawable):
         """
         settings = check_settings(fail_on, since=since, at=at, key=key, config=config).of_table(self.name)
         return CheckResult(
-            name=self.name, since=settings.since, at=settings.at, lines=check_table(self.name, self.past, settings)
+            name=self.name, since=settings.since, at=settings.at, lines=check_table(self.name, self._past, settings)
         )
 
     def report(
@@ -480,16 +481,16 @@ class Table(Drawable):
         sections = [
             Section(
                 drawing=replace(self.drawing(), parts=card_parts),
-                code=self.past.open_expression,
+                code=self._past.open_expression,
                 picture=commit_bars(commits.to_arrow(), "rows", number_a, number_b),
                 not_read="Whether data files exist was not checked, unless a part says so.",
             ),
-            Section(drawing=commits.drawing(), code=f"{self.past.open_expression}.history()"),
+            Section(drawing=commits.drawing(), code=f"{self._past.open_expression}.history()"),
         ]
         if a is None or b is None:
             sections[0] = replace(sections[0], not_read=f"Rows of {self.name}; whether its data files exist.")
         else:
-            code = f"{self.past.open_expression}.compare({str(a)!r}, {str(b)!r})"
+            code = f"{self._past.open_expression}.compare({str(a)!r}, {str(b)!r})"
             sections.append(Section(drawing=self.compare(a, b).drawing(), code=code))
             sections.append(read_section("Rows that differ", lambda: self._rows_section(a, b, where)))
         if where is not None:
@@ -574,7 +575,7 @@ class Table(Drawable):
             resume: An earlier result: files that it found in order at this level or a higher one are not opened again.
                 True for all earlier calls on this table, also one that was interrupted.
         """
-        past = self.past
+        past = self._past
 
         def history(branch: str | None) -> tuple[TableFormat, FileLifetimes]:
             own = past if branch is None else past.on_branch(branch)
@@ -627,7 +628,7 @@ class Table(Drawable):
 
         def depict(_rows: pa.Table, /, **_: object) -> Picture:
             drawing = branches_frame(branches, name=self.name).drawing()
-            return Picture(drawing, lambda: tracks_figure(branch_graph(self.past)))
+            return Picture(drawing, lambda: tracks_figure(branch_graph(self._past)))
 
         return branches_frame(branches, name=self.name, depict=depict)
 
@@ -714,7 +715,7 @@ class Table(Drawable):
                 Keeps both states of a bucket in memory. Iceberg: exactly the rows of `b` compared with those of `a`;
                 files that are in both with the same deletes are not read. Keeps the others of a partition in memory.
         """
-        past, (first, last) = self.past.one_history(a, b)
+        past, (first, last) = self._past.one_history(a, b)
         start, end, settled = past.span(first, last, mode)
         table_format = past.table_format
         changes = table_format.row_changes(start, end, settled)
@@ -804,7 +805,7 @@ class Table(Drawable):
         Args:
             where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
         """
-        source = self.past.with_newest_state(is_newest_state=True)
+        source = self._past.with_newest_state(is_newest_state=True)
         return trace(source, where)
 
     @_reads_metadata_once
@@ -846,7 +847,7 @@ class Table(Drawable):
         """
         now, undone = self.update(), None if undo is None else self.at(undo)
         request = RepairRequest(
-            source=self.past.with_newest_state(is_newest_state=True),
+            source=self._past.with_newest_state(is_newest_state=True),
             now=now,
             then=restored_version(self.at, to, undone),
             undone=undone,
@@ -903,7 +904,7 @@ class Table(Drawable):
             InvalidArgumentError: The condition does not fit, the function raises, `good` is not before `bad`, or the
                 condition does not hold at the given `bad`.
         """
-        past, refs = self.past.one_history(*(ref for ref in (good, bad) if ref is not None))
+        past, refs = self._past.one_history(*(ref for ref in (good, bad) if ref is not None))
         versions = iter([past.load(ref).version.number for ref in refs])
         bounds = [None if ref is None else next(versions) for ref in (good, bad)]
         source = past.with_newest_state(is_newest_state=bad is None or is_newest_state(refs[-1]))
@@ -1028,7 +1029,7 @@ class Table(Drawable):
         columns: Sequence[str] | None,
         where: str | None,
     ) -> RowDiffPlan:
-        pair = self.past.resolve_pair(a, b)
+        pair = self._past.resolve_pair(a, b)
         first, last = pair.versions()
         divergence = pair.divergence(first, last)
         request = DiffRequest(
@@ -1113,7 +1114,7 @@ class Table(Drawable):
 
     def _versions_of(self, between: str | None) -> tuple[History, Sequence[int] | None]:
         """Return the history that has a range, and the versions of the range, newest first; None for all."""
-        past, bounds = self.past.of_range(between)
+        past, bounds = self._past.of_range(between)
         return past, None if bounds is None else past.between(bounds)
 
     def _other_formats(self) -> str | None:

@@ -15,7 +15,7 @@ from snapshot_explorer.history.commits import (
 )
 from snapshot_explorer.history.expressions import call_text, open_expression
 from snapshot_explorer.history.graph import branch_graph
-from snapshot_explorer.history.history import ComparedRefs, Divergence, History
+from snapshot_explorer.history.history import ComparedRefs, Divergence, History, history_of
 from snapshot_explorer.history.loaded_version import LoadedVersion
 from snapshot_explorer.history.management import SnapshotManagement
 from snapshot_explorer.history.open_branch import OpenBranch
@@ -46,6 +46,7 @@ __all__ = [
     "column_names",
     "commit_of",
     "history_frame",
+    "history_of",
     "missing_notes",
     "names_before",
     "naming_renamed_columns",

@@ -51,6 +51,12 @@ _MAX_NAMED = 20
 """Branches that a message names."""
 
 
+def history_of(table: Any) -> History:
+    """Return the history of a `Table`, for one call: it lists the log at most once."""
+    history: History = table._past  # noqa: SLF001 - for this package: users have `Table` itself
+    return history
+
+
 class History:
     """The past of a table on one branch, for one call: its log is listed at most once, when it is first needed.
 

@@ -16,7 +16,7 @@ from snapshot_explorer.core.records import Kind
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.formats import FORMATS
-from snapshot_explorer.history import CachedMetadata
+from snapshot_explorer.history import CachedMetadata, history_of
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
 from snapshot_explorer.jupyter.command_line import ALIASES, LineToken, tokenize
 from snapshot_explorer.jupyter.commands import COMMANDS
@@ -144,7 +144,7 @@ def _attributes(target: object, typed: str) -> Iterator[tuple[str, str]]:
 
 def _column_names(target: object) -> Sequence[str]:
     if isinstance(target, Table):
-        return target.past.cached.columns
+        return history_of(target).cached.columns
     schema = target.loaded.cached_schema() if isinstance(target, Snapshot) else None
     return [column.name for column in schema.columns] if schema else ()
 
@@ -312,7 +312,7 @@ class _CursorPosition:
 
     def _columns(self) -> Iterator[tuple[str, str]]:
         table = self._table(None)
-        return ((name, "column") for name in (table.past.cached.columns if table else ()))
+        return ((name, "column") for name in (history_of(table).cached.columns if table else ()))
 
     def _table(self, name: str | None) -> Table | None:
         tables = self._tables.all()
@@ -330,7 +330,7 @@ def _refs_of(table: Table | None) -> Iterator[tuple[str, str]]:
     """Yield the refs of a table: words, versions newest first with kind and time, tags."""
     yield "latest", "newest"
     if table is not None:
-        known = table.past.cached
+        known = history_of(table).cached
         seen = _commits(known)
         for version in known.versions[: -_SHOWN_VERSIONS - 1 : -1]:
             yield str(version), seen.get(version, "version")
@@ -353,7 +353,12 @@ def _commits(known: CachedMetadata) -> Mapping[int, str]:
 
 def _times_of(table: Table) -> Iterator[tuple[str, str]]:
     """Yield the commit times of a table, newest first, with version and kind; only of commits that have been read."""
-    rows = table.past.cached.commits.slice(0, _SHOWN_VERSIONS).select(["version", "kind", "committed_at"]).to_pylist()
+    rows = (
+        history_of(table)
+        .cached.commits.slice(0, _SHOWN_VERSIONS)
+        .select(["version", "kind", "committed_at"])
+        .to_pylist()
+    )
     for row in rows:
         if row["committed_at"]:
             yield row["committed_at"].isoformat().replace("+00:00", "Z"), f"{row['version']} {row['kind']}"
@@ -361,7 +366,7 @@ def _times_of(table: Table) -> Iterator[tuple[str, str]]:
 
 def _users_of(table: Table | None) -> Iterator[tuple[str, str]]:
     """Yield the users of the commits that have been read, the most recent first."""
-    users = table.past.cached.commits.column("user").unique().to_pylist() if table else []
+    users = history_of(table).cached.commits.column("user").unique().to_pylist() if table else []
     for user in users:
         if user and _PLAIN_USER.fullmatch(user):
             yield (f'"{user}"' if " " in user else user), "user"

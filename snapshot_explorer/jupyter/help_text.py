@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.jupyter.command import Command
 from snapshot_explorer.table import Table
@@ -159,5 +160,5 @@ def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
     with suppress(SnapshotExplorerError):
         commit = table.at(others[0]).commit if others else None
         fields |= {} if commit is None else {"version": str(commit.version), "identifier": str(commit.identifier)}
-    command = table.past.table_format.restore_command.format(**fields)
+    command = history_of(table).table_format.restore_command.format(**fields)
     return f"{sentence} Run {command} in your engine to restore a version; %snapshot repair writes the statement."

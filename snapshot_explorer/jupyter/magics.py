@@ -10,6 +10,7 @@ from traitlets import Bool, Bunch, Enum, Int, TraitError, Unicode, validate
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import HELP, Arguments, Command, CommandSettings, Invocation, find_command
 from snapshot_explorer.jupyter.command_line import ALIASES, CommandLine, LineToken, as_command, without_semicolon
@@ -213,7 +214,7 @@ def _time_notes(command: Command, invocation: Invocation) -> Iterator[str]:
     """Yield why a time with an hour selects its version, where the next one was committed soon after."""
     ref, between = invocation.arguments.get("ref"), invocation.arguments.get("a..b")
     for text in [ref, *(between or "").split("..")] if command.accepts_table else []:
-        if text and _TIME_OF_DAY.search(text) and (note := invocation.table()[1].past.time_note(text)):
+        if text and _TIME_OF_DAY.search(text) and (note := history_of(invocation.table()[1]).time_note(text)):
             yield note
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from snapshot_explorer.history import history_of
 from snapshot_explorer.table import Table
 
 KEYWORDS = (
@@ -84,7 +85,7 @@ def _owners(query: str, tables: Mapping[str, Table]) -> dict[str, Table]:
 
 
 def _columns(table: Table) -> Items:
-    return ((name, "column") for name in table.past.cached.columns)
+    return ((name, "column") for name in history_of(table).cached.columns)
 
 
 def _quote_ref(ref: str, *, is_open: bool) -> str:

@@ -28,7 +28,7 @@ from snapshot_explorer.core.resources import reporting_lacking_resources
 from snapshot_explorer.core.safe_text import sanitize_json
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.history import NothingBeforeError
+from snapshot_explorer.history import NothingBeforeError, history_of
 from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.overview import left_note
 from snapshot_explorer.lake.tables import LakeTable
@@ -86,9 +86,9 @@ def pin(entry: LakeTable, time: datetime) -> PinnedTable:
     version, branch = snapshot.version, snapshot.branch
     if version is None:
         return PinnedTable(**pinned, version=None, committed_at=None, note="No version has been committed.")
-    owner = table.past if branch is None else table.past.on_branch(branch)
+    owner = history_of(table) if branch is None else history_of(table).on_branch(branch)
     committed_at = owner.committed_at([version])[0]
-    notes = (branch and left_note(branch), table.past.time_note(ref), _tie_note(owner, version, committed_at))
+    notes = (branch and left_note(branch), history_of(table).time_note(ref), _tie_note(owner, version, committed_at))
     note = " ".join(filter(None, notes)) or None
     return PinnedTable(**pinned, version=version, committed_at=committed_at, branch=branch, note=note)
 
@@ -314,7 +314,7 @@ class _VersionedTable:
     @property
     def past(self) -> History:
         """Return the history of the table."""
-        return self._table.past
+        return history_of(self._table)
 
     @property
     def _table(self) -> Table:

@@ -24,6 +24,7 @@ from snapshot_explorer.core.refs.grammar import parse_time_bound
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.resources import reporting_lacking_resources, reports_lacking_resources
 from snapshot_explorer.engines.spark.metadata import is_spark
+from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.changes import LakeChanges, read_changes
 from snapshot_explorer.lake.checks import check_lake
 from snapshot_explorer.lake.comparison import diff_frame, diff_row
@@ -436,7 +437,7 @@ def _check_table(settings: CheckSettings, table: LakeTable, turns: Lock | None) 
     own = settings.of_table(table.name)
     if "duplicates" in own.rules:
         turns = None  # it reads rows, and other tables would wait for them
-    return _at_one_moment(table, turns, lambda opened: check_table(table.name, opened.past, own))
+    return _at_one_moment(table, turns, lambda opened: check_table(table.name, history_of(opened), own))
 
 
 def _time(name: str, value: str | datetime, now: datetime, *, start: bool = False) -> datetime:

@@ -20,7 +20,7 @@ from snapshot_explorer.core.records import MAINTENANCE_KINDS, gaps_note, runs_of
 from snapshot_explorer.core.refs import AsOf
 from snapshot_explorer.core.text import format_size, format_utc, pluralize
 from snapshot_explorer.formats.unread_versions import readable_commits
-from snapshot_explorer.history import NothingBeforeError, unread_commit_notes
+from snapshot_explorer.history import NothingBeforeError, history_of, unread_commit_notes
 from snapshot_explorer.results import Frame
 from snapshot_explorer.table import Table
 from snapshot_explorer.view import Code, Drawing, Grid, Line, Pairs, Part
@@ -77,14 +77,14 @@ class OverviewRequest:
 
 def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
     """Return the row of LAKE_OVERVIEW of a table, without its name."""
-    listing = table.past.listing
+    listing = history_of(table).listing
     versions = listing.versions
     notes = list(listing.notes)
     if request.is_past and versions:
         last, branch = _version_at(table, request.now)
         if branch is not None:
-            table = Table(table.past.on_branch(branch).open_branch)
-            listing = table.past.listing
+            table = Table(history_of(table).on_branch(branch).open_branch)
+            listing = history_of(table).listing
             versions = listing.versions
             notes.append(left_note(branch))
         versions = tuple(version for version in versions if last is not None and version <= last)
@@ -161,7 +161,7 @@ def _read_commits(
         end = len(versions) - count
         if end - more < _FEWEST_READ:
             more = end
-        page, errors = readable_commits(table.past.table_format, versions[end - more : end])
+        page, errors = readable_commits(history_of(table).table_format, versions[end - more : end])
         commits = _as_objects(page) + commits
         unread.update(errors)
         first = min((commit["committed_at"] for commit in commits if commit["committed_at"] is not None), default=None)
@@ -260,7 +260,7 @@ def _schema_changes(table: Table, commits: Sequence[_Commit], versions: Sequence
         )
     before = [commit["version"] for commit in commits if commit["version"] < versions[0]]
     try:
-        earlier, later = table.past.table_format.schemas([before[-1] if before else versions[0], versions[-1]])
+        earlier, later = history_of(table).table_format.schemas([before[-1] if before else versions[0], versions[-1]])
     except SnapshotExplorerError:
         return None
     return int(earlier.columns != later.columns)
@@ -305,7 +305,7 @@ def _equal_appends(commits: Sequence[_Commit], versions: Sequence[int]) -> Itera
 def _has_equal_bounds(table: Table, first: int, second: int) -> bool:
     """Return whether the files of two appends have the same bounds of every column, and bounds at all."""
     try:
-        changes = table.past.table_format.changes([first, second], changelog=False)
+        changes = history_of(table).table_format.changes([first, second], changelog=False)
         files = table.at(second).files(statistics=True).to_arrow()
     except SnapshotExplorerError:
         return False

@@ -16,7 +16,7 @@ from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.core.text import format_utc, pluralize
 from snapshot_explorer.formats import others_in
 from snapshot_explorer.formats.expiry import format_duration, ranges
-from snapshot_explorer.history import OpenBranch
+from snapshot_explorer.history import OpenBranch, history_of
 from snapshot_explorer.lake.pair_diff import diff
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.results import Frame
@@ -67,7 +67,7 @@ class Twins(Drawable):
 
     @property
     def _names(self) -> tuple[str, str]:
-        names = tuple(table.past.table_format.title for table in (self.a, self.b))
+        names = tuple(history_of(table).table_format.title for table in (self.a, self.b))
         if names[0] == names[1]:
             names = tuple(table.name if self.a.name != self.b.name else table.path for table in (self.a, self.b))
         return names[0], names[1]
@@ -238,11 +238,11 @@ class _Side:
 
     def __init__(self, table: Table) -> None:
         lifetimes = table.lifetimes()
-        self._storage: Storage = table.past.table_format.storage
+        self._storage: Storage = history_of(table).table_format.storage
         self._rows = lifetimes.recorded()
         self.versions = lifetimes.versions
         self.times = dict(zip(self.versions, lifetimes.committed_at.to_pylist(), strict=True))
-        title = table.past.table_format.title
+        title = history_of(table).table_format.title
         self.notes = [f"{title}: {note}" for note in gaps_note(lifetimes.gaps, "their files are unknown")]
         first, removed = ranges(self._rows)
         self._ranges = list(zip(first.tolist(), removed.tolist(), strict=True))
@@ -352,18 +352,18 @@ def twins(
         b = _other_tree(a)
     else:
         b = other if isinstance(other, Table) else open_table(other, storage_options=storage_options)
-    with a.past.table_format.storage.keeping_immutable(), b.past.table_format.storage.keeping_immutable():
+    with history_of(a).table_format.storage.keeping_immutable(), history_of(b).table_format.storage.keeping_immutable():
         return Twins(a, b)
 
 
 def _other_tree(table: Table) -> Table:
     """Return the table of another format in the same folder. A listing, and up to two small requests for each."""
-    storage = table.past.table_format.storage
-    for other in others_in(storage, type(table.past.table_format), frozenset(storage.folders(""))):
+    storage = history_of(table).table_format.storage
+    for other in others_in(storage, type(history_of(table).table_format), frozenset(storage.folders(""))):
         twin = other(storage)
         twin.other_formats = (table.format,)
         return Table(OpenBranch(table.path, twin, storage=storage, name=table.name))
     raise InvalidArgumentError(
-        f"{table.path} has only {table.past.table_format.title} metadata, so it has no twin in its folder. To compare "
-        "it with another table, use twins(path, other)."
+        f"{table.path} has only {history_of(table).table_format.title} metadata, so it has no twin in its folder. "
+        "To compare it with another table, use twins(path, other)."
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer import catalogs
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, StorageError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.discovery import join_path, search_tables
 from snapshot_explorer.opening import open_found, open_table
 
@@ -84,7 +85,7 @@ class LakeTable:
         """Return the number of requests so far to the store of the table; 0 while only the catalog has its location."""
         if self.folder is not None:
             return self.folder[0].requests
-        return 0 if self._table is None else self._table.past.table_format.storage.requests
+        return 0 if self._table is None else history_of(self._table).table_format.storage.requests
 
     @property
     def table(self) -> Table | None:

@@ -32,6 +32,7 @@ from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
+from snapshot_explorer.history import history_of
 from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import (
     Dialect,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.engines.duckdb_files import QueryFile
-    from snapshot_explorer.history import History
     from snapshot_explorer.queries.references import Reference
     from snapshot_explorer.queries.tokens import Token
     from snapshot_explorer.snapshot import Snapshot
@@ -67,11 +67,6 @@ class VersionedTable(Protocol):
 
     def at(self, ref: Ref) -> Snapshot:
         """Return the snapshot of a ref."""
-        ...
-
-    @property
-    def past(self) -> History:
-        """Return its history."""
         ...
 
 
@@ -283,15 +278,15 @@ def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, Sna
     """Return the snapshot of a reference. All references to the newest version in a query use the same one."""
     ref = reference.ref
     if reference.number_as_text is not None and isinstance(ref, Version):
-        tagged = table.past.tags().get(reference.number_as_text)
+        tagged = history_of(table).tags().get(reference.number_as_text)
         if tagged is not None and tagged != ref.number:
             raise InvalidArgumentError(
                 f"'{reference.number_as_text}' is a tag of {reference.table} as well as a version. Write "
                 f"{ref.number} without quotes for the version, or '{Tag(name=reference.number_as_text)}' for the tag."
             )
-    if isinstance(ref, Tag) and not ref.back and ref.name not in table.past.tags():
+    if isinstance(ref, Tag) and not ref.back and ref.name not in history_of(table).tags():
         # Engines accept the name of a branch there, too.
-        ref = OfBranch(name=ref.name) if ref.name in table.past.branch_names() else ref
+        ref = OfBranch(name=ref.name) if ref.name in history_of(table).branch_names() else ref
     if not isinstance(ref, Latest):
         return table.at(ref)
     if id(table) not in newest:

@@ -23,6 +23,7 @@ from pathlib import Path
 import orjson
 
 from snapshot_explorer import open_table
+from snapshot_explorer.history import history_of
 
 sys.path.append(str(Path(__file__).parents[2]))
 
@@ -127,7 +128,7 @@ def floor(root: Path) -> int:
 def ours(root: Path) -> int:
     """Open the newest version with its live files; return how many there are."""
     table = open_table(root)
-    return int(table.past.table_format._log.state(table.current.version).adds.num_rows)
+    return int(history_of(table).table_format._log.state(table.current.version).adds.num_rows)
 
 
 def timed(work: Callable[[Path], int], root: Path) -> tuple[float, float]:

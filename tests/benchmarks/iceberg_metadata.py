@@ -25,6 +25,7 @@ import fastavro
 import fsspec
 
 from snapshot_explorer import open_table
+from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -125,7 +126,7 @@ def main(snapshots: int, peer: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), snapshots)
         table = open_table(folder)
-        newest = table.past.table_format.version(snapshots)
+        newest = history_of(table).table_format.version(snapshots)
         manifests = [Path(folder) / path for path in newest.manifests()["path"].to_pylist()]
         best("open", lambda: open_table(folder))
         lists = newest._source.metadata.snapshots.column("manifest_list", newest._source.metadata.snapshots)

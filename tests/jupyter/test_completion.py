@@ -12,6 +12,7 @@ from IPython.core.completer import CompletionContext, provisionalcompleter
 
 from snapshot_explorer import open_table
 from snapshot_explorer.core.records import Listing
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.completion import matcher, suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
@@ -187,7 +188,7 @@ def test_completion_asks_the_storage_nothing(counted, shell, written):
 def test_completion_of_a_long_history_makes_no_suggestion_of_each_version(shell, memory_root, monkeypatch, path):
     shell.ok(f"%snapshot open {path} as orders")
     listing = Listing(versions=tuple(range(1, 100_001)), identity=())
-    monkeypatch.setattr(shell["orders"].past.table_format, "listing", lambda start: listing)
+    monkeypatch.setattr(history_of(shell["orders"]).table_format, "listing", lambda start: listing)
     shell["orders"].versions()
     tables = OpenTables(shell.ip.user_ns)
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from snapshot_explorer import open_table
 from snapshot_explorer.analysis.retention import retention_of
+from snapshot_explorer.history import history_of
 from tests.support.delta.expired_logs import LOGS, deleted
 
 SEED = os.environ.get("SNAPSHOT_EXPLORER_SEED", "2")
@@ -13,7 +14,9 @@ METADATA = ("snapshot", "manifest", "schema", "tag", "branch", "consumer", "inde
 
 
 def predicted(table, *, now, keep, keep_last=None):
-    return retention_of(table.past.table_format, table.lifetimes(), keep=keep, keep_last=keep_last, name="t", now=now)
+    return retention_of(
+        history_of(table).table_format, table.lifetimes(), keep=keep, keep_last=keep_last, name="t", now=now
+    )
 
 
 def files_of(folder, *, but=()):
@@ -32,7 +35,7 @@ def lost(result):
 
 
 def states(table):
-    listing = table.past.table_format.listing(0)
+    listing = history_of(table).table_format.listing(0)
     return set(listing.reachable) - set(listing.without_files)
 
 

@@ -19,6 +19,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.history import history_of
 from snapshot_explorer.results import as_pandas
 from tests.support.filesystems import counting
 from tests.support.old_libraries import refused_if
@@ -180,7 +181,7 @@ def test_a_commit_during_a_query_is_not_seen(memory_root):
             return found
 
         def tag_versions(self):
-            return table.past.tags()
+            return history_of(table).tags()
 
     got = snapshot_explorer.sql(
         "select (select count(*) from t) a, (select count(*) from t) b, "

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.repairs.spark_sql import literal, qualified_name, spark_identifier, text_literal
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 
@@ -115,11 +116,11 @@ def test_nothing_is_written_where_nothing_differs(orders):
 
 
 def test_planning_changes_nothing(orders):
-    before = sorted(orders.past.table_format.storage.list("_delta_log"), key=lambda entry: entry.name)
+    before = sorted(history_of(orders).table_format.storage.list("_delta_log"), key=lambda entry: entry.name)
 
     orders.repair(1)
 
-    assert sorted(orders.past.table_format.storage.list("_delta_log"), key=lambda entry: entry.name) == before
+    assert sorted(history_of(orders).table_format.storage.list("_delta_log"), key=lambda entry: entry.name) == before
 
 
 @pytest.mark.parametrize("key", ["id", ".id"])
@@ -189,7 +190,7 @@ def test_rows_of_another_schema_are_refused_and_restored_only_as_a_whole(tmp_pat
 @pytest.mark.parametrize("name", ["orders", "shipments", "rides"])
 def test_each_format_has_its_own_restore(name):
     table = open_table(samples.path(name))
-    to = max(table.past.tags().values()) if name == "rides" else table.versions()[-3]
+    to = max(history_of(table).tags().values()) if name == "rides" else table.versions()[-3]
 
     plan = table.repair(to, name="lake.shop.t_1")
 

@@ -9,6 +9,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.analysis.retention import retention_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, cdc, remove
 
 NOW = datetime.fromtimestamp(BASE_MILLIS / 1000, UTC) + timedelta(days=2)
@@ -39,7 +40,7 @@ def age(table, path, millis):
 def retention(written, *, keep=None, keep_last=None, now=NOW):
     table = open_table(written.url)
     return retention_of(
-        table.past.table_format, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now
+        history_of(table).table_format, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now
     )
 
 

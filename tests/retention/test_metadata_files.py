@@ -6,6 +6,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.analysis.retention import retention_of
+from snapshot_explorer.history import history_of
 from tests.support.delta.expired_logs import LOGS, ExpiredLog, deleted
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.filesystems import counting
@@ -19,7 +20,7 @@ NOW = NOON - timedelta(minutes=30)
 def retention(root, **rule):
     table = open_table(str(root))
     rule = {"keep": None, "keep_last": None} | rule
-    return retention_of(table.past.table_format, table.lifetimes(), name="t", now=NOW, **rule)
+    return retention_of(history_of(table).table_format, table.lifetimes(), name="t", now=NOW, **rule)
 
 
 def paths(result):
@@ -33,12 +34,12 @@ def test_the_files_of_a_log_are_those_that_delta_deletes(tmp_path, name):
 
     assert paths(result) == deleted(LOGS[name], tmp_path)
     before = open_table(str(tmp_path))
-    loadable = before.past.table_format.listing(0).reachable
+    loadable = history_of(before).table_format.listing(0).reachable
     for path in paths(result):
         (tmp_path / path).unlink()
     if paths(result) and LOGS[name].first_kept < before.current.version:  # a checkpoint of the newest is written
-        after = set(open_table(str(tmp_path)).past.table_format.listing(0).reachable)
-        lost = sorted(set(loadable) - after - set(before.past.table_format.listing(0).unloadable))
+        after = set(history_of(open_table(str(tmp_path))).table_format.listing(0).reachable)
+        lost = sorted(set(loadable) - after - set(history_of(before).table_format.listing(0).unloadable))
         assert not lost or f"versions {lost[0]} to {lost[-1]} could not be loaded" in " ".join(result.notes)
 
 

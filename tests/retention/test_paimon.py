@@ -10,6 +10,7 @@ import pytest
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.analysis.retention import retention_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.view.html import COPY_SCRIPT
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -43,7 +44,7 @@ def retention(written, *, keep=None, keep_last=None, minutes=100):
     table = open_table(f"memory://{written.root}")
     now = BASE + timedelta(minutes=minutes)
     return retention_of(
-        table.past.table_format, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now
+        history_of(table).table_format, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now
     )
 
 
@@ -171,7 +172,9 @@ def test_a_file_that_moved_to_another_level_is_freed_once_and_only_when_it_is_go
     result = table.retention("0d", keep_last=1)
 
     gone = [row["path"] for row in result.freed.to_dict() if row["what"] == "data"]
-    tagged = {path for version in table.past.tags().values() for path in table.at(version).files()["path"].to_pylist()}
+    tagged = {
+        path for version in history_of(table).tags().values() for path in table.at(version).files()["path"].to_pylist()
+    }
     assert len(paths) > len(set(paths))
     assert sorted(gone) == sorted(set(paths) - live - tagged)
 
@@ -272,7 +275,7 @@ def test_a_commit_that_lands_meanwhile_is_ignored(written):
     more.commit([(11, "a")], removed=["data-10.parquet"], kind="OVERWRITE")
 
     now = BASE + timedelta(minutes=100)
-    result = retention_of(table.past.table_format, known, keep="0d", keep_last=1, name="t", now=now)
+    result = retention_of(history_of(table).table_format, known, keep="0d", keep_last=1, name="t", now=now)
 
     assert lost(result) == list(range(1, 10))
     assert freed(result) == [str(number) for number in range(1, 10)]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import DeltaTable, metadata
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.row_histories import KINDS, STEPS, play
@@ -214,7 +215,7 @@ def test_nan_is_not_a_value_also_where_a_file_has_nothing_else(memory_root):
 
 def emptied(table, monkeypatch, builder):
     """Let the second listing of a call find an Iceberg table without snapshots."""
-    listing, calls = table.past.table_format.listing, []
+    listing, calls = history_of(table).table_format.listing, []
 
     def listed(start=None):
         calls.append(start)
@@ -223,7 +224,7 @@ def emptied(table, monkeypatch, builder):
             builder.write_metadata()
         return listing(start)
 
-    monkeypatch.setattr(table.past.table_format, "listing", listed)
+    monkeypatch.setattr(history_of(table).table_format, "listing", listed)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.filesystems import counting
 from tests.support.iceberg.table_builder import SCHEMA, IcebergTable
@@ -225,10 +226,10 @@ def test_branches_and_tags_are_covered():
 
     assert trace.is_complete
 
-    assert {row["branch"] for row in versions} == set(table.past.branch_names())
+    assert {row["branch"] for row in versions} == set(history_of(table).branch_names())
     named = {ref for row in versions for ref in row["refs"]}
-    assert {f"branch {name}" for name in table.past.branch_names()} <= named
-    assert {f"tag {name}" for name in table.past.tags()} <= named
+    assert {f"branch {name}" for name in history_of(table).branch_names()} <= named
+    assert {f"tag {name}" for name in history_of(table).tags()} <= named
 
 
 def test_rows_of_a_snapshot_that_main_left_are_found(memory_root):

@@ -29,6 +29,7 @@ from snapshot_explorer.formats import metadata_tasks as units
 from snapshot_explorer.formats.delta import metadata_tasks as delta_units
 from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.formats.paimon import metadata_tasks as paimon_units
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.spark_frames import arrow_table
@@ -94,7 +95,7 @@ def questions(tables):
     yield frames.LIFETIMES, {name: table.lifetimes for name, table in tables.items()}
     changes, files = {}, {}
     for name, table in tables.items():
-        listing = table.past.listing
+        listing = history_of(table).listing
         if not listing.versions:
             continue
         whole = f"{listing.versions[0]}..{listing.versions[-1]}"
@@ -114,7 +115,7 @@ def answered(ask):
 
 
 def earliest_state(table):
-    listing = table.past.listing
+    listing = history_of(table).listing
     return min(set(listing.reachable).difference(listing.without_files))
 
 
@@ -435,7 +436,7 @@ def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_pa
     ["paimon/dv", "delta/checkpoint_v2_parquet", "delta/mapping_later", "hudi/v6_cow_archived", "iceberg/v3_dv"],
 )
 def test_units_are_picklable_and_tell_records(name):
-    table_format = open_table(TABLES / name).past.table_format
+    table_format = history_of(open_table(TABLES / name)).table_format
     versions = table_format.listing(0).versions
 
     read = pickle.loads(pickle.dumps(table_format.task_reader()))
@@ -454,10 +455,10 @@ def test_settings_are_reported_with_the_lines_that_they_are_on(tmp_path):
     table = DeltaTable(None, tmp_path, first=None)
     table.commit(add("a"), protocol(), add("b"), metadata())
     table.commit(add("c"))
-    log = open_table(tmp_path).past.table_format._log
+    log = history_of(open_table(tmp_path)).table_format._log
 
     found = delta_units._of_settings(
-        open_table(tmp_path).past.table_format.storage,
+        history_of(open_table(tmp_path)).table_format.storage,
         delta_units.SettingsTask(version=0, commits=tuple(log.commits())),
     )
 

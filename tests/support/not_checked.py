@@ -10,6 +10,7 @@ import pyarrow as pa
 
 import snapshot_explorer
 from snapshot_explorer.core.records import Commit
+from snapshot_explorer.history import history_of
 from snapshot_explorer.results import Frame
 from tests.support.public_calls import PARTS, Drawn
 
@@ -65,14 +66,14 @@ def more_calls(given):
         "open_lake": lambda t: snapshot_explorer.open_lake(given.path).overview("3650d"),
         "twins": lambda t: [(pair := snapshot_explorer.twins(t, t)), pair.versions],
         "orphans": lambda t: [(orphans := t.orphans("0d")), orphans.files],
-        "branch_names": lambda t: t.past.branch_names(),
+        "branch_names": lambda t: history_of(t).branch_names(),
         "live_files": lambda t: t.current.loaded.live_files(),
         "label": lambda t: (t.current.label, str(t.current.ref)),
         "known readability": lambda t: t.current.known_readability(),
         "cached files": lambda t: (t.current.loaded.cached_files(), t.current.loaded.cached_schema()),
     }
     if given.versions:
-        found["version_of"] = lambda t: t.past.version_of("latest~1")
+        found["version_of"] = lambda t: history_of(t).version_of("latest~1")
         found["verify"] = lambda t: [(verified := t.verify("footers")), verified.files]
         found["diff"] = lambda t: snapshot_explorer.diff(t.at(given.versions[0]), t.current, key=[])
     if given.where and given.versions:

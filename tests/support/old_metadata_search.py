@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.history import history_of
 from tests.support import fault_search, search_command
 from tests.support.faults import Fault, Request, Store, registered
 from tests.support.public_calls import opened
@@ -320,7 +321,7 @@ class DamagedHistory:
         if table.current.version != self.versions[-1]:
             return None
         result = set()
-        listed = table.past.listing.versions
+        listed = history_of(table).listing.versions
         # Numbers are not known of versions that only a file of Hudi's archive names.
         named = self.versions if table.format != "hudi" else listed
         for version in (one for one in self.versions if one >= min(table.versions()) and one in named):

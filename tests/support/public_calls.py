@@ -15,6 +15,7 @@ from snapshot_explorer.analysis.health.result import Health
 from snapshot_explorer.analysis.retention.report import Retention
 from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.history.lifetimes import FileLifetimes
 from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot
@@ -55,12 +56,12 @@ def arguments_for(table):
     )
     time = None
     if versions:
-        time = table.past.committed_at([versions[len(versions) // 2]])[0].isoformat()
+        time = history_of(table).committed_at([versions[len(versions) // 2]])[0].isoformat()
     manifests = newest.manifests().to_arrow().to_pylist() if versions else []
     return Arguments(
         versions=versions,
         time=time,
-        tags=tuple(table.past.tags()),
+        tags=tuple(history_of(table).tags()),
         columns=tuple(column.name for column in columns),
         where=None if number is None else f'"{number}" >= 2',
         manifests=tuple(row["path"] for row in manifests if row["list"] != "index")[:4],
@@ -138,7 +139,7 @@ def calls(given):
         "table": lambda t: t,
         "current": lambda t: t.current,
         "versions": lambda t: t.versions(),
-        "listing": lambda t: t.past.listing.versions,
+        "listing": lambda t: history_of(t).listing.versions,
         "history": lambda t: t.history(),
         "history limit": lambda t: t.history(limit=2),
         "history stat": lambda t: t.history(stat=True),
@@ -158,8 +159,8 @@ def calls(given):
         ),
         "readability": lambda t: t.readability(),
         "tags": lambda t: t.tags(),
-        "tag_versions": lambda t: t.past.tags(),
-        "cached": lambda t: t.past.cached,
+        "tag_versions": lambda t: history_of(t).tags(),
+        "cached": lambda t: history_of(t).cached,
         "branches": lambda t: t.branches(),
         "to_arrow": lambda t: t.update().to_arrow(),
         "to_arrow limit": lambda t: t.update().to_arrow(limit=2).num_rows,

@@ -15,6 +15,7 @@ from fastavro.io.binary_decoder import BinaryDecoder
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.history import history_of
 from tests.support.paimon.binary_rows import integer_in
 
 NOWHERE = 123_456
@@ -56,7 +57,7 @@ def column_and_values(table):
 def assert_trace_is_brute_force(folder, table, name, value):
     """Assert that the trace of an integer in a local table finds what brute force finds; return the trace."""
     trace = table.trace(f'"{name}" = {value}')
-    own = table.branch or table.past.table_format.main_branch
+    own = table.branch or history_of(table).table_format.main_branch
     rows = [row for row in trace.versions.to_arrow().to_pylist() if row["branch"] == own]
     for row in rows:
         if row["version"] not in table.versions():
@@ -163,7 +164,7 @@ def _of_manifests(folder, table, name):
     """Return the minima and maxima of a column in each Iceberg manifest of a version of a branch."""
     branches = [
         open_table(str(folder), branch=name)
-        for name in (*table.past.branch_names(), *table.past.table_format.detached_heads())
+        for name in (*history_of(table).branch_names(), *history_of(table).table_format.detached_heads())
     ]
     paths = {path for branch in branches for version in branch.versions() for path in _manifests(branch, version)}
     number = table.current.schema.columns[table.current.arrow_schema.names.index(name)].id
@@ -187,7 +188,7 @@ def _manifests(table, version):
 
 def _of_entries(folder, table, name):
     """Return the minima and maxima of a column in each Paimon manifest of a version; None if not in Avro."""
-    if any(branch != "main" for branch in table.past.branch_names()):
+    if any(branch != "main" for branch in history_of(table).branch_names()):
         return None
     schemas = {int(file.name[7:]): json.loads(file.read_text()) for file in (folder / "schema").glob("schema-*")}
     number = table.current.schema.columns[table.current.arrow_schema.names.index(name)].id

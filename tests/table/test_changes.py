@@ -9,6 +9,7 @@ import pytest
 
 from snapshot_explorer import errors, open_table
 from snapshot_explorer.engines.conditions import parse_condition
+from snapshot_explorer.history import history_of
 from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[1] / "data" / "paimon"
@@ -272,7 +273,7 @@ def test_a_condition_on_a_changelog_gives_the_same_rows_too(inspected):
 
 def files_of(table, first, last, mode, where):
     """Return how many files changes are read from, without a condition and with it."""
-    changes = table.past.table_format.row_changes(first, last, mode)
+    changes = history_of(table).table_format.row_changes(first, last, mode)
     one = parse_condition(where, pa.schema([pa.field("rowkind", pa.string()), *changes.schema]))
     every, some = changes.splits(None), changes.splits(one)
     return sum(len(split.files) for split in every), sum(len(split.files) for split in some)

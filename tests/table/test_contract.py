@@ -9,6 +9,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.history import history_of
 from tests.support.scenarios import FIRST, SCENARIOS, played
 
 
@@ -373,9 +374,9 @@ def test_what_is_known_is_returned_without_a_request(counted, scenario):
     _ = table.current.schema
     counted.requests.clear()
 
-    known = table.past.cached
+    known = history_of(table).cached
 
-    assert known.versions == table.past.cached.versions == tuple(range(scenario.earliest, scenario.earliest + 5))
+    assert known.versions == history_of(table).cached.versions == tuple(range(scenario.earliest, scenario.earliest + 5))
     assert known.columns == ("id", "name")
     assert not counted.requests
 

@@ -7,6 +7,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.paimon import table_builder
@@ -56,7 +57,7 @@ def test_a_table_without_files_outside_says_nothing(tmp_path, caplog):
     opened = open_table(table.root, external_files="refuse")
 
     assert opened.current.to_arrow().num_rows == 1
-    assert opened.past.table_format.storage.outside is None
+    assert history_of(opened).table_format.storage.outside is None
     assert warnings_of(caplog) == []
 
 

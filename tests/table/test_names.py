@@ -9,6 +9,7 @@ import pytest
 
 from snapshot_explorer import find_tables, open_lake, open_table, report, samples
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
 
 pytestmark = pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names are Unicode there")
@@ -46,7 +47,7 @@ def answers(table):
     return [
         table.versions(),
         table.history().to_arrow()["kind"].to_pylist(),
-        table.past.tags(),
+        history_of(table).tags(),
         table.branches().to_arrow()["branch"].to_pylist(),
         table.current.to_arrow().num_rows,
         table.readability().to_arrow()["readable"].to_pylist(),

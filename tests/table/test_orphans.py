@@ -12,6 +12,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.analysis.retention import find_orphans
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.filesystems import counting
@@ -225,7 +226,7 @@ def test_a_staged_commit_that_may_count_leaves_it_unknown_and_a_published_one_do
 def test_files_of_all_branches_and_tags_are_named(tmp_path):
     root = copied("iceberg/branches_tags", tmp_path)
 
-    for branch in open_table(str(root)).past.branch_names():
+    for branch in history_of(open_table(str(root))).branch_names():
         assert not len(open_table(str(root), branch=branch).orphans().files)
 
 

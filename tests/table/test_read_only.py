@@ -8,6 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import DeltaTable, add, remove
 
 
@@ -26,7 +27,12 @@ def use_everything(table):
     refs += [f"tag:{name}" for name in table.tags()["tag"].to_pylist()]
     for thing in (table, table.update(), table.history(), table.history("..", kind="append", text="a"), table.tags()):
         thing._repr_mimebundle_()
-    table.branches(), table.schema(), table.past.cached, table.past.management.update(staleness_acceptable=True)
+    (
+        table.branches(),
+        table.schema(),
+        history_of(table).cached,
+        history_of(table).management.update(staleness_acceptable=True),
+    )
     inspections = [one for one in table.inspections if one.name != "row_tracking"]  # which the samples do not keep
     for inspection in inspections:
         table.inspect(inspection.name)._repr_mimebundle_()

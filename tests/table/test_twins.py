@@ -7,6 +7,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples, twins
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import DeltaTable
 
 DATA = Path(__file__).parents[1] / "data"
@@ -31,7 +32,7 @@ def test_iceberg_metadata_that_paimon_no_longer_writes_is_behind():
     assert (result.shared, result.only_a, result.only_b) == (3, 2, 0)
     assert not result.is_in_step
     paimon = open_table(APPENDED)
-    third, fourth, fifth = paimon.past.committed_at([3, 4, 5])
+    third, fourth, fifth = history_of(paimon).committed_at([3, 4, 5])
     assert (result.since, result.lag) == (fourth, fifth - third)
     assert f"twins({APPENDED!r}).diff()" in repr(result)
     assert result.verdict.startswith("Iceberg is 2 versions")

@@ -10,6 +10,7 @@ from snapshot_explorer.core.single_flight import SingleFlight, cached_property
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
+from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.view import render_text
 from tests.support.blocking import SECONDS, blocking
@@ -62,7 +63,7 @@ def test_the_card_the_schema_and_completion_do_not_wait_for_a_read(slow):
         reader = in_thread(lambda: listed(table.current))
         assert waits.wait(SECONDS)
 
-        assert list(in_time(lambda: table.past.cached).columns) == names
+        assert list(in_time(lambda: history_of(table).cached).columns) == names
         assert names[0] in in_time(lambda: render_text(table.drawing()))
         assert in_time(lambda: table.current.schema) is table.current.schema
         assert in_time(lambda: repr(table))

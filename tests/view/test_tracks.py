@@ -7,7 +7,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.history import branch_graph
+from snapshot_explorer.history import branch_graph, history_of
 from snapshot_explorer.view.heat_map import heat_map_content
 from snapshot_explorer.view.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_content, tracks_figure
 
@@ -115,7 +115,7 @@ def test_compactions_and_missing_files_are_marked_once_files_were_looked_for(tmp
 
 
 def test_branches_are_lanes_that_begin_where_they_were_created(orders):
-    graph = branch_graph(orders.past)
+    graph = branch_graph(history_of(orders))
 
     main, dev = graph.tracks
     assert (main.label, dev.label) == ("main", "dev")
@@ -130,7 +130,7 @@ def test_branches_are_lanes_that_begin_where_they_were_created(orders):
 
 
 def test_a_branch_without_commits_of_its_own_is_a_text_at_its_newest_one():
-    graph = branch_graph(open_table(DATA / "iceberg" / "branches_tags", branch="dev").past)
+    graph = branch_graph(history_of(open_table(DATA / "iceberg" / "branches_tags", branch="dev")))
 
     texts = {graph.versions[mark.place]: (mark.text, mark.opens) for mark in graph.tracks[0].marks}
     assert texts == {1: ("branch old state", 1), 2: ("v1", 2), 4: ("release/2", None), 6: ("", None)}
@@ -147,7 +147,7 @@ def test_a_branch_without_commits_of_its_own_is_a_text_at_its_newest_one():
 )
 def test_a_table_without_branches_is_one_lane_that_says_so(name, note):
     table = open_table(samples.path(name))
-    graph = branch_graph(table.past)
+    graph = branch_graph(history_of(table))
 
     assert graph.notes == (note,)
     assert [len(track.marks) for track in graph.tracks] == [len(table.history())]

@@ -1,5 +1,6 @@
 """`%snapshot log`: commits, newest first."""
 
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, MARKED, RANGE, read_commits
 from snapshot_explorer.results import Frame
@@ -10,7 +11,7 @@ def _log(invocation: Invocation) -> Frame:
     frame, limit = read_commits(invocation, invocation.settings.display_limit)
     if invocation.arguments.get("limit") is not None:
         frame.limit = limit
-    if note := invocation.table()[1].past.table_format.copied_note(frame.to_arrow()):
+    if note := history_of(invocation.table()[1]).table_format.copied_note(frame.to_arrow()):
         invocation.show_once(note)
     return frame
 

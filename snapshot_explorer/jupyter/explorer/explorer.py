@@ -19,7 +19,7 @@ from snapshot_explorer.analysis.retention import LEVELS
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.records import Kind
 from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.history import missing_notes
+from snapshot_explorer.history import history_of, missing_notes
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.actions import LOADS, Bisector, Loader, RowActions
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, most_changed, overview
@@ -182,7 +182,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         super().__init__(layout=_Layout())
         self.table = table
         self.name = name
-        self.state = ExplorerState(with_recorded_times=table.past.table_format.with_recorded_times)
+        self.state = ExplorerState(with_recorded_times=history_of(table).table_format.with_recorded_times)
         self._cache = SnapshotCache(table, variables)
         self._work = Work()
         self._facts = FactsReader(table, self.state, self._work, self._draw)
@@ -301,9 +301,13 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         before = self._log
 
         def find() -> tuple[int | None, Log | None, str]:
-            version = self.table.past.version_of(ref)
+            version = history_of(self.table).version_of(ref)
             is_known = before is not None and version in before.versions
-            return version, None if is_known else read_log(self.table, before), self.table.past.time_note(ref) or ""
+            return (
+                version,
+                None if is_known else read_log(self.table, before),
+                history_of(self.table).time_note(ref) or "",
+            )
 
         def take(answer: tuple[int | None, Log | None, str]) -> None:
             version, log, note = answer
@@ -595,7 +599,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _draw_commits(self, log: Log) -> None:
         state = self.state
         shown = self._shown = state.shown
-        clock_note = self.table.past.table_format.clock_note
+        clock_note = history_of(self.table).table_format.clock_note
         notes = (*missing_notes(log.gaps(shown)), *log.notes, *([clock_note] if clock_note else []))
         facts = replace(self._facts.facts(log), notes=notes)
         title = f"{len(shown):,} of {len(state.versions):,} versions"
@@ -661,7 +665,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "problem": sanitize(self.problem),
             "note": sanitize(state.note),
             "isKnown": log is not None,
-            "isZoneKnown": log is None or self.table.past.table_format.clock_note is None,
+            "isZoneKnown": log is None or history_of(self.table).table_format.clock_note is None,
             "repairVersion": "" if state.repair_version is None else str(state.repair_version),
             "markers": ["" if version is None else str(version) for version in (state.a, state.b)],
             "ends": [str(version) for version in (*state.versions[:1], *state.versions[-1:])],
@@ -715,7 +719,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _show_log(self, log: Log) -> None:
         self._set_busy("log", "")
         back, self._log = rollback_message(self._log, log), log
-        self._is_copied = self.table.past.table_format.copied_note(log.commits) is not None
+        self._is_copied = history_of(self.table).table_format.copied_note(log.commits) is not None
         self.state.set_versions(log.versions, log.readable, log.commits)
         if back:
             self.state.note = back

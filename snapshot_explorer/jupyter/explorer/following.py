@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.reading import read_log
 from snapshot_explorer.jupyter.explorer.work import running_loop
 
@@ -90,7 +91,7 @@ def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snap
         known: The newest snapshot then.
     """
     table.update(staleness_acceptable=True)
-    failed = table.past.management.last_background_error
+    failed = history_of(table).management.last_background_error
     if failed is not None:
         raise failed
     current = table.current

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
-from snapshot_explorer.history import with_readability
+from snapshot_explorer.history import history_of, with_readability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,10 +83,10 @@ def read_newest(table: Table, *, most: int = MOST_COMMITS) -> tuple[Snapshot, Lo
         table: The table.
         most: The maximum number of commits to read, the newest ones.
     """
-    listing = table.past.listing
+    listing = history_of(table).listing
     if table.current.loaded.listing != listing:
         table.update()
-        listing = table.past.listing
+        listing = history_of(table).listing
     return table.current, read_log(table, listing=listing, most=most)
 
 
@@ -101,7 +101,7 @@ def read_log(
         listing: All versions; None to list them.
         most: The maximum number of commits to read, the newest ones, where everything is read.
     """
-    listing = listing or table.past.listing
+    listing = listing or history_of(table).listing
     read = None if before is None else _extend_log(table, before, listing)
     is_partial = before is not None and before.is_partial
     if read is None:
@@ -122,7 +122,7 @@ def read_log(
 
 def with_known_readability(table: Table, log: Log) -> Log:
     """Return a log that does not contradict the last result of `Table.readability`. No request."""
-    return replace(log, commits=with_readability(log.commits, table.past.cached.readability))
+    return replace(log, commits=with_readability(log.commits, history_of(table).cached.readability))
 
 
 def _extend_log(table: Table, before: Log, listing: Listing) -> tuple[pa.Table, tuple[str, ...]] | None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents import compared, lens, pictures, rows, version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
@@ -219,7 +220,7 @@ class Views:
             view.fail(sentence)
 
         def run() -> ViewResult:
-            with self._context.cache.table.past.table_format.storage.keeping_immutable():
+            with history_of(self._context.cache.table).table_format.storage.keeping_immutable():
                 return view_of(self._context.cache, request)
 
         job = Job(run=run, done=done, failed=failed, shown=view.busy)

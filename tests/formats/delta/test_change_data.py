@@ -18,6 +18,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import DeltaTable, add, cdc, inline_vector, metadata, protocol, remove
 
 RECORDED = {"delta.enableChangeDataFeed": "true"}
@@ -442,7 +443,7 @@ def test_commits_are_read_once_and_no_file_before_it_is_needed(counted, table):
     opened = open_table(f"counted://{table.root}")
     counted.requests.clear()
 
-    splits = opened.past.table_format.row_changes(3, 10, "auto").splits(None)
+    splits = history_of(opened).table_format.row_changes(3, 10, "auto").splits(None)
 
     asked = Counter(one.path.rsplit("/", 1)[1] for one in counted.requests if one.path.endswith(".json"))
     assert not [one for one in counted.requests if one.path.endswith(".parquet")]

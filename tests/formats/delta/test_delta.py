@@ -14,6 +14,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.history import history_of
 from tests.support.blocking import blocking
 from tests.support.delta.table_builder import (
     BASE_MILLIS,
@@ -80,7 +81,7 @@ def test_files_say_since_when_they_are_live_and_what_was_deleted(table):
 
 def test_changes_of_any_versions_come_in_the_order_requested(table):
     opened = open_table(table.root)
-    frame = opened.past.table_format.changes([4, 1, 3]).to_pylist(maps_as_pydicts="strict")
+    frame = history_of(opened).table_format.changes([4, 1, 3]).to_pylist(maps_as_pydicts="strict")
 
     assert [(row["version"], row["change"], row["list"], row["path"], row["data_change"]) for row in frame] == [
         (4, "remove", "delta", "name=a/2.parquet", True),
@@ -92,7 +93,7 @@ def test_changes_of_any_versions_come_in_the_order_requested(table):
     ]
     assert [row["partition"] for row in frame] == [{"name": "a"}] * 6
     assert frame[1]["deleted_rows"] == 1
-    assert opened.past.table_format.changes([]).num_rows == 0
+    assert history_of(opened).table_format.changes([]).num_rows == 0
     assert opened.at(0).file_changes().num_rows == 0
 
 
@@ -135,7 +136,7 @@ def test_partition_columns_of_changes_are_those_in_force_then(tmp_path):
     written.commit(metadata(partition_by=["id"]), remove("a", size=1, partition={"name": "x"}))
     written.commit(add("b", partition={"id": "7"}))
 
-    found = open_table(tmp_path).past.table_format.changes([1, 3]).to_pylist(maps_as_pydicts="strict")
+    found = history_of(open_table(tmp_path)).table_format.changes([1, 3]).to_pylist(maps_as_pydicts="strict")
 
     assert [row["partition"] for row in found] == [{"name": "x"}, {"id": "7"}]
 
@@ -147,10 +148,10 @@ def test_changes_requested_one_after_the_other_are_those_requested_at_once(tmp_p
     written.commit(metadata(partition_by=["id"]))
     for number in range(5, 9):
         written.commit(add(f"{number}", partition={"name": "x", "id": "7"}))
-    whole = open_table(tmp_path).past.table_format.changes(range(10))
+    whole = history_of(open_table(tmp_path)).table_format.changes(range(10))
 
     for orders in ([range(3), range(3, 10)], [range(6), [6, 7], [8, 9]], [[9], [2], [3], [4, 5], [6]]):
-        opened = open_table(tmp_path).past.table_format
+        opened = history_of(open_table(tmp_path)).table_format
         for versions in orders:
             found = opened.changes(versions)
             wanted = [row for row in whole.to_pylist() if row["version"] in versions]
@@ -160,7 +161,7 @@ def test_changes_requested_one_after_the_other_are_those_requested_at_once(tmp_p
 def test_a_table_that_is_made_anew_takes_nothing_over_from_the_one_before(tmp_path):
     written = DeltaTable(None, tmp_path, partition_by=["name"])
     written.commit(add("a", partition={"name": "x", "id": "7"}))
-    opened = open_table(tmp_path).past.table_format
+    opened = history_of(open_table(tmp_path)).table_format
     opened.changes([0])
 
     written.commit(metadata(partition_by=["id"], id="other"), protocol(), version=0, millis=BASE_MILLIS + 1)
@@ -242,7 +243,7 @@ def test_versions_that_were_cleaned_are_distinguished_from_those_that_are_left(t
     opened = open_table(table.root)
 
     assert opened.versions() == (2, 3, 4)
-    assert opened.past.table_format.listing(0).versions == (1, 2, 3, 4)
+    assert history_of(opened).table_format.listing(0).versions == (1, 2, 3, 4)
     with pytest.raises(SnapshotNotFoundError, match="1"):
         opened.at(1).files()
 

@@ -4,6 +4,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import DeltaTable, add, domain, metadata, remove, txn
 
 COUNTS = ("added_files", "removed_files", "added_rows", "removed_rows", "added_bytes", "removed_bytes", "total_rows")
@@ -16,7 +17,7 @@ def table(memory_root):
 
 def commits(table, *versions):
     opened = open_table(table.url)
-    return opened.past.table_format.commits(versions or opened.versions()).to_pylist()
+    return history_of(opened).table_format.commits(versions or opened.versions()).to_pylist()
 
 
 def counts(table, version):
@@ -267,7 +268,9 @@ def test_one_version_has_the_row_that_the_whole_history_has(table):
     assert {version: open_table(table.url).at(version).commit.readable for version in every} == readable(table)
     assert list(readable(table).values()).count("metadata") == 6
     for version, row in every.items():
-        assert open_table(table.url).past.table_format.commits([version]).to_pylist(maps_as_pydicts="strict") == [row]
+        assert history_of(open_table(table.url)).table_format.commits([version]).to_pylist(
+            maps_as_pydicts="strict"
+        ) == [row]
 
 
 def test_an_old_version_of_a_long_history_is_read_from_its_state(table):

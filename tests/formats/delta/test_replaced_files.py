@@ -9,6 +9,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.table import Delta
+from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable, commit_name, inline_vector, remove
 
@@ -112,7 +113,7 @@ def test_a_commit_that_must_carry_its_time_is_refused_where_only_times_are_read(
     written.write(commit_name(1), content)
 
     with pytest.raises(CorruptTableError, match=commit_name(1)):
-        opened.past.committed_at([1])
+        history_of(opened).committed_at([1])
 
 
 def test_a_commit_of_known_and_unknown_actions_is_one(table):

@@ -14,6 +14,7 @@ from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.metadata.actions import metadata_of
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.times import Clock, Times, adjust_times, clock_of
+from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, lines, metadata, protocol
 
@@ -111,7 +112,7 @@ def test_a_commit_that_nothing_tells_the_time_of_can_still_be_loaded(memory_root
     opened = open_table(table.url)
 
     with pytest.raises(CorruptTableError, match="when version 1 was committed is unknown: .* Use version numbers"):
-        opened.past.committed_at([1])
+        history_of(opened).committed_at([1])
     assert opened.at(1).to_arrow().num_rows == 1
     assert opened.history(limit=1)["committed_at"].to_pylist() == [None]
 

@@ -8,6 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import (
     DeltaTable,
     add,
@@ -66,7 +67,7 @@ CALLS = (
     lambda table: table.compare(0, 1)._repr_mimebundle_(),
     lambda table: table.inspect("detail"),
     lambda table: table.retention(),
-    lambda table: table.past.committed_at([0, 1]),
+    lambda table: history_of(table).committed_at([0, 1]),
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.analysis.retention import retention_of
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.history import history_of
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[2] / "data"
@@ -133,7 +134,7 @@ def test_the_cleaner_goes_by_hours_of_requested_times():
 
     def freed(keep, now):
         retention = retention_of(
-            table.past.table_format, table.lifetimes(), keep=keep, keep_last=None, name="t", now=now
+            history_of(table).table_format, table.lifetimes(), keep=keep, keep_last=None, name="t", now=now
         )
         assert "clean_policy => 'KEEP_LATEST_BY_HOURS', hours_retained => 5)" in retention.commands[0][1]
         return retention.freed.to_arrow()["path"].to_pylist()

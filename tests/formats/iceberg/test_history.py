@@ -4,6 +4,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.history import history_of
 from tests.support.iceberg.table_builder import IcebergTable
 
 
@@ -86,7 +87,7 @@ def test_statistics_under_the_schema_of_an_expired_version_are_refused(table):
     table.expire(2)
 
     with pytest.raises(SnapshotNotFoundError, match="Version 1"):
-        opened(table).past.table_format.statistics_files([1, 2], 1)
+        history_of(opened(table)).table_format.statistics_files([1, 2], 1)
 
 
 def test_a_time_is_the_version_that_was_current_then_also_if_it_was_rolled_back(table):
@@ -94,7 +95,10 @@ def test_a_time_is_the_version_that_was_current_then_also_if_it_was_rolled_back(
     second = table.commit([(2, "b")])
     table.rollback(first, 1_767_226_000_000)
     found = opened(table)
-    times = found.past.committed_at(found.versions()), opened(table, branch=str(second)).past.committed_at([2])
+    times = (
+        history_of(found).committed_at(found.versions()),
+        history_of(opened(table, branch=str(second))).committed_at([2]),
+    )
 
     assert (
         found.at(times[0][0]).version
@@ -152,9 +156,9 @@ def test_a_state_before_a_rollback_can_be_compared_stepped_back_from_and_queried
     assert sorted(found.diff_rows("@2026-01-01T00:00:35Z", "latest").before["id"].to_pylist()) == [2, 3]
     assert found.compare("latest", "@2026-01-01T00:00:25Z").files.to_arrow().num_rows == 1
     assert found.sql("select count(*) n from this for timestamp as of '2026-01-01 00:00:35'")["n"].item() == 3
-    assert found.past.time_note("@2026-01-01T00:00:35Z") is None
+    assert history_of(found).time_note("@2026-01-01T00:00:35Z") is None
     with pytest.raises(SnapshotNotFoundError, match="is version 3 of branch .*, which branch main does not have"):
-        found.past.version_of("@2026-01-01T00:00:35Z")
+        history_of(found).version_of("@2026-01-01T00:00:35Z")
 
 
 def test_a_time_whose_version_is_not_known_any_more_is_refused(table):
@@ -249,7 +253,7 @@ def test_a_replaced_table_goes_on_in_one_history(table):
     found = opened(table)
 
     assert found.versions() == (1, 2, 3, 4)
-    assert found.past.listing.without_commit == (3,)
+    assert history_of(found).listing.without_commit == (3,)
     assert [ids(found.at(one)) for one in found.versions()] == [[1], [1, 2], [9], [9, 10]]
     lifetimes = found.lifetimes()
     assert [lifetimes.files_at(one).num_rows for one in found.versions()] == [1, 2, 1, 2]
@@ -269,7 +273,7 @@ def test_a_snapshot_that_a_tag_kept_from_expiring_is_in_the_history(table):
     found = opened(table)
 
     assert found.versions() == (1, 3, 4)
-    assert found.past.listing.without_commit == (3,)
+    assert history_of(found).listing.without_commit == (3,)
     assert found.at("tag:kept").version == 1
     assert [found.lifetimes().files_at(one).num_rows for one in found.versions()] == [1, 3, 4]
     with pytest.raises(SnapshotNotFoundError, match="Version 2 does not exist, nor a snapshot of that id"):
@@ -327,7 +331,7 @@ def test_versions_of_format_1_are_counted_and_keep_their_number_while_a_table_is
     assert found.update().version == 4
     assert found.versions() == (2, 3, 4)
     assert opened(table).versions() == (1, 2, 3)
-    assert any("has format version 1" in note for note in found.past.listing.notes)
+    assert any("has format version 1" in note for note in history_of(found).listing.notes)
 
 
 def test_the_last_snapshot_before_an_upgrade_is_version_0(memory_root):

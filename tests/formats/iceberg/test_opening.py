@@ -15,6 +15,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol
 from tests.support.iceberg.table_builder import IcebergTable, avro, manifest_schema
 from tests.support.paimon.table_builder import PaimonTable
@@ -30,7 +31,7 @@ def opened(table, **options):
 
 
 def notes(table):
-    return opened(table).past.listing.notes
+    return history_of(opened(table)).listing.notes
 
 
 def hint(table, content):
@@ -178,7 +179,7 @@ def test_a_moved_table_is_read_where_it_is_opened(memory_root, location):
 
     assert found.current.to_arrow()["id"].to_pylist() == [1]
     assert found.current.files()["path"].to_pylist() == ["data/data-1.parquet"]
-    assert found.past.listing.notes == ()
+    assert history_of(found).listing.notes == ()
 
 
 def test_the_first_card_of_a_moved_table_states_where_it_is_recorded_and_nothing_is_logged(memory_root, caplog):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.history import branch_graph
+from snapshot_explorer.history import branch_graph, history_of
 from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
@@ -441,7 +441,7 @@ def test_pictures_of_all_versions_are_those_of_python(explorer, orders):
     assert lives["tracks"] == tracks_content(orders.lifetimes().tracks())
     assert heat["heat"] == heat_map_content(orders.lifetimes().heat_map("files"))
     assert heat["code"] == "orders.lifetimes().picture('partitions', y='files')"
-    assert graph["tracks"] == tracks_content(branch_graph(orders.past))
+    assert graph["tracks"] == tracks_content(branch_graph(history_of(orders)))
     assert "opening" in shown_text(explorer, "branches")
 
 

@@ -12,6 +12,7 @@ import pytest
 import snapshot_explorer
 from snapshot_explorer.arrow.variant_texts import has_variant
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.history import history_of
 from tests.support.canonical import canonical_rows
 
 KINDS = {"insert": "+I", "update_preimage": "-U", "update_postimage": "+U", "delete": "-D"}
@@ -169,7 +170,7 @@ def assert_detail(table, expected):
 def assert_times(table):
     """Assert that each version is the one of its own time, and that a moment before is the version before."""
     versions = table.versions()
-    for number, moment in enumerate(table.past.committed_at(versions)):
+    for number, moment in enumerate(history_of(table).committed_at(versions)):
         assert table.at(moment).version == versions[number]
         if number:
             assert table.at(moment - timedelta(milliseconds=1)).version == versions[number - 1]

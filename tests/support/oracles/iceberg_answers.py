@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import snapshot_explorer
+from snapshot_explorer.history import history_of
 from tests.support.canonical import canonical_rows
 from tests.support.oracles.delta_answers import assert_same, conditions
 
@@ -45,7 +46,7 @@ def assert_changes(written, name, expected):
     """Assert that the rows that the last commits of main changed lead from the rows before to those after."""
     in_main = {one["snapshot_id"]: one for one in expected if one["is_main"]}
     table = snapshot_explorer.open_table(Path(written) / "tables" / name)
-    listing = table.past.listing
+    listing = history_of(table).listing
     for before, after in zip(listing.versions, listing.versions[1:], strict=False):
         if after in listing.without_commit:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.analysis.compare import EMPTY_TEXTS
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
@@ -29,7 +30,7 @@ def _twins(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return which versions of both tables name the same files; without another table, of both tables in one folder."""
     other = request["other"]
     source = cache.cited(cache.table.current.version)
-    if not other and not cache.table.past.table_format.other_formats:
+    if not other and not history_of(cache.table).table_format.other_formats:
         hint = (
             "Name a table: a variable that holds one, or a path. Shown is which versions of both name the same data "
             "files, and which is behind. No data file is opened."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.history import branch_graph
+from snapshot_explorer.history import branch_graph, history_of
 from snapshot_explorer.jupyter.explorer.contents import version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
 from snapshot_explorer.view import Drawing, Grid, Line
@@ -89,11 +89,11 @@ def _partitions(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 def branches(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the branches and tags of the table as a graph, and as tables."""
     table = cache.table
-    graph, frames = branch_graph(table.past), (table.branches(), table.tags())
+    graph, frames = branch_graph(history_of(table)), (table.branches(), table.tags())
     grids: list[Part] = [Grid(frame.drawn_rows(), noun=frame.noun) for frame in frames if len(frame)]
     return ViewResult(
         drawing=Drawing(title=graph.title, parts=(*map(Line, graph.notes), *grids)),
         code=f"{request.name}.branches().picture()",
-        source=cache.cited(*cache.table.past.listing.versions[-1:]),
+        source=cache.cited(*history_of(cache.table).listing.versions[-1:]),
         tracks=tracks_content(graph) if graph.tracks else {},
     )

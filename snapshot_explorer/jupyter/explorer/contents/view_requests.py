@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_explorer.analysis.diff.diff import row_diff
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.text import format_utc
+from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.pair_diff import diff
 from snapshot_explorer.lake.table_twins import Twins, twins
 from snapshot_explorer.opening import open_table
@@ -118,7 +119,7 @@ class SnapshotCache:
 
     def health(self, version: int) -> Health:
         """Return the health of a version."""
-        checked = id(self.table.past.cached.readability)
+        checked = id(history_of(self.table).cached.readability)
         made: Health = self._keep(("health", version, checked), lambda: self.table.health(version))
         return made
 
@@ -207,7 +208,7 @@ class SnapshotCache:
     def _time(self, version: int) -> str:
         """Return when a version was committed; empty if that is unknown."""
         try:
-            time = self.table.past.committed_at([version])[0]
+            time = history_of(self.table).committed_at([version])[0]
         except SnapshotExplorerError:
             return ""
         text = format_utc(time)

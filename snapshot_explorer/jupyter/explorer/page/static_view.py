@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.core.records import gaps_text
 from snapshot_explorer.core.text import format_size, pluralize
+from snapshot_explorer.history import history_of
 from snapshot_explorer.history.overview import total_rows_name
 from snapshot_explorer.jupyter.zones import ago, local_text
 from snapshot_explorer.view import Drawing, Grid, Line, render_html, render_text
@@ -60,7 +61,7 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     unread = len(state.versions) - len(state.commits)
     lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
     total = state.commit(last)["total_rows"].to_pylist()
-    of_what = total_rows_name(table.past.table_format).removeprefix("rows")
+    of_what = total_rows_name(history_of(table).table_format).removeprefix("rows")
     lines += [f"{pluralize(total[0], 'row')}{of_what}"] if total and total[0] is not None else []
     lines += (
         [f"{pluralize(table_size.files, 'file')}, {format_size(table_size.size_bytes)}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.analysis.profile.column_numbers import read_totals
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.view.timeline_columns import TableFacts
 
@@ -60,7 +61,7 @@ class FactsReader:
 
         table, versions = self._table, log.versions
         read = Job(
-            run=lambda: read_totals(table.past.table_format, table.lifetimes, versions),
+            run=lambda: read_totals(history_of(table).table_format, table.lifetimes, versions),
             done=take,
             failed=lambda _: None,
         )
