@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.core.limits import Limits
     from snapshot_explorer.core.progress import show_progress
     from snapshot_explorer.jupyter.explorer import explore
-    from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
+    from snapshot_explorer.lake import Lake, LakeSnapshot, check, open_lake
     from snapshot_explorer.lake.discovery import find_tables
     from snapshot_explorer.lake.pair_diff import diff
     from snapshot_explorer.lake.table_twins import twins
@@ -39,6 +39,7 @@ __all__ = [
     "Limits",
     "Snapshot",
     "Table",
+    "check",
     "diff",
     "errors",
     "explore",
@@ -61,6 +62,7 @@ _HOMES = {
     "Snapshot": "snapshot",
     "SnapshotDataSource": "spark",  # not in __all__: it needs pyspark, which `import *` does not
     "Table": "table",
+    "check": "lake",
     "diff": "lake.pair_diff",
     "explore": "jupyter.explorer",
     "find_tables": "lake.discovery",

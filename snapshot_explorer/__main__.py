@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from snapshot_explorer.table import read_overview
+
 _INTERRUPTED = 130
 """The exit status of a program that Ctrl-C ends, as shells write it."""
 _CLOSED_PIPE = 141
@@ -95,7 +97,7 @@ def _read(options: argparse.Namespace) -> terminal.Output:
     room = _room()
     try:
         table = open_table(options.path, branch=options.branch, format=options.format)
-        table.read_overview()
+        read_overview(table)
         log = table.history(limit=options.limit)
     except SnapshotExplorerError as error:
         below = _tables_below(options.path) if isinstance(error, TableNotFoundError) else None

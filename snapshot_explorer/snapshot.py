@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
 
 from snapshot_explorer.analysis.compare import entries_of, find_manifest
-from snapshot_explorer.analysis.rows import PairSide
 from snapshot_explorer.analysis.rows.duplicates import duplicates
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
-from snapshot_explorer.core.refs import OfBranch, Ref, Version
+from snapshot_explorer.core.records import gaps_note
+from snapshot_explorer.core.refs import OfBranch, Ref, Version, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import Scan, plan_rows, scan_of
 from snapshot_explorer.engines.spark import metadata
-from snapshot_explorer.history import KnownReadability, commit_of, naming_renamed_columns, renamed_column
+from snapshot_explorer.formats.unread_versions import readable_changes, unread_notes
+from snapshot_explorer.history import History, commit_of, naming_renamed_columns
 from snapshot_explorer.results import Frame, check_types, non_empty_columns, rows_as_pandas
 from snapshot_explorer.view import Drawable, Drawing, Line, Pairs, Part, drawing_of
 from snapshot_explorer.view.cells import WORDS
@@ -36,13 +36,29 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.core.records import Commit, TableSchema
+    from snapshot_explorer.core.refs import RefLike
     from snapshot_explorer.core.single_flight import SingleFlight
-    from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.history import LoadedVersion
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.history import LoadedVersion, OpenBranch
     from snapshot_explorer.results import PandasTypes
 
-_INTERNAL = frozenset(("drawing", "known_readability", "loaded", "pair_side"))
+_INTERNAL = frozenset(("drawing",))
 """What only this package uses: completion does not offer it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotParts:
+    """What a snapshot is made of."""
+
+    branch: OpenBranch
+    """The branch whose history has the version."""
+    loaded: LoadedVersion
+    """The version with the metadata that was read."""
+
+
+def parts_of(snapshot: Snapshot) -> SnapshotParts:
+    """Return what a snapshot is made of."""
+    return snapshot._parts  # noqa: SLF001 - for this package: users have `Snapshot` itself
 
 
 @reporting_lacking_resources
@@ -52,37 +68,27 @@ class Snapshot(Drawable):
     Methods raise the errors that `Table` describes; `SnapshotNotFoundError` if the version has expired.
     """
 
-    def __init__(
-        self,
-        table_format: TableFormat,
-        loaded: LoadedVersion,
-        *,
-        name: str | None = None,
-        branch: str | None = None,
-        readability: KnownReadability | None = None,
-    ) -> None:
-        self.loaded = loaded
-        """The version with the metadata that was read. Not part of the stable interface."""
-        self._path = loaded.path
-        self._name = name or loaded.path
-        self._format = table_format
-        self._readability = readability or KnownReadability()
-        self.version = loaded.version.number
+    def __init__(self, parts: SnapshotParts) -> None:
+        self._parts = parts
+        self._path = parts.loaded.path
+        self._name = parts.branch.name
+        self._format = parts.branch.format
+        self.version = parts.loaded.version.number
         """Paimon's snapshot id, Delta's version, Iceberg's sequence number or Hudi's instant; None without versions."""
-        self.branch = branch
+        self.branch = parts.branch.branch
         """The branch whose history has the version; None for the main one."""
 
     @property
     def _version(self) -> TableVersion:
-        return self.loaded.version
+        return self._parts.loaded.version
 
     @property
     def _cache(self) -> SingleFlight:
-        return self.loaded.cache
+        return self._parts.loaded.cache
 
     @property
     def _schema_key(self) -> str:
-        return self.loaded.schema_key
+        return self._parts.loaded.schema_key
 
     @property
     def commit(self) -> Commit:
@@ -94,7 +100,7 @@ class Snapshot(Drawable):
         """
         version = self._existing()
         rows = self._cache.get("commit", lambda: self._format.commits([version]))
-        record = commit_of(self._readability.applied_to(rows))
+        record = commit_of(self._parts.branch.readability.applied_to(rows))
         if None in (record.added_files, record.added_rows, record.removed_rows, record.total_rows):
             self._cache.forget("commit")  # a file may have been missing; it may exist at the next call
         return record
@@ -119,13 +125,6 @@ class Snapshot(Drawable):
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows that `to_arrow` returns. Cost and errors as `schema`."""
         return self._cache.get(f"arrow {self._schema_key}", lambda: self._version.arrow_schema)
-
-    @property
-    def pair_side(self) -> PairSide:
-        """Return the version as one side of a row diff of two tables. Not part of the stable interface."""
-        return PairSide(
-            path=self._path, name=self._name, branch=self.branch, format=self._format, version=self._version
-        )
 
     @property
     def ref(self) -> Ref | None:
@@ -168,21 +167,44 @@ class Snapshot(Drawable):
         return entries_of(self._version, find_manifest(str(manifest), paths, owner=f"version {version}"))
 
     @overload
-    def file_changes(self, *, engine: Literal["local"] = "local") -> Frame: ...
+    def file_changes(self, *, since: RefLike | None = None, engine: Literal["local"] = "local") -> Frame: ...
     @overload
-    def file_changes(self, *, engine: Literal["spark"], spark: SparkSession | None = None) -> DataFrame: ...
-    def file_changes(self, *, engine: str = "local", spark: SparkSession | None = None) -> Frame | DataFrame:
+    def file_changes(
+        self, *, since: RefLike | None = None, engine: Literal["spark"], spark: SparkSession | None = None
+    ) -> DataFrame: ...
+    def file_changes(
+        self, *, since: RefLike | None = None, engine: str = "local", spark: SparkSession | None = None
+    ) -> Frame | DataFrame:
         """Return the CHANGES frame: the data files that this version's commit added and removed.
 
         Args:
-            engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `Table.lifetimes`.
+            since: Also what the commits before it did, from this ref on, oldest first. One listing. `earliest` begins
+                at the first version whose changes are known.
+            engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `Table.lifetimes`. A
+                warning names missing versions, since it has no notes.
             spark: The session. By default the active one; if there is none, a local session is started.
         """
+        if since is not None:
+            return self._file_changes(parse_ref(since), engine, spark)
         if metadata.is_spark(engine):
             return metadata.changes(self._format, self._versions(), spark)
         rows = self._cache.get("changes", lambda: self._format.changes(self._versions()))
         drawn = ("change", "list", *_file_columns(rows))
         return Frame(rows, title=self._title("Changes"), noun="changes", drawn=drawn)
+
+    def _file_changes(self, since: Ref, engine: str, spark: SparkSession | None) -> Frame | DataFrame:
+        is_spark = metadata.is_spark(engine)
+        history = History(self._parts.branch)
+        versions = history.changed((since, Version(number=self._existing())))
+        notes = (
+            *gaps_note(history.gaps(versions), "what changed there is not among these rows"),
+            *history.edge_notes(versions),
+        )
+        if is_spark:
+            return metadata.changes(self._format, versions, spark, notes=notes)
+        changes, unread = readable_changes(self._format, versions)
+        notes = (*notes, *unread_notes(unread, "the changes of"))
+        return Frame(changes, title=f"Changes of {self._name}", noun="changes", notes=notes)
 
     @overload
     def files(
@@ -367,10 +389,6 @@ class Snapshot(Drawable):
         with naming_renamed_columns(self._format, lambda: self._version):
             return duplicates(self._version, keyed, where, title=self._title("Duplicates"))
 
-    def uncache(self) -> None:
-        """Drop the cached metadata. From now on it is read at each use."""
-        self.loaded.uncache()
-
     def drawing(self) -> Drawing:
         """Return the snapshot as a drawing: its commit, files and schema, and what the writer stored of the commit."""
         if self.version is None:
@@ -386,7 +404,7 @@ class Snapshot(Drawable):
         return Drawing(title=f"{self._name} at {self.label}", parts=parts)
 
     def _facts(self) -> Pairs:
-        commit, live = self.commit, self.loaded.live_files()
+        commit, live = self.commit, self._parts.loaded.live_files()
         hidden = {"version", "details", "removed_bytes", "added_bytes"}
         known = [(field.name, getattr(commit, field.name)) for field in fields(commit) if field.name not in hidden]
         known = [(name, WORDS["readable"].get(value, value) if name == "readable" else value) for name, value in known]
@@ -413,21 +431,6 @@ class Snapshot(Drawable):
 
     def _versions(self) -> list[int]:
         return [] if self.version is None else [self.version]
-
-    def known_readability(self) -> dict[str, object] | None:
-        """Return the row of READABILITY that `Table.readability` computed last; None if it did not, for this commit."""
-        rows = self._readability.rows
-        rows = rows.filter(pc.equal(rows["version"], self.version))
-        if not len(rows):
-            return None
-        row: dict[str, object] = rows.to_pylist()[0]
-        return row if row["committed_at"] == self.commit.committed_at else None
-
-    def renamed_column(self, name: str) -> str | None:
-        """Return a sentence on what an unknown column is called at the version, if another version has it."""
-        with suppress(SnapshotExplorerError):
-            return renamed_column(self._format, self._version, name)
-        return None
 
     def _scan(self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None) -> Scan:
         """Return a scan of the version. Metadata columns that are named are added to the schema."""

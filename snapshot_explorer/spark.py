@@ -23,6 +23,7 @@ from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import pack_splits
 from snapshot_explorer.formats import bind
 from snapshot_explorer.history import OpenBranch, naming_renamed_columns
+from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage, parse_external_files
 from snapshot_explorer.storage.hidden import hidden_options
 from snapshot_explorer.table import Table
@@ -82,7 +83,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     table_format = bind(storage, source_options.get("format"), branch=branch)
     table = Table(OpenBranch(storage.root, table_format, branch=branch))
     snapshot = table.at(source_options["version"]) if "version" in source_options else table.current
-    version = snapshot.loaded.version
+    version = parts_of(snapshot).loaded.version
     schema = version.arrow_schema
     columns = _names(source_options["columns"]) if "columns" in source_options else schema.names
     known = frozenset(schema.names)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
-from snapshot_explorer.analysis.checks import CheckResult, check_settings, check_table
 from snapshot_explorer.analysis.compare import Comparison
-from snapshot_explorer.analysis.diff.changed_splits import can_diff
+from snapshot_explorer.analysis.diagnosis import diagnose
 from snapshot_explorer.analysis.health import Health, health_history, read_health
-from snapshot_explorer.analysis.health.diagnosis import (
-    Diagnosis,
-    Symptom,
-    anomaly_symptom,
-    health_symptom,
-    readability_symptom,
-    symptom_of,
-)
 from snapshot_explorer.analysis.profile.column_numbers import read_totals
 from snapshot_explorer.analysis.reports import Section, read_section, report_target, write_report
 from snapshot_explorer.analysis.retention import (
@@ -31,7 +20,6 @@ from snapshot_explorer.analysis.retention import (
     Verification,
     VerifiedFiles,
     find_orphans,
-    read_readability,
     retention_of,
     verify,
 )
@@ -56,13 +44,12 @@ from snapshot_explorer.analysis.rows import (
     trace,
 )
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_range, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
 from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
-from snapshot_explorer.formats.unread_versions import readable_changes, readable_commits, unread_notes
+from snapshot_explorer.formats.unread_versions import readable_commits
 from snapshot_explorer.history import (
     CommitFilter,
     History,
@@ -81,6 +68,7 @@ from snapshot_explorer.history.overview import (
     NEXT_COMMANDS,
     branches_frame,
     card,
+    inspections_frame,
     last_part,
     overview_facts,
     tags_frame,
@@ -88,7 +76,7 @@ from snapshot_explorer.history.overview import (
 from snapshot_explorer.queries import sql
 from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.results import Frame
-from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.snapshot import Snapshot, SnapshotParts, parts_of
 from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.view.action_timeline import action_timeline
 from snapshot_explorer.view.commit_bars import BARS, commit_bars
@@ -97,7 +85,7 @@ from snapshot_explorer.view.slice_tracks import slice_tracks
 from snapshot_explorer.view.tracks import tracks_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from os import PathLike
     from pathlib import Path
@@ -106,22 +94,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from snapshot_explorer.core.records import ChangeMode, Inspection, TableSchema
+    from snapshot_explorer.analysis.health.symptoms import Symptom
+    from snapshot_explorer.core.records import ChangeMode
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.unread_versions import Reasons
     from snapshot_explorer.history import KnownReadability
     from snapshot_explorer.history.lifetimes import FileLifetimes
 
 OVERVIEW_COMMITS = 50
-"""The newest commits that `Table.read_overview` reads."""
+"""The newest commits that `read_overview` reads."""
 REPORTED_ROWS = 1_000_000
 """The rows up to which `Table.report` reads those that differ."""
 OVERVIEW_FILES = 10_000
-"""The number of live files up to which `Table.read_overview` reads their sizes."""
+"""The number of live files up to which `read_overview` reads their sizes."""
 _PICTURES = {"actions": action_timeline, "slices": slice_tracks}
 _NOTED_PATHS: set[str] = set()
 """Paths of tables whose card has stated that they are recorded elsewhere: no other table of the path repeats it."""
-_INTERNAL = frozenset(("drawing", "past", "read_overview", "report_sections"))
+_INTERNAL = frozenset(("drawing", "report_sections"))
 """What only this package uses: completion does not offer it."""
 
 
@@ -156,8 +145,6 @@ class Table(Drawable):
         """The name of the table: the last part of its path, or its name in a catalog."""
         self.format = branch.format.name
         """The name of the format."""
-        self.branch = branch.branch
-        """The branch; None for the main one."""
         self._open = branch
         self._has_note = False
         self._verified: VerifiedFiles = {}
@@ -171,9 +158,9 @@ class Table(Drawable):
     def _snapshot_of(self, loaded: LoadedVersion, branch: OpenBranch | None = None) -> Snapshot:
         """Return the snapshot of a version: the same one at each call for the current version."""
         known, owner = self._snapshot, branch or self._open
-        if known is not None and known.loaded is loaded:
+        if known is not None and parts_of(known).loaded is loaded:
             return known
-        snapshot = Snapshot(owner.format, loaded, name=owner.name, branch=owner.branch, readability=owner.readability)
+        snapshot = Snapshot(SnapshotParts(branch=owner, loaded=loaded))
         if loaded is self._open.current:
             self._snapshot = snapshot
         return snapshot
@@ -280,23 +267,13 @@ class Table(Drawable):
         return history_frame(
             rows,
             stat=stat,
-            title=_history_title(branch),
+            title=past.title,
             total=total,
             limit=limit,
             anomalies=_anomalies(past) if anomalies else None,
             notes=notes,
             totals=lambda: read_totals(branch.format, branch.lifetimes, past.listing.versions),
             readable=branch.readability.in_words,
-        )
-
-    def commits(self, versions: Sequence[int]) -> Frame:
-        """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing."""
-        commits, unread = self._open.commits(_checked_versions(versions))
-        return history_frame(
-            commits,
-            title=_history_title(self._open),
-            readable=self._open.readability.in_words,
-            notes=unread_commit_notes(unread),
         )
 
     @overload
@@ -328,34 +305,6 @@ class Table(Drawable):
             return metadata.lifetimes(self._open.format, spark, cache_dir=cache_dir)
         return self._open.lifetimes(cache_dir)
 
-    @overload
-    def file_changes(self, between: str | None = None, *, engine: Literal["local"] = "local") -> Frame: ...
-    @overload
-    def file_changes(
-        self, between: str | None = None, *, engine: Literal["spark"], spark: SparkSession | None = None
-    ) -> DataFrame: ...
-    def file_changes(
-        self, between: str | None = None, *, engine: str = "local", spark: SparkSession | None = None
-    ) -> Frame | DataFrame:
-        """Return the CHANGES frame, oldest first: the data files that each commit added and removed.
-
-        Args:
-            between: Two refs `A..B`, both included; A defaults to the first version whose changes are known.
-            engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `lifetimes`. A
-                warning names missing versions, since it has no notes.
-            spark: The session. By default the active one; if there is none, a local session is started.
-        """
-        is_spark = metadata.is_spark(engine)
-        past, bounds = self._past.of_range(between)
-        versions, table_format = past.changed(bounds), past.table_format
-        gaps = gaps_note(past.gaps(versions), "what changed there is not among these rows")
-        notes = (*gaps, *past.edge_notes(versions))
-        if is_spark:
-            return metadata.changes(table_format, versions, spark, notes=notes)
-        changes, unread = readable_changes(table_format, versions)
-        notes = (*notes, *unread_notes(unread, "the changes of"))
-        return Frame(changes, title=f"Changes of {self.name}", noun="changes", notes=notes)
-
     @_reads_metadata_once
     def compare(self, a: RefLike, b: RefLike = "latest") -> Comparison:
         """Return the differences from version `a` to version `b`: manifests, files, schema, properties, partitions.
@@ -375,67 +324,44 @@ class Table(Drawable):
             divergence=pair.divergence(first, last),
         )
 
+    @overload
+    def health(self, ref: RefLike = "latest", *, metadata_only: bool = False) -> Health: ...
+    @overload
+    def health(self, *, between: str) -> Frame: ...
     @_reads_metadata_once
-    def health(self, ref: RefLike = "latest") -> Health:
-        """Return the health of a version: file sizes, small files, skew, deletes, sorted runs, manifests.
+    def health(
+        self, ref: RefLike = "latest", *, between: str | None = None, metadata_only: bool = False
+    ) -> Health | Frame:
+        """Return what went wrong with the table, and the health of a version: file sizes, deletes, manifests.
 
-        A verdict, findings with thresholds and advice, and sizes by partition, bucket and level. Thresholds come from
-        the settings of the table. Reads only metadata: that of `Snapshot.files` and `Snapshot.manifests`. Whether the
-        files exist is not checked; what `readability` found is part of the result.
-        """
-        snapshot = self.at(ref)
-        return read_health(snapshot.loaded.version, name=self.name, readability=snapshot.known_readability())
+        First a sentence each on files that are missing and on numbers that jump, with the command that shows the
+        evidence: of all versions for `latest`, else of the version. Then a verdict on the version, findings with
+        thresholds and advice, and sizes by partition, bucket and level. Thresholds come from the settings of the table.
+        Metadata that cannot be read is a problem and named; what is not supported is not checked.
 
-    def doctor(self) -> Diagnosis:
-        """Return what went wrong with the table, in a sentence each for missing files, numbers that jump, and health.
-
-        Each sentence has the command that shows its evidence. A file that cannot be read is a problem and named; what
-        is not supported is not checked. Reads metadata, and looks for every file; no rows.
-        """
-        return Diagnosis(
-            name=self.name,
-            symptoms=(
-                symptom_of(self._readability_symptom, "%snapshot readability"),
-                symptom_of(self._anomaly_symptom, "%snapshot anomalies"),
-                symptom_of(self._health_symptom, "%snapshot health"),
-            ),
-        )
-
-    def check(
-        self,
-        fail_on: str | Sequence[str] | None = None,
-        *,
-        since: str | datetime | None = None,
-        at: str | datetime | None = None,
-        key: str | Sequence[str] | None = None,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-    ) -> CheckResult:
-        """Return whether rules hold for what was committed recently: for scripts and CI, with an exit status.
-
-        Rules, as text with commas or as a list; by default `late,anomaly,unreadable`:
-
-        - `late`: the newest commit that changes data is older than the table's own rhythm allows.
-        - `anomaly`: a number jumps at a commit since then; see `anomalies`.
-        - `schema-change`: a commit since then changes the schema.
-        - `unreadable`: a version since then, or the newest one, lacks files; see `readability`.
-        - `duplicates`: several rows of the newest version have the same key. Reads rows.
-        - a condition that must not hold, such as `rows < 0.5 * previous`: SQL on `rows`, `files` and `bytes` of the
-          newest version, `previous_rows`, `previous_files` and `previous_bytes` of the last version before (`previous`
-          for short), `commits`, `added_rows` and `removed_rows` of the commits since then, and `age_hours`.
-
-        A rule that cannot be evaluated does not pass: it is listed as not checked.
+        Reads what `lifetimes` reads, `Snapshot.files` and `Snapshot.manifests`, and lists each folder with data files;
+        no rows.
 
         Args:
-            fail_on: The rules.
-            since: Commits from this time on are judged: `1d` (the default), `yesterday`, a time.
-            at: The time to judge at; later commits are ignored. By default now.
-            key: The columns that identify a row, for `duplicates`; by default the primary key, or all columns.
-            config: A TOML file, or its content as a dict, with `fail-on`, `since`, `key`, thresholds in `[anomaly]`,
-                and the same in `[tables."PATTERN"]` for the tables whose names match.
+            ref: The version.
+            between: Two refs `A..B`, both included, in place of a version: returns HEALTH_HISTORY, newest first, the
+                numbers at each of these versions. Reads what `lifetimes` reads; uses the newest settings for all.
+            metadata_only: Look for no file and read no other version, which is faster for large tables.
         """
-        settings = check_settings(fail_on, since=since, at=at, key=key, config=config).of_table(self.name)
-        return CheckResult(
-            name=self.name, since=settings.since, at=settings.at, lines=check_table(self.name, self._past, settings)
+        if between is not None:
+            past, versions = self._versions_of(between)
+            return health_history(past.format, past.lifetimes(), versions, name=self.name)
+        past, own_ref = self._past.in_branch(ref)
+        snapshot = self._snapshot_of(past.load(own_ref), past.open_branch)
+        symptoms: tuple[Symptom, ...] = ()
+        if not metadata_only and snapshot.version is not None:
+            only = None if is_newest_state(own_ref) else snapshot.version
+            symptoms = diagnose(past.with_newest_state(is_newest_state=True), only)
+        return read_health(
+            parts_of(snapshot).loaded.version,
+            name=self.name,
+            readability=lambda: _known_readability(snapshot),
+            symptoms=symptoms,
         )
 
     def report(
@@ -467,13 +393,13 @@ class Table(Drawable):
 
     def report_sections(self, between: str | None = None, where: str | None = None) -> Sequence[Section]:
         """Return the parts of a report."""
-        self.read_overview()
+        read_overview(self)
         versions = self._open.listing().versions
         a, b = (None, None) if between is None else parse_range(between)
         number_a, number_b = (None if ref is None else self.at(ref).version for ref in (a, b))
         last = next((at for at, version in enumerate(versions) if version == number_b), len(versions) - 1)
         around = versions[max(0, last - BARS + BARS // 4) : last + BARS // 4][::-1]
-        commits = self.commits(around) if around else Frame(self._open.cached.commits, title="")
+        commits = self._past.commits_frame(around)
         card_parts = tuple(
             replace(part, rows=tuple(row for row in part.rows if row[0] != "next")) if isinstance(part, Pairs) else part
             for part in self.drawing().parts
@@ -509,28 +435,6 @@ class Table(Drawable):
         result = self.blame(where, between=between)
         return Section(drawing=result.drawing(), code=result.call)
 
-    def _readability_symptom(self) -> Symptom:
-        readability = self.readability()
-        return readability_symptom(readability.to_arrow(), readability.notes)
-
-    def _anomaly_symptom(self) -> Symptom:
-        version = self._open.format.version
-        return anomaly_symptom(
-            self.anomalies().to_arrow(), self.versions(), lambda a, b: can_diff(version(a), version(b))
-        )
-
-    def _health_symptom(self) -> Symptom:
-        health = self.health()
-        return health_symptom(health.verdict, health.findings.to_arrow()["state"].to_pylist())
-
-    def health_history(self, between: str | None = None) -> Frame:
-        """Return HEALTH_HISTORY, newest first: the numbers of `health` at all versions, or those of a range `A..B`.
-
-        Computed from `lifetimes`, with the newest settings for every version. Reads what `lifetimes` reads.
-        """
-        past, versions = self._versions_of(between)
-        return health_history(past.format, past.lifetimes(), versions, name=self.name)
-
     @_reads_metadata_once
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
         """Return the versions and files that a retention rule would remove, and what keeps the others. Deletes nothing.
@@ -549,18 +453,6 @@ class Table(Drawable):
             UnsupportedFeatureError: The result cannot be determined exactly.
         """
         return retention_of(self._open.format, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
-
-    @_reads_metadata_once
-    def readability(self) -> Frame:
-        """Return READABILITY, newest first: whether each version can be loaded, why not, and which files are missing.
-
-        `history` and `commit` contain the part of this that is cheap; see `frames.COMMITS`. From then on they, and the
-        explorer, also use this result: a version that lacks files is not `yes` there. Call it again after files were
-        removed or restored. Reads what `lifetimes` reads, the manifest lists of every version, and lists each folder of
-        data files and of manifests. Opens no data file.
-        """
-        lifetimes, listing = self.lifetimes(), self._open.format.listing(0)
-        return read_readability(self._open.readability, self._open.format, lifetimes, listing, name=self.name)
 
     @_reads_metadata_once
     def verify(self, level: Level = "existence", *, resume: Verification | bool | None = None) -> Verification:
@@ -582,7 +474,14 @@ class Table(Drawable):
             return own.table_format, own.lifetimes()
 
         return verify(
-            self._open.format, self.branch, history, name=self.name, level=level, resume=resume, intact=self._verified
+            self._open.format,
+            self._open.branch,
+            history,
+            name=self.name,
+            level=level,
+            resume=resume,
+            intact=self._verified,
+            known=self._open.readability,
         )
 
     @_reads_metadata_once
@@ -606,10 +505,6 @@ class Table(Drawable):
         storage = self._open.format.storage
         return find_orphans(self._open.format, storage, older_than=older_than, name=self.name, now=datetime.now(UTC))
 
-    def schema(self, ref: RefLike = "latest") -> TableSchema:
-        """Return the schema at a ref. One listing, and one small file or the checkpoint."""
-        return self.at(ref).schema
-
     def tags(self) -> Frame:
         """Return the tags, sorted by name: tag, version, committed_at. Paimon: reads a small file per tag."""
         tags = self._open.tags()
@@ -632,17 +527,12 @@ class Table(Drawable):
 
         return branches_frame(branches, name=self.name, depict=depict)
 
-    @property
-    def inspections(self) -> tuple[Inspection, ...]:
-        """Return the metadata tables that `inspect` accepts: name, whether it accepts a version, and its rows."""
-        return self._open.format.inspections
-
-    def inspect(self, name: str, ref: RefLike | None = None) -> Frame:
+    def inspect(self, name: str | None = None, ref: RefLike | None = None) -> Frame:
         """Return a metadata table of the format, with the format's own name and columns.
 
-        `inspections` lists them. Columns, types and order are the format's own. For Paimon: its system tables, as
-        `SELECT * FROM t$files` returns them; a TIMESTAMP(3) is timestamp[ms] without zone, in UTC, where Paimon uses
-        the zone of its JVM. For Delta: `history` and `detail` as DESCRIBE returns them, newest first, and
+        Without a name, they are listed. Columns, types and order are the format's own. For Paimon: its system tables,
+        as `SELECT * FROM t$files` returns them; a TIMESTAMP(3) is timestamp[ms] without zone, in UTC, where Paimon
+        uses the zone of its JVM. For Delta: `history` and `detail` as DESCRIBE returns them, newest first, and
         `properties`, `transactions` and `domains`. For Iceberg: its metadata tables, as `SELECT * FROM t.files`
         returns them; partitions are maps of text. For Hudi, which has no such tables: `timeline`
         and `file_groups`, which have a `picture()`, and others. They read only metadata.
@@ -652,10 +542,13 @@ class Table(Drawable):
         deleted keys.
 
         Args:
-            name: One of `inspections`.
+            name: The name of the metadata table; without it, returns their names and meanings, whether each is of one
+                version, and whether it has a `picture()`.
             ref: The version, for tables that describe one version; by default the latest.
         """
-        inspection = next((item for item in self.inspections if item.name == name), None)
+        if name is None:
+            return inspections_frame(self._open.format.inspections, name=self.name)
+        inspection = next((item for item in self._open.format.inspections if item.name == name), None)
         if inspection is None or not inspection.at_version:
             if inspection is not None and ref is not None:
                 raise InvalidArgumentError(
@@ -666,7 +559,7 @@ class Table(Drawable):
         snapshot = self.update() if ref is None else self.at(ref)
         version = snapshot.version
         title = f"{name} of {self.name}" + ("" if version is None else f" at {snapshot.label}")
-        rows = snapshot.loaded.version.inspect(name)
+        rows = parts_of(snapshot).loaded.version.inspect(name)
         is_whole = inspection.of_rows or snapshot.schema.partition_keys
         drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
         return Frame(rows, title=title, drawn=drawn, of_rows=inspection.of_rows)
@@ -1036,7 +929,7 @@ class Table(Drawable):
             key=key,
             columns=columns,
             where=where,
-            branch=pair.b.branch if divergence is None else self.branch,
+            branch=pair.b.branch if divergence is None else self._open.branch,
             refs=None if divergence is None else (str(parse_ref(a)), str(parse_ref(b))),
             name=self.name,
         )
@@ -1053,37 +946,20 @@ class Table(Drawable):
         names = {"this": self} | {last_part(self.path): self}
         return sql(query, names, engine=engine, spark=spark)
 
-    def read_overview(self) -> None:
-        """Read what `drawing` shows: the schema, one listing, the newest commit, and the sizes of the live files.
-
-        For a local table, reads the newest 50 commits and the names of branches, for completion. Sizes are left out
-        where there are more than 10,000 live files, and so is what cannot be read.
-        """
-        current = self.current
-        _ = current.schema
-        with suppress(SnapshotExplorerError):
-            versions = self._open.listing().versions
-            if versions and not set(versions[-1:]) <= set(self._open.cached.commits["version"].to_pylist()):
-                # On an object store each commit is one or more requests, and opening takes a handful.
-                is_local = self._open.storage is not None and self._open.storage.local_address("") is not None
-                self.commits(versions[: -(OVERVIEW_COMMITS if is_local else 1) - 1 : -1])
-                if is_local:
-                    self._open.branch_names()
-        with suppress(SnapshotExplorerError):
-            live = None if current.version is None else current.loaded.live_files()
-            if live is not None and live <= OVERVIEW_FILES:
-                current.files()
-
     def drawing(self) -> Drawing:
         """Return the table as a drawing. No request."""
         known, current = self._open.cached, self.current
-        newest, schema, files = current.version, current.loaded.cached_schema(), current.loaded.cached_files()
+        newest, schema, files = (
+            current.version,
+            parts_of(current).loaded.cached_schema(),
+            parts_of(current).loaded.cached_files(),
+        )
         facts = {
             "path": Code(self.path),
             "format": self.format,
             "also": self._other_formats(),
-            "format version": current.loaded.cached_format_version(),
-            "branch": self.branch or self._open.format.main_branch,
+            "format version": parts_of(current).loaded.cached_format_version(),
+            "branch": self._open.branch or self._open.format.main_branch,
             "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._open.is_listed else None,
             **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self._open.format),
@@ -1091,14 +967,14 @@ class Table(Drawable):
             "commit times": self._open.format.copied_note(known.commits),
             "next": None if newest is None else NEXT_COMMANDS,
         }
-        listing, location = current.loaded.listing, self._location_note()
+        listing, location = parts_of(current).loaded.listing, self._location_note()
         notes = [] if listing is None or listing.newest_note is None else [Line(listing.newest_note)]
         notes += [] if location is None else [Line(location, is_faint=True)]
         return card(self.name, facts, known.columns, *notes)
 
     def _location_note(self) -> str | None:
         """Return where the table is recorded if it was opened elsewhere. Only the first table of a path states it."""
-        listing = self.current.loaded.listing
+        listing = parts_of(self.current).loaded.listing
         if listing is None or listing.location_note is None or (self.path in _NOTED_PATHS and not self._has_note):
             return None
         _NOTED_PATHS.add(self.path)
@@ -1109,7 +985,7 @@ class Table(Drawable):
         return [name for name in super().__dir__() if name not in _INTERNAL]
 
     def __repr__(self) -> str:
-        branch = f", branch={self.branch!r}" if self.branch else ""
+        branch = f", branch={self._open.branch!r}" if self._open.branch else ""
         return f"Table(path={self.path!r}, format={self.format!r}{branch}, version={self.current.version})"
 
     def _versions_of(self, between: str | None) -> tuple[History, Sequence[int] | None]:
@@ -1126,19 +1002,45 @@ class Table(Drawable):
         return f"{' and '.join(others)} metadata in this folder, read with {arguments}; %snapshot twins compares both"
 
 
+def read_overview(table: Table) -> None:
+    """Read what the card of a table shows: the schema, one listing, the newest commit, the sizes of the live files.
+
+    For a local table, reads the newest 50 commits and the names of branches, for completion. Sizes are left out where
+    there are more than 10,000 live files, and so is what cannot be read.
+    """
+    branch, current = history_of(table).open_branch, table.current
+    _ = current.schema
+    with suppress(SnapshotExplorerError):
+        versions = branch.listing().versions
+        if versions and not set(versions[-1:]) <= set(branch.cached.commits["version"].to_pylist()):
+            # On an object store each commit is one or more requests, and opening takes a handful.
+            is_local = branch.storage is not None and branch.storage.local_address("") is not None
+            branch.commits(versions[: -(OVERVIEW_COMMITS if is_local else 1) - 1 : -1])
+            if is_local:
+                branch.branch_names()
+    with suppress(SnapshotExplorerError):
+        live = None if current.version is None else parts_of(current).loaded.live_files()
+        if live is not None and live <= OVERVIEW_FILES:
+            current.files()
+
+
 def _of_version(condition: Callable[[Snapshot], object], branch: OpenBranch) -> Callable[[int | None], object]:
     """Return a function of a snapshot as one of a version of a branch, with the same name."""
 
     def holds(version: int | None) -> object:
         loaded = LoadedVersion(path=branch.path, version=branch.format.version(version))
-        return condition(Snapshot(branch.format, loaded, name=branch.name, branch=branch.branch))
+        return condition(Snapshot(SnapshotParts(branch=branch, loaded=loaded)))
 
     holds.__name__ = str(getattr(condition, "__name__", type(condition).__name__))
     return holds
 
 
-def _history_title(branch: OpenBranch) -> str:
-    return f"History of {branch.name}{f', branch {branch.branch}' if branch.branch else ''}"
+def _known_readability(snapshot: Snapshot) -> Mapping[str, object] | None:
+    """Return the row of READABILITY of the commit of a snapshot, if its files were looked for."""
+    readability = parts_of(snapshot).branch.readability
+    if snapshot.version is None or not len(readability.rows):
+        return None
+    return readability.of_commit(snapshot.version, snapshot.commit.committed_at)
 
 
 def _anomalies(past: History) -> pa.Table:
@@ -1159,14 +1061,3 @@ def _commits_of(
     """Return the COMMITS of versions that do not contradict a readability, and which cannot be read."""
     commits, unread = readable_commits(table_format, versions)
     return readability.applied_to(commits), unread
-
-
-def _checked_versions(versions: object) -> Sequence[int]:
-    """Return versions as a list. Raises InvalidArgumentError for anything else."""
-    if isinstance(versions, str | bytes) or not isinstance(versions, Iterable):
-        raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions}].")
-    checked = list(versions)
-    wrong = [version for version in checked if not isinstance(version, Integral)]
-    if wrong:
-        raise InvalidArgumentError(f"versions must be whole numbers, got {wrong[0]!r}. at(ref).version resolves a ref.")
-    return checked

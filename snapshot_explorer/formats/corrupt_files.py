@@ -22,7 +22,7 @@ _UNKNOWN_GROUPS = ("LogicalType that is not recognized", "cannot be applied to g
 """Parts of the message of pyarrow for a column of the type VARIANT, by version."""
 _TOO_DEEP = "too deeply nested"
 """A part of the message of pyarrow for a file with more than 100 levels of columns."""
-LOADABLE = "table.readability() lists the versions that can be loaded"
+LOADABLE = "table.verify().versions lists the versions that can be loaded"
 """Advice for a missing file: only a listing shows whether newer or older versions need it."""
 
 

@@ -187,6 +187,14 @@ class Presence:
     unchecked_files: Mapping[int, str] = field(default_factory=dict)
     """For versions that need unchecked files other than data files, a description of the files."""
 
+    def among(self, rows: Mask, versions: Collection[int]) -> "Presence":
+        """Return the existence of the files of some of the rows, for some of the versions."""
+        names = ("missing_metadata", "via_tag", "missing_deletes", "unchecked_files")
+        texts = {
+            name: {number: text for number, text in getattr(self, name).items() if number in versions} for name in names
+        }
+        return Presence(gone=self.gone[rows], resized=self.resized[rows], unknown=self.unknown[rows], **texts)
+
 
 def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = None) -> CheckedFiles:
     """Return which of the files do not exist, or have another size. See `Storage.sizes` for the requests.

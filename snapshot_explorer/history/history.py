@@ -28,7 +28,7 @@ from snapshot_explorer.core.refs import (
 from snapshot_explorer.core.refs.records import brief_repr, format_time
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.core.text import format_utc
-from snapshot_explorer.history.commits import commit_of
+from snapshot_explorer.history.commits import commit_of, history_frame, unread_commit_notes
 from snapshot_explorer.history.expressions import open_expression
 from snapshot_explorer.history.open_branch import Log, OpenBranch
 from snapshot_explorer.history.resolving import last_committed_by, resolve, resolve_range
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.history.lifetimes import FileLifetimes
     from snapshot_explorer.history.loaded_version import LoadedVersion
     from snapshot_explorer.history.management import SnapshotManagement
+    from snapshot_explorer.results import Frame
 
 _FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -200,6 +201,17 @@ class History:
         if set(versions) & set(self.listing.without_commit):
             return [self.format.version(version).schema for version in versions]
         return self.format.schemas(versions)
+
+    def commits_frame(self, versions: Sequence[int]) -> Frame:
+        """Return the COMMITS frame of versions, in their order. Lists nothing."""
+        commits, unread = self.open_branch.commits(versions)
+        readable = self.open_branch.readability.in_words
+        return history_frame(commits, title=self.title, readable=readable, notes=unread_commit_notes(unread))
+
+    @property
+    def title(self) -> str:
+        """The title of frames of commits."""
+        return f"History of {self.name}{f', branch {self.branch}' if self.branch else ''}"
 
     def commit(self, version: int) -> Commit:
         """Return the commit of a version."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.records import Branch, TableSchema
+from snapshot_explorer.core.records import Branch, Inspection, TableSchema
 from snapshot_explorer.core.text import format_size, format_utc
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.results import Frame
@@ -16,6 +16,9 @@ from snapshot_explorer.view import Code, Drawing, Line, Pairs
 
 _COLUMNS = 50
 """The maximum number of columns on the card."""
+_INSPECTIONS = pa.schema(
+    [("name", pa.string()), ("meaning", pa.string()), ("of_one_version", pa.bool_()), ("has_picture", pa.bool_())]
+)
 
 
 NEXT_COMMANDS = tuple(map(Code, ("%snapshot log", "%snapshot diff", "%snapshot explore")))
@@ -89,3 +92,17 @@ def _first_names(columns: Sequence[str]) -> str:
     """Return the first names as text, and how many more there are."""
     more = len(columns) - _COLUMNS
     return ", ".join(columns[:_COLUMNS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def inspections_frame(inspections: Sequence[Inspection], *, name: str) -> Frame:
+    """Return the metadata tables of a format: name, meaning, of_one_version, has_picture."""
+    rows = [
+        {
+            "name": inspection.name,
+            "meaning": inspection.meaning,
+            "of_one_version": inspection.at_version,
+            "has_picture": inspection.picture is not None,
+        }
+        for inspection in inspections
+    ]
+    return Frame(pa.Table.from_pylist(rows, _INSPECTIONS), title=f"Metadata tables of {name}", noun="tables")

@@ -1,6 +1,8 @@
 """What is known about which versions can be loaded."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 
 import pyarrow as pa
@@ -32,6 +34,11 @@ class KnownReadability:
             readable_words(readable, row["reason"] if readable == row["readable"] else None)
             for readable, row in zip(commits["readable"].to_pylist(), known, strict=True)
         ]
+
+    def of_commit(self, version: int, committed_at: datetime | None) -> Mapping[str, object] | None:
+        """Return the row of READABILITY of a commit; None if it was not computed for this one."""
+        rows = self.rows.filter(pc.equal(self.rows["version"], version)).to_pylist()
+        return next((row for row in rows if row["committed_at"] == committed_at), None)
 
     def applied_to(self, commits: pa.Table) -> pa.Table:
         """Return COMMITS that do not contradict this READABILITY; see `with_readability`."""

@@ -25,7 +25,7 @@ from snapshot_explorer.jupyter.query_completion import Names, query_items
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.results import PandasTypes
-from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.snapshot import Snapshot, parts_of
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
 from snapshot_explorer.view.commits import Measure
@@ -145,7 +145,7 @@ def _attributes(target: object, typed: str) -> Iterator[tuple[str, str]]:
 def _column_names(target: object) -> Sequence[str]:
     if isinstance(target, Table):
         return history_of(target).cached.columns
-    schema = target.loaded.cached_schema() if isinstance(target, Snapshot) else None
+    schema = parts_of(target).loaded.cached_schema() if isinstance(target, Snapshot) else None
     return [column.name for column in schema.columns] if schema else ()
 
 
@@ -252,7 +252,7 @@ class _CursorPosition:
                 return _starting(typed, _users_of(self._table(None)))
             case "inspection":
                 table = self._table(None)
-                known = table.inspections if table else ()
+                known = history_of(table).table_format.inspections if table else ()
                 return _starting(typed, [(item.name, item.meaning) for item in known])
             case _:
                 return _starting(typed, self._words(value_type))
@@ -273,13 +273,13 @@ class _CursorPosition:
             known = ["null" if item is None else item for item in self._values_of(name)]
             return _starting(value, [(item, "value") for item in known])
         table = self._table(None)
-        schema = table.current.loaded.cached_schema() if table else None
+        schema = parts_of(table.current).loaded.cached_schema() if table else None
         return _starting(name, [(f"{key}=", "partition column") for key in (schema.partition_keys if schema else ())])
 
     def _values_of(self, name: str) -> Sequence[str | None]:
         """Return the values of a partition column in the files whose metadata has been read."""
         table = self._table(None)
-        return table.current.loaded.cached_partition_values(name) if table else ()
+        return parts_of(table.current).loaded.cached_partition_values(name) if table else ()
 
     def _words(self, value_type: ValueType) -> Iterator[tuple[str, str]]:
         words: Mapping[str, Sequence[str]] = {

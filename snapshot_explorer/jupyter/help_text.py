@@ -42,7 +42,7 @@ _WRITING = (
     "write",
 )
 _CALLS = (
-    (re.compile(r"\b(?:table\.)?readability\(\)"), "%snapshot readability"),
+    (re.compile(r"\b(?:table\.)?verify\(\)(?:\.versions)?"), "%snapshot verify"),
     (re.compile(r"\boverwrite=True\b"), "--overwrite"),
     (re.compile(r"\bkey=\['(\w+)'\]"), r"--key \1"),
     (re.compile(r"\bfind_tables\('([^']*)'\)"), r'%snapshot tables "\1"'),

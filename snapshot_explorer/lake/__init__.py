@@ -3,7 +3,7 @@
 from snapshot_explorer.lake.changes import LakeChanges
 from snapshot_explorer.lake.following import LakeFollower
 from snapshot_explorer.lake.instant import LakeSnapshot
-from snapshot_explorer.lake.lake import Lake, open_lake, open_tables
+from snapshot_explorer.lake.lake import Lake, check, open_lake, open_tables
 from snapshot_explorer.lake.tables import LakeTable
 
-__all__ = ["Lake", "LakeChanges", "LakeFollower", "LakeSnapshot", "LakeTable", "open_lake", "open_tables"]
+__all__ = ["Lake", "LakeChanges", "LakeFollower", "LakeSnapshot", "LakeTable", "check", "open_lake", "open_tables"]

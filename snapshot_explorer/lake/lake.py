@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from snapshot_explorer.analysis.checks import check_settings, check_table, matches
+from snapshot_explorer.analysis.checks import CheckResult, check_settings, check_table, matches
 from snapshot_explorer.analysis.reports import report
 from snapshot_explorer.catalogs import check_is_folder
 from snapshot_explorer.catalogs.folder_hints import other_path
@@ -38,6 +38,7 @@ from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_cat
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
+from snapshot_explorer.table import Table
 from snapshot_explorer.view import mimebundle, render_text
 
 if TYPE_CHECKING:
@@ -48,9 +49,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from snapshot_explorer.analysis.checks import CheckLine, CheckResult, CheckSettings
+    from snapshot_explorer.analysis.checks import CheckLine, CheckSettings
     from snapshot_explorer.results import Frame
-    from snapshot_explorer.table import Table
     from snapshot_explorer.view import Drawing
 
 A = TypeVar("A")
@@ -270,25 +270,6 @@ class Lake:
         }
         return diff_frame(concurrently(named, lambda name: diff_row(name, a, b, keys), what="Comparing tables"), a, b)
 
-    def check(
-        self,
-        fail_on: str | Sequence[str] | None = None,
-        *,
-        since: str | datetime | None = None,
-        at: str | datetime | None = None,
-        key: str | Sequence[str] | None = None,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-    ) -> CheckResult:
-        """Return whether rules hold in every table for what was committed recently. Arguments as for `Table.check`.
-
-        A table that cannot be opened fails `unreadable`, and its other rules are not checked. Neither is a pattern of
-        `config` that matches no table.
-        """
-        settings = check_settings(fail_on, since=since, at=self.time if at is None else at, key=key, config=config)
-        check = partial(_check_table, settings)
-        outcomes = each_table(self.tables, check, what="Checking tables", processes=self._processes)
-        return check_lake(self.name, outcomes, settings)
-
     @property
     def call(self) -> str:
         """The Python that returns the overview of the tables."""
@@ -416,6 +397,58 @@ def open_tables(tables: Mapping[str, Table]) -> Lake:
         for name, table in tables.items()
     ]
     return Lake("the open tables", entries)
+
+
+@reports_lacking_resources
+def check(
+    target: Table | Lake,
+    fail_on: str | Sequence[str] | None = None,
+    *,
+    since: str | datetime | None = None,
+    at: str | datetime | None = None,
+    key: str | Sequence[str] | None = None,
+    config: str | PathLike[str] | Mapping[str, Any] | None = None,
+) -> CheckResult:
+    """Return whether rules hold for what was committed recently: for scripts and CI, with an exit status.
+
+    Rules, as text with commas or as a list; by default `late,anomaly,unreadable`:
+
+    - `late`: the newest commit that changes data is older than the table's own rhythm allows.
+    - `anomaly`: a number jumps at a commit since then; see `Table.anomalies`.
+    - `schema-change`: a commit since then changes the schema.
+    - `unreadable`: a version since then, or the newest one, lacks files; see `Verification.versions`.
+    - `duplicates`: several rows of the newest version have the same key. Reads rows.
+    - a condition that must not hold, such as `rows < 0.5 * previous`: SQL on `rows`, `files` and `bytes` of the
+      newest version, `previous_rows`, `previous_files` and `previous_bytes` of the last version before (`previous`
+      for short), `commits`, `added_rows` and `removed_rows` of the commits since then, and `age_hours`.
+
+    A rule that cannot be evaluated does not pass: it is listed as not checked. In a lake, a table that cannot be opened
+    fails `unreadable`, and its other rules are not checked. Neither is a pattern of `config` that matches no table.
+
+    Args:
+        target: A table, or a lake: each of its tables.
+        fail_on: The rules.
+        since: Commits from this time on are judged: `1d` (the default), `yesterday`, a time.
+        at: The time to judge at; later commits are ignored. By default now, or the time of the lake.
+        key: The columns that identify a row, for `duplicates`; by default the primary key, or all columns.
+        config: A TOML file, or its content as a dict, with `fail-on`, `since`, `key`, thresholds in `[anomaly]`,
+            and the same in `[tables."PATTERN"]` for the tables whose names match.
+
+    Raises:
+        InvalidArgumentError: A rule, a time or the configuration is not valid, or the target is no table or lake.
+    """
+    if isinstance(target, Table):
+        settings = check_settings(fail_on, since=since, at=at, key=key, config=config).of_table(target.name)
+        lines = check_table(target.name, history_of(target), settings)
+        return CheckResult(name=target.name, since=settings.since, at=settings.at, lines=lines)
+    if not isinstance(target, Lake):
+        raise InvalidArgumentError(f"check takes a table or a lake, got {brief_repr(target)}. Write check(orders).")
+    settings = check_settings(fail_on, since=since, at=target.time if at is None else at, key=key, config=config)
+    work = partial(_check_table, settings)
+    processes = target._processes  # noqa: SLF001 - of the lake in this module
+    return check_lake(
+        target.name, each_table(target.tables, work, what="Checking tables", processes=processes), settings
+    )
 
 
 def _read_row(request: OverviewRequest, table: LakeTable, turns: Lock | None) -> dict[str, object]:

@@ -123,7 +123,7 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
         notes.append("Older commits since then have expired, or are unknown: they are not added up.")
     row["note"] = " ".join(notes) or None
     if request.health:
-        row["health"] = _worst(table.health(versions[-1]).findings["state"].to_pylist())
+        row["health"] = _worst(table.health(versions[-1], metadata_only=True).findings["state"].to_pylist())
     return row | {"state": _state(row)}
 
 

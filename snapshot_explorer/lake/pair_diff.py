@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, overload
 
-from snapshot_explorer.analysis.rows import PairRequest, RowDiff, RowDiffPlan, plan_pair, row_diff_by
+from snapshot_explorer.analysis.rows import PairRequest, PairSide, RowDiff, RowDiffPlan, plan_pair, row_diff_by
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.resources import reports_lacking_resources
-from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.snapshot import Snapshot, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -124,5 +124,18 @@ def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
         ignore_case=ignore_case,
         trim=trim,
     )
-    plan = plan_pair(a.pair_side, b.pair_side, request, statistics=preview)
+    plan = plan_pair(_side(a), _side(b), request, statistics=preview)
     return plan if preview else row_diff_by(engine, plan, memory_limit=memory_limit)
+
+
+def _side(snapshot: Snapshot) -> PairSide:
+    """Return a snapshot as one side of the diff."""
+    parts = parts_of(snapshot)
+    loaded = parts.loaded
+    return PairSide(
+        path=loaded.path,
+        name=parts.branch.name,
+        branch=parts.branch.branch,
+        format=parts.branch.format,
+        version=loaded.version,
+    )

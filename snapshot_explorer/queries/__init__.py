@@ -19,6 +19,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -26,13 +27,13 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 import pyarrow as pa
 
-from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.refs import Latest, OfBranch, Ref, Tag, Version
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.history import history_of
+from snapshot_explorer.history import history_of, renamed_column
 from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import (
     Dialect,
@@ -44,6 +45,7 @@ from snapshot_explorer.queries.rewrite import (
 )
 from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.results import as_pandas
+from snapshot_explorer.snapshot import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -239,7 +241,7 @@ class _Query:
                     f"{reference.table} must be a table, got {type_name}. Open it with open_table(PATH)."
                 )
             snapshot = _snapshot(table, reference, newest)
-            has_own_schema = snapshot.loaded.in_own_schema() is snapshot.loaded
+            has_own_schema = parts_of(snapshot).loaded.in_own_schema() is parts_of(snapshot).loaded
             key = (id(table), snapshot.branch, snapshot.version, has_own_schema)
             if key not in numbers:
                 numbers[key] = len(sources)
@@ -270,7 +272,11 @@ class _Query:
         if match is None:
             return []
         column = next(part for part in match.groups() if part is not None)
-        sentences = (source.snapshot.renamed_column(column) for source in self.sources)
+        sentences: list[str | None] = []
+        for source in self.sources:
+            parts = parts_of(source.snapshot)
+            with suppress(SnapshotExplorerError):
+                sentences.append(renamed_column(parts.branch.format, parts.loaded.version, column))
         return [f"{item}." for item in dict.fromkeys(sentences) if item is not None]
 
 
@@ -311,5 +317,5 @@ def _relation(source: _Source) -> duckdb_sql.Relation:
 def _files(snapshot: Snapshot, columns: Sequence[str], where: str | None) -> Sequence[QueryFile] | None:
     """Return the files of a scan, if DuckDB may read them itself."""
     scan = scan_of(snapshot.arrow_schema, columns, where)
-    splits = snapshot.loaded.version.plan(scan.condition).splits
-    return duckdb_files.provable_files(snapshot.loaded.version, splits, scan.columns, scan.condition)
+    splits = parts_of(snapshot).loaded.version.plan(scan.condition).splits
+    return duckdb_files.provable_files(parts_of(snapshot).loaded.version, splits, scan.columns, scan.condition)

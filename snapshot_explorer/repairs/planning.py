@@ -29,6 +29,7 @@ from snapshot_explorer.repairs.selection import selected_rows
 from snapshot_explorer.repairs.spark_sql import key_condition, spark_condition
 from snapshot_explorer.repairs.statements import CURRENT, EARLIER, Selection, Target
 from snapshot_explorer.repairs.undoing import plan_undo
+from snapshot_explorer.snapshot import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def plan_repair(request: RepairRequest) -> Repair:
     syntax = repair_syntax(request)
     check_request(request, syntax)
     diff_request = DiffRequest(key=_key_of(request), branch=request.source.branch, name=request.name)
-    versions = request.now.loaded.version, request.then.loaded.version
+    versions = parts_of(request.now).loaded.version, parts_of(request.then).loaded.version
     plan = plan_diff(request.path, request.format, *versions, diff_request)
     where = None if request.where is None else parse_condition(request.where, request.then.arrow_schema)
     if not plan.key and request.where is not None:
@@ -103,7 +104,7 @@ def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, 
     asked = DiffRequest(key=list(diff.plan.key), where=diff.plan.where, branch=request.source.branch, name=request.name)
     try:
         after = request.format.version(first)
-        since = row_diff(plan_diff(request.path, request.format, after, request.now.loaded.version, asked))
+        since = row_diff(plan_diff(request.path, request.format, after, parts_of(request.now).loaded.version, asked))
     except SnapshotExplorerError:  # the first commit may have other columns, or be gone
         return result
     if not diff.plan.schema.equals(since.plan.schema):

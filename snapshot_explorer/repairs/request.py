@@ -17,6 +17,7 @@ from snapshot_explorer.history import CommitFilter, read_history, unread_commit_
 from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.repairs.spark_sql import is_key_type, qualified_name, spark_identifier
 from snapshot_explorer.results import Frame
+from snapshot_explorer.snapshot import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,7 +120,7 @@ def repair_syntax(request: RepairRequest) -> RepairSyntax:
 def check_request(request: RepairRequest, syntax: RepairSyntax) -> None:
     """Raise UnsupportedFeatureError if no statement is certain to be exact."""
     of_rows = request.of_rows
-    obstacle = request.now.loaded.version.repair_obstacle(of_rows=of_rows)
+    obstacle = parts_of(request.now).loaded.version.repair_obstacle(of_rows=of_rows)
     if obstacle is not None:
         raise UnsupportedFeatureError(f"No statement is certain to put these rows back. {obstacle} {ELSEWHERE}")
     changed = _changed_columns(request)
@@ -144,7 +145,7 @@ def _changed_columns(request: RepairRequest) -> list[str]:
     """Return the columns that a version lacks, or has with another id or type."""
     sides = []
     for snapshot in request.versions:
-        ids = snapshot.loaded.version.field_ids
+        ids = parts_of(snapshot).loaded.version.field_ids
         sides.append({field.name: (field.type, ids.get(field.name)) for field in snapshot.arrow_schema})
     now, *others = sides
     return sorted(name for name in set().union(*sides) if any(now.get(name) != side.get(name) for side in others))
@@ -189,7 +190,7 @@ def name_in_engine(request: RepairRequest, syntax: RepairSyntax) -> tuple[tuple[
 def with_settings(request: RepairRequest, written: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return statements after the settings that they need, and a note on them."""
     is_merge = any(statement.startswith("MERGE") for statement in written)
-    settings = request.now.loaded.version.repair_settings(merges=is_merge)
+    settings = parts_of(request.now).loaded.version.repair_settings(merges=is_merge)
     if not settings:
         return written, ()
     which = "statement changes a setting" if len(settings) == 1 else f"{len(settings)} statements change settings"

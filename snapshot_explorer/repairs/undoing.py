@@ -32,6 +32,7 @@ from snapshot_explorer.repairs.spark_sql import is_key_type, key_condition, spar
 from snapshot_explorer.repairs.statements import CURRENT, EARLIER, Selection, Target
 from snapshot_explorer.repairs.undo_statements import LATER
 from snapshot_explorer.results import Frame
+from snapshot_explorer.snapshot import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +61,11 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
     syntax = repair_syntax(request)
     check_request(request, syntax)
     where = None if request.where is None else parse_condition(request.where, request.now.arrow_schema)
-    before, after, newest = request.then.loaded.version, undone.loaded.version, request.now.loaded.version
+    before, after, newest = (
+        parts_of(request.then).loaded.version,
+        parts_of(undone).loaded.version,
+        parts_of(request.now).loaded.version,
+    )
     changed = _diff(request, before, after)
     key = changed.plan.key
     if key:

@@ -76,10 +76,10 @@ _ON_FILES: Mapping[str, Callable[[Any], object]] = {
     "plan": lambda table: table.current.plan(),
     "plan, where": lambda table: table.current.plan("day = '2026-01-03'"),
     "compare": _compared,
-    "changes": lambda table: table.file_changes(),
+    "changes": lambda table: table.at("latest").file_changes(since="earliest"),
     "lifetimes": lambda table: table.lifetimes().to_arrow(),
     "health": lambda table: table.health(),
-    "readability": lambda table: table.readability(),
+    "readability": lambda table: table.verify().versions,
     "retention": lambda table: table.retention("5m"),
 }
 _ON_COMMITS: Mapping[str, Callable[[Any], object]] = {
@@ -88,10 +88,10 @@ _ON_COMMITS: Mapping[str, Callable[[Any], object]] = {
     "history, 20": lambda table: table.history(limit=20),
     "history": lambda table: table.history(),
     "timeline": lambda table: _timeline(table.history()),
-    "changes": lambda table: table.file_changes(),
+    "changes": lambda table: table.at("latest").file_changes(since="earliest"),
     "lifetimes": lambda table: table.lifetimes().to_arrow(),
     "compare": _compared,
-    "readability": lambda table: table.readability(),
+    "readability": lambda table: table.verify().versions,
     "retention": lambda table: table.retention("5m"),
 }
 _ON_PARTITIONS: Mapping[str, Callable[[Any], object]] = {
@@ -103,11 +103,11 @@ _ON_PARTITIONS: Mapping[str, Callable[[Any], object]] = {
     "diff plan": lambda table: table.diff_rows(table.current.version - _YOUNG, table.current.version, preview=True),
     "lifetimes": lambda table: table.lifetimes().to_arrow(),
     "health": lambda table: table.health(),
-    "readability": lambda table: table.readability(),
+    "readability": lambda table: table.verify().versions,
     "retention": lambda table: table.retention("5m"),
 }
 _ON_COLUMNS: Mapping[str, Callable[[Any], object]] = {
-    "schema, drawn": lambda table: repr(table.schema()),
+    "schema, drawn": lambda table: repr(table.at("latest").schema),
     "history": lambda table: table.history(),
     "3 rows": lambda table: table.current.to_arrow(limit=3),
     "rows": lambda table: table.current.to_arrow(),

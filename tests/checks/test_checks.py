@@ -33,7 +33,7 @@ def states(result):
 
 
 def check(folder, rules, **more):
-    return open_table(str(folder)).check(rules, **({"at": NIGHT + timedelta(minutes=30), "since": "90m"} | more))
+    return check(open_table(str(folder)), rules, **({"at": NIGHT + timedelta(minutes=30), "since": "90m"} | more))
 
 
 def test_a_quiet_table_passes_every_rule_on_metadata(tmp_path):
@@ -77,11 +77,11 @@ def test_a_change_of_schema_fails_also_where_a_later_commit_takes_it_back(tmp_pa
 def test_doubled_rows_and_missing_files_fail(tmp_path):
     payments = Path(shutil.copytree(samples.path("payments"), tmp_path / "payments"))
     table = open_table(str(payments))
-    assert table.check("unreadable", since="1d", at="2026-11-12").exit_code == 0
-    assert table.check("duplicates", key=["payment_id"], at="2026-11-12").lines[0].state is not None
+    assert check(table, "unreadable", since="1d", at="2026-11-12").exit_code == 0
+    assert check(table, "duplicates", key=["payment_id"], at="2026-11-12").lines[0].state is not None
 
     (payments / table.current.files()["path"][0].as_py()).unlink()
-    result = open_table(str(payments)).check("unreadable,duplicates", at="2026-11-12")
+    result = check(open_table(str(payments)), "unreadable,duplicates", at="2026-11-12")
 
     assert [line.state for line in result.lines] == ["failed", None]
     assert result.exit_code == 1
@@ -109,7 +109,7 @@ def test_a_lake_has_a_line_for_each_table_and_rule(tmp_path):
         '[tables."vanished*"]\nfail-on = ["late"]\n'
     )
 
-    result = open_lake(str(tmp_path)).check(config=config, at=NIGHT)
+    result = check(open_lake(str(tmp_path)), config=config, at=NIGHT)
 
     assert states(result) == {
         ("broken", "late"): None,
@@ -135,7 +135,7 @@ def test_junit_has_a_suite_for_each_table_and_errors_for_what_was_not_checked(tm
     hourly(tmp_path / "a")
     hourly(tmp_path / "b", commits=2)
 
-    root = ET.fromstring(open_lake(str(tmp_path)).check("late,commits > 0", at=NIGHT, since="30m").to_junit())
+    root = ET.fromstring(check(open_lake(str(tmp_path)), "late,commits > 0", at=NIGHT, since="30m").to_junit())
 
     counts = [(suite.get("name"), *(suite.get(n) for n in ("tests", "failures", "errors"))) for suite in root]
     assert counts == [("a", "2", "1", "0"), ("b", "2", "1", "1")]
@@ -243,7 +243,7 @@ def test_extreme_times_numbers_and_levels_in_settings_are_refused(tmp_path, sett
     table = open_table(str(hourly(tmp_path / "t", commits=1)))
 
     with pytest.raises(InvalidArgumentError) as caught:
-        table.check(config=tmp_path / "check.toml")
+        check(table, config=tmp_path / "check.toml")
 
     assert len(str(caught.value)) < 400
 
@@ -255,14 +255,14 @@ def test_settings_of_another_type_are_refused(tmp_path, config):
     table = open_table(str(hourly(tmp_path / "t", commits=1)))
 
     with pytest.raises(InvalidArgumentError):
-        table.check(config=config)
+        check(table, config=config)
 
 
 def test_the_first_day_of_the_calendar_is_a_time(tmp_path):
     (tmp_path / "check.toml").write_text("since = 0001-01-01\nfail-on = 'anomaly'")
     table = open_table(str(hourly(tmp_path / "t")))
 
-    assert table.check(config=tmp_path / "check.toml").is_ok
+    assert check(table, config=tmp_path / "check.toml").is_ok
     assert len(table.history(since="0001-01-01")) == len(table.versions())
 
 

@@ -43,7 +43,7 @@ def test_no_more_rows_differ_than_the_proof_states(name):
     for a, b in {*pairwise(versions), (versions[0], versions[-1]), (versions[-1], versions[0])}:
         comparison = table.compare(a, b)
         if not len(comparison.schema):
-            keys = table.schema(b).primary_keys
+            keys = table.at(b).schema.primary_keys
             assert changed_rows(rows[a], rows[b], keys) <= bound_of(comparison.proven), (a, b, comparison.proven)
 
 

@@ -17,6 +17,7 @@ from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines.conditions import filter_rows, parse_condition
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.snapshot import parts_of
 from tests.support.delta.table_builder import DeltaTable, add
 
 FIELDS = [
@@ -103,7 +104,9 @@ def table_of(folder, parts, **options):
 
 def by_files(snapshot, columns=None, where=None, limit=None):
     scan = scan_of(snapshot.arrow_schema, columns, where, limit)
-    return duckdb_files.select_rows(snapshot.loaded.version, snapshot.loaded.version.plan(scan.condition).splits, scan)
+    return duckdb_files.select_rows(
+        parts_of(snapshot).loaded.version, parts_of(snapshot).loaded.version.plan(scan.condition).splits, scan
+    )
 
 
 def same(left, right):

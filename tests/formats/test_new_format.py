@@ -7,6 +7,7 @@ import pytest
 
 from snapshot_explorer import find_tables, formats, open_table
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.snapshot import parts_of
 from tests.support.toy_format import Toy, write_version
 
 
@@ -42,7 +43,7 @@ def test_its_history_and_rows_are_read(table):
     ]
     assert table.at(1).count() == 3
     assert table.sql("select count(*) as n from this version as of 1")["n"].to_list() == [3]
-    assert pickle.loads(pickle.dumps(table.at(3).loaded.version)).number == 3
+    assert pickle.loads(pickle.dumps(parts_of(table.at(3)).loaded.version)).number == 3
 
 
 def test_no_file_is_written_into_its_tables_and_messages_name_it(folder, table):
@@ -70,7 +71,7 @@ def test_its_versions_are_compared(table):
 def test_what_it_lacks_has_a_default_or_is_refused_by_name(table):
     assert table.tags().to_arrow().num_rows == 0
     assert table.branches().to_arrow().num_rows == 0
-    assert table.readability().to_arrow()["readable"].to_pylist() == [None, None, None]
+    assert table.verify().versions.to_arrow()["readable"].to_pylist() == [None, None, None]
     with pytest.raises(UnsupportedFeatureError, match="Retention of toy tables is not supported"):
         table.retention(keep="1h")
     with pytest.raises(UnsupportedFeatureError, match="Health is not supported"):

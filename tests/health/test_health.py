@@ -73,7 +73,7 @@ def test_numbers_are_those_of_the_files_counted_by_hand(folder):
 def test_every_version_over_time_is_as_it_is_by_itself(name):
     table = open_table(samples.path(name))
 
-    over = {row.pop("version"): row for row in table.health_history().to_dict()}
+    over = {row.pop("version"): row for row in table.health(between="..").to_dict()}
 
     assert tuple(over) == table.versions()[::-1]
     for version, row in over.items():
@@ -113,7 +113,7 @@ def test_no_data_file_is_read(counted, memory_root):
         table.commit()
     opened = open_table(f"counted://{table.root}")
 
-    str(opened.health()), str(opened.health_history())
+    str(opened.health()), str(opened.health(between=".."))
 
     assert [one.path for one in counted.requests if one.path.endswith(".parquet")] == []
 
@@ -284,7 +284,7 @@ def test_a_version_without_files_has_nothing_to_be_done(memory_root):
     assert health.verdict == "The version has no data files: nothing to do."
     assert health.partitions.num_rows == health.levels.num_rows == 0
     assert "average file size     -" in str(health)
-    assert opened.health_history()["median_bytes"].to_pylist() == [None, 500, None]
+    assert opened.health(between="..")["median_bytes"].to_pylist() == [None, 500, None]
 
 
 def test_a_table_without_versions_has_no_health(memory_root):
@@ -292,7 +292,7 @@ def test_a_table_without_versions_has_no_health(memory_root):
 
     with pytest.raises(SnapshotNotFoundError, match="no version"):
         opened.health()
-    assert opened.health_history().num_rows == 0
+    assert opened.health(between="..").num_rows == 0
 
 
 def test_the_drawing_is_bounded_and_shows_the_worst_first(memory_root):
@@ -357,7 +357,7 @@ def test_every_column_says_what_it_means(schema):
     assert [field.name for field in schema if not (field.metadata or {}).get(b"meaning")] == []
 
 
-UNCHECKED = "Not checked: whether its files exist; %snapshot readability and table.readability() look for them."
+UNCHECKED = "Not checked: whether its files exist; %snapshot readability and table.verify().versions look for them."
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_health_includes_what_readability_found(tmp_path):
     assert opened.health().verdict.endswith(UNCHECKED)
 
     table.remove_file("a.parquet")
-    opened.readability()
+    opened.verify().versions
 
     assert opened.health().verdict.startswith("To do: missing files (the version cannot be loaded: 1 of 1 files")
     assert UNCHECKED not in opened.health().verdict

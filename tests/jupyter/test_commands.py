@@ -8,9 +8,11 @@ import pytest
 
 from snapshot_explorer import Snapshot, Table, samples
 from snapshot_explorer.core.records import TableSchema
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter import commands
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.results import Frame
+from snapshot_explorer.snapshot import parts_of
 from tests.support import rest_catalogs
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -86,7 +88,9 @@ def test_open_takes_storage_options_from_a_variable_and_never_shows_them(shell, 
 
 
 def test_open_asks_a_catalog_for_a_name(shell):
-    with rest_catalogs.served(rest_catalogs.loaded(f"{samples.path('shipments')}/metadata/{rest_catalogs.FILE}")) as (
+    with rest_catalogs.served(
+        parts_of(rest_catalogs).loaded(f"{samples.path('shipments')}/metadata/{rest_catalogs.FILE}")
+    ) as (
         uri,
         _,
     ):
@@ -483,5 +487,5 @@ def test_inspect_names_the_nearest(orders):
 def test_inspect_without_a_name_lists_the_tables_of_the_format(orders):
     listed = orders.ok("%snapshot inspect").result
 
-    assert listed["name"].to_pylist() == [one.name for one in orders["orders"].inspections]
+    assert listed["name"].to_pylist() == [one.name for one in history_of(orders["orders"]).table_format.inspections]
     assert "of Delta" not in str(listed)

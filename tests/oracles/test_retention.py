@@ -99,7 +99,7 @@ def assert_vacuum(folder):
     gone = {path: size for path, size in there.items() if path not in left}
     assert freed(result.freed) == gone, folder
     assert lost(result) == set(asked["before"]) - set(asked["after"]), folder
-    rows = {row["version"]: row["readable"] for row in after.readability().to_dict()}
+    rows = {row["version"]: row["readable"] for row in after.verify().versions.to_dict()}
     assert {version for version in asked["before"] if rows[version] == "yes"} == set(asked["after"]) & set(
         asked["before"]
     )

@@ -398,7 +398,7 @@ def test_every_commit_of_the_samples_is_undone_or_refused(name):
 
 def test_a_table_with_a_primary_key_is_undone_by_it():
     orders = open_table(samples.path("orders"))
-    (key,) = orders.schema().primary_keys
+    (key,) = orders.at("latest").schema.primary_keys
 
     plan = orders.repair(undo=17, name="db.t")
 

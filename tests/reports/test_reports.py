@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer as sx
+from snapshot_explorer import check
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.results import Frame
@@ -54,7 +55,7 @@ def test_results_of_any_sort_are_put_together(orders, tmp_path):
     bisection = orders.bisect("amount < 0", good=5, bad=8)
     lake = sx.open_lake(orders.path.rpartition("/")[0])
 
-    results = (bisection, orders.compare(5, 8), orders.diff_rows(5, 8), lake, orders.check("late"))
+    results = (bisection, orders.compare(5, 8), orders.diff_rows(5, 8), lake, check(orders, "late"))
 
     page = sx.report(tmp_path / "r.html", *results).read_text("utf-8")
 

@@ -127,7 +127,7 @@ def test_missing_files_make_versions_unreadable(table):
     grown(table)
     table.filesystem.rm(f"{table.root}/data/data-1.parquet")
 
-    readability = {row["version"]: row for row in opened(table).readability().to_arrow().to_pylist()}
+    readability = {row["version"]: row for row in opened(table).verify().versions.to_arrow().to_pylist()}
 
     assert {version: row["readable"] for version, row in readability.items()} == {
         1: "metadata",
@@ -148,11 +148,11 @@ def test_a_missing_delete_file_makes_the_versions_that_need_it_unreadable(table)
     table.add_snapshot(second, first, {"operation": "delete"}, millis=1_767_226_000_000)
     table.commit([(2, "b")])
     found = opened(table)
-    assert {row["readable"] for row in found.readability().to_arrow().to_pylist()} == {"yes"}
+    assert {row["readable"] for row in found.verify().versions.to_arrow().to_pylist()} == {"yes"}
 
     table.filesystem.rm(f"{table.root}/data/deletes.parquet")
 
-    readability = {row["version"]: row for row in found.readability().to_arrow().to_pylist()}
+    readability = {row["version"]: row for row in found.verify().versions.to_arrow().to_pylist()}
     assert {version: row["readable"] for version, row in readability.items()} == {
         1: "yes",
         2: "metadata",

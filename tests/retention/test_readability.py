@@ -8,6 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, remove
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -16,11 +17,11 @@ WITH_VECTORS = "dv_append"
 
 
 def readable(table):
-    return {row["version"]: (row["readable"], row["reason"]) for row in table.readability().to_dict()}
+    return {row["version"]: (row["readable"], row["reason"]) for row in table.verify().versions.to_dict()}
 
 
 def missing(table):
-    rows = table.readability().to_dict()
+    rows = table.verify().versions.to_dict()
     return {row["version"]: (row["files"], row["missing_files"], row["missing_bytes"]) for row in rows}
 
 
@@ -36,7 +37,7 @@ def paimon(memory_root):
 def test_all_versions_of_a_whole_table_can_be_loaded(paimon):
     table = open_table(f"memory://{paimon.root}")
 
-    frame = table.readability()
+    frame = table.verify().versions
 
     assert set(frame["readable"].to_pylist()) == {"yes"}
     assert frame["version"].to_pylist() == [6, 5, 4, 3, 2, 1]
@@ -51,7 +52,7 @@ def test_versions_that_lack_a_data_file_are_reported_with_what_is_missing(paimon
     assert readable(table)[3] == ("metadata", "1 of 2 files are gone")
     assert [version for version, (answer, _) in readable(table).items() if answer != "yes"] == [4, 3]
     assert missing(table)[4] == (2, 1, paimon.sizes["data-3.parquet"])
-    assert "++~~++" in table.readability().title
+    assert "++~~++" in table.verify().versions.title
 
 
 def test_a_version_that_lacks_its_manifest_list_cannot_be_loaded(paimon):
@@ -86,7 +87,7 @@ def test_it_costs_a_listing_per_folder_and_opens_no_data_file(counted, paimon):
     table.lifetimes()
     counted.requests.clear()
 
-    table.readability()
+    table.verify().versions
 
     kinds = [request.kind for request in counted.requests]
     assert kinds.count("list") <= 12
@@ -134,14 +135,14 @@ def test_a_long_history_is_a_strip_of_runs(memory_root):
         table.commit([(number, "a")], removed=[f"data-{number}.parquet"] if number else [])
     table.remove("bucket-0/data-9.parquet")
 
-    assert "+8 ~1 +61" in open_table(f"memory://{root}").readability().title
+    assert "+8 ~1 +61" in open_table(f"memory://{root}").verify().versions.title
 
 
 def test_a_table_without_versions_has_none(memory_root):
     filesystem, root = memory_root
     PaimonTable(filesystem, root)
 
-    assert len(open_table(f"memory://{root}").readability()) == 0
+    assert len(open_table(f"memory://{root}").verify().versions) == 0
 
 
 @pytest.fixture(params=["paimon", "delta"])
@@ -173,22 +174,22 @@ def test_history_and_commits_follow_what_readability_found(lacking):
     snapshot = table.at(3)
     assert (snapshot.commit.readable, table.at(1).commit.readable) == (None, None)
 
-    found = {row["version"]: row["readable"] for row in table.readability().to_dict()}
+    found = {row["version"]: row["readable"] for row in table.verify().versions.to_dict()}
 
     assert [found[version] for version in (1, 2, 3)] == ["yes", "metadata", "metadata"]
     assert of_the_history(table) == found
     assert {version: table.at(version).commit.readable for version in found} == found
     assert snapshot.commit.readable == "metadata"
     assert table.compare(1, 3).commits["readable"].to_pylist() == ["metadata", "metadata"]
-    assert table.commits([3, 1])["readable"].to_pylist() == ["metadata", "yes"]
+    assert history_of(table).commits_frame([3, 1])["readable"].to_pylist() == ["metadata", "yes"]
 
 
 def test_a_file_that_was_restored_is_found_by_the_next_readability(lacking):
     table, restore = lacking
-    table.readability()
+    table.verify().versions
     restore()
 
-    table.readability()
+    table.verify().versions
 
     assert set(of_the_history(table).values()) == {"yes"}
 
@@ -200,7 +201,7 @@ def test_another_commit_of_the_same_number_is_not_judged_by_the_one_before(memor
         paimon.commit()
     paimon.remove("bucket-0/data-3.parquet")
     table = open_table(f"memory://{root}")
-    table.readability()
+    table.verify().versions
     assert of_the_history(table)[3] == "metadata"
 
     paimon.rollback(2)

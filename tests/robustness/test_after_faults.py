@@ -103,10 +103,10 @@ def test_a_manifest_that_was_not_found_once_is_requested_again(stored, file):
 @pytest.mark.parametrize("name", ["paimon/dv_append", "delta/dv_partitioned"])
 def test_a_listing_that_lacks_files_which_are_there_is_refused(stored, name, kind):
     store = stored(name)
-    table = _plant(store, kind, "list .*/(manifest|part=0|bucket-0)$", lambda one: one.readability())
+    table = _plant(store, kind, "list .*/(manifest|part=0|bucket-0)$", lambda one: one.verify().versions)
 
     with pytest.raises(errors.StorageError, match="which exists: the storage returned an incomplete listing"):
-        table.readability()
+        table.verify().versions
 
 
 def test_a_checkpoint_that_was_answered_wrongly_is_read_again(stored):
@@ -142,10 +142,12 @@ def test_a_commit_that_ends_between_two_lines_too_soon_is_not_taken_for_whole(st
     path = next(name for name in store.files if name.endswith("0007.json"))
     head = store.files[path][: len(store.files[path]) // 2]
     assert head.endswith((b"}", b"}\n")), "half of this commit reads as a commit"
-    expected = opened(store).file_changes().to_arrow()
-    table = _plant(store, "halved", "read .*0007.json$", lambda one: one.file_changes(), lasts=lasts)
+    expected = opened(store).at("latest").file_changes(since="earliest").to_arrow()
+    table = _plant(
+        store, "halved", "read .*0007.json$", lambda one: one.at("latest").file_changes(since="earliest"), lasts=lasts
+    )
 
-    changes = table.file_changes()
+    changes = table.at("latest").file_changes(since="earliest")
 
     # Version 7 may have changed the columns under which version 8 wrote.
     lost = pa.array([7, 8] if lasts else [], pa.int64())

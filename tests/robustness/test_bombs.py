@@ -100,7 +100,7 @@ def test_a_long_value_in_one_row_of_many_is_not_a_bomb(table):
     opened = open_table(table.root, limits=Limits(metadata_bytes=4 * MiB, metadata_ratio=20))
 
     assert len(opened.current.files()) == 301
-    assert len(opened.schema().columns) == 5_001
+    assert len(opened.at("latest").schema.columns) == 5_001
 
 
 def test_a_parquet_manifest_that_unfolds_to_more_than_it_may_is_refused():

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshot_explorer import LakeSnapshot, open_table, samples
+from snapshot_explorer import LakeSnapshot, check, open_table, samples
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError, LimitError, SnapshotExplorerError
 from snapshot_explorer.formats import json_text
@@ -311,5 +311,5 @@ def test_documents_of_users_are_refused_with_the_limit(tmp_path, levels):
     with pytest.raises(LimitError, match=r"The record of a lake has values within each other to .* limit is 1,024"):
         LakeSnapshot.from_json(f'{{"tables": {lists(levels)}}}')
     with pytest.raises(InvalidArgumentError, match="have values within each other to too many levels"):
-        open_table(samples.path("orders")).check(config=settings)
+        check(open_table(samples.path("orders")), config=settings)
     assert main(["log", samples.path("orders"), "--storage-options", str(options)]) == 2

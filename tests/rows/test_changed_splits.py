@@ -12,6 +12,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.analysis.diff.changed_splits import differing_splits
 from snapshot_explorer.analysis.rows import changed_splits
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.snapshot import parts_of
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata
 from tests.support.iceberg.table_builder import IcebergTable
@@ -39,7 +40,7 @@ def versions_with_rows(path):
         return []
     numbers, found, unreadable = table.versions(), [], []
     for number in dict.fromkeys([*numbers[-1:], *numbers]):
-        version = table.at(number).loaded.version
+        version = parts_of(table.at(number)).loaded.version
         try:
             found.append((version, rows(version, version.plan().splits)))
         except SnapshotExplorerError:
@@ -74,7 +75,7 @@ def test_of_a_file_that_differs_in_its_deletion_vector_only_the_deleted_rows_are
     table = open_table(str(DATA / name))
     counts = []
     for number in table.versions()[1:]:
-        a, b = table.at(number - 1).loaded.version, table.at(number).loaded.version
+        a, b = parts_of(table.at(number - 1)).loaded.version, parts_of(table.at(number)).loaded.version
         found = changed_splits(a, b)
         shared = {file for split in found.before for file in split.files}
         shared &= {file for split in b.plan().splits for file in split.files}
@@ -88,7 +89,7 @@ def test_of_a_file_that_differs_in_its_deletion_vector_only_the_deleted_rows_are
 @pytest.mark.parametrize("name", ["paimon/odd_names", "delta/dv_partitioned"])
 def test_files_that_two_versions_share_are_not_planned(name):
     table = open_table(str(DATA / name))
-    versions = [table.at(number).loaded.version for number in table.versions()]
+    versions = [parts_of(table.at(number)).loaded.version for number in table.versions()]
 
     planned = [a.plan_pair(b, (None, None)) for a, b in pairwise(versions)]
 
@@ -113,7 +114,7 @@ def test_a_version_differs_from_itself_in_no_split():
 )
 def test_a_file_is_shared_where_only_the_schema_differs(name, a, b):
     table = open_table(str(DATA / name))
-    first, last = table.at(a).loaded.version, table.at(b).loaded.version
+    first, last = parts_of(table.at(a)).loaded.version, parts_of(table.at(b)).loaded.version
 
     plan = table.diff_rows(a, b, preview=True)
 

@@ -9,6 +9,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.snapshot import parts_of
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
@@ -31,12 +32,12 @@ def under(rows, schema, names):
 
 def names_before(a, b):
     """Return the name in A of each column of B, by field id."""
-    before = {ids.id: name for name, ids in a.loaded.version.field_ids.items()}
-    return {name: before.get(ids.id) for name, ids in b.loaded.version.field_ids.items()}
+    before = {ids.id: name for name, ids in parts_of(a).loaded.version.field_ids.items()}
+    return {name: before.get(ids.id) for name, ids in parts_of(b).loaded.version.field_ids.items()}
 
 
 def nested_types(version):
-    return [field.type for field in version.loaded.version.arrow_schema if pa.types.is_nested(field.type)]
+    return [field.type for field in parts_of(version).loaded.version.arrow_schema if pa.types.is_nested(field.type)]
 
 
 def readable(path):

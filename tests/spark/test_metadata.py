@@ -286,13 +286,13 @@ def test_changes_are_reported_from_the_first_commit_that_is_there(spark, partly_
         "by hand. Read from version 5 on, the next one whose commit exists."
     )
 
-    changes = partly_lost.file_changes("4..7")
+    changes = partly_lost.at(7).file_changes(since=4)
     assert set(changes["version"].to_pylist()) == {5, 7}
     assert re.fullmatch(f"The changes of version 4 cannot be read: {message}", " ".join(changes.notes))
     with pytest.raises(SnapshotNotFoundError, match=message):  # a DataFrame has no notes
-        partly_lost.file_changes("4..7", engine="spark", spark=spark)
+        partly_lost.at(7).file_changes(since=4, engine="spark", spark=spark)
     assert partly_lost.versions() == (4, 5, 6, 7)
-    assert set(partly_lost.file_changes()["version"].to_pylist()) == {5, 7}
+    assert set(partly_lost.at("latest").file_changes(since="earliest")["version"].to_pylist()) == {5, 7}
     assert_same(spark, {"table": partly_lost})
 
 
@@ -338,11 +338,13 @@ def test_changes_of_one_version_and_of_a_range_are_reported(spark, partitioned):
     table = open_table(partitioned.root)
 
     of_one = table.at(2).file_changes(engine="spark", spark=spark).select("version", "change", "path")
-    of_range = table.file_changes("2..", engine="spark", spark=spark).select("version", "change", "path")
+    of_range = (
+        table.at("latest").file_changes(since="2", engine="spark", spark=spark).select("version", "change", "path")
+    )
 
     assert [tuple(row) for row in of_one.collect()] == [(2, "remove", "a")]
     assert sorted(tuple(row) for row in of_range.collect()) == [(2, "remove", "a"), (3, "add", "a")]
-    assert table.file_changes("2..")["version"].to_pylist() == [2, 3]
+    assert table.at("latest").file_changes(since="2")["version"].to_pylist() == [2, 3]
 
 
 def test_a_table_without_versions_has_no_rows(spark, tmp_path):
@@ -522,7 +524,7 @@ def test_missing_versions_are_named_in_a_warning(spark, tmp_path, caplog):
     (folder / "snapshot" / "snapshot-8").unlink()
     table = open_table(str(folder))
 
-    changes = table.file_changes("5..11", engine="spark", spark=spark)
+    changes = table.at("11").file_changes(since="5", engine="spark", spark=spark)
     assert caplog.messages[-1] == "Version 8 is missing: what changed there is not among these rows."
     table.lifetimes(engine="spark", spark=spark)
     assert caplog.messages[-1].startswith("Version 8 is missing: files that were added or removed there count as")

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from snapshot_explorer import open_table
 from snapshot_explorer.engines.spark import native
+from snapshot_explorer.snapshot import parts_of
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol
 from tests.support.iceberg.table_builder import SCHEMA, IcebergTable
@@ -75,7 +76,7 @@ def test_nested_values_of_which_something_is_never_null_are_not_asked_of_sparks_
         table.commit(add("f.parquet", rows=1))
         snapshot = open_table(str(tmp_path / str(number))).current
         groups, rest = native.native_groups(
-            snapshot.loaded.version, snapshot.loaded.version.plan().splits, snapshot.arrow_schema
+            parts_of(snapshot).loaded.version, parts_of(snapshot).loaded.version.plan().splits, snapshot.arrow_schema
         )
         read[number] = len(groups), len(rest)
 

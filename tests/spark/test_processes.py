@@ -33,7 +33,7 @@ def run():
         table = snapshot_explorer.open_table(path, storage_options=options)
         frames["to_spark"] = table.at(17).to_spark(spark, where="amount > 0")
         frames["lifetimes"] = table.lifetimes(engine="spark", spark=spark)
-        frames["changes"] = table.file_changes(engine="spark", spark=spark)
+        frames["changes"] = table.at("latest").file_changes(since="earliest", engine="spark", spark=spark)
         frames["files"] = table.current.files(engine="spark", spark=spark)
     for name, frame in frames.items():
         frame.explain(True)
@@ -131,7 +131,7 @@ def test_storage_options_are_in_no_log(s3, tmp_path):
 
     table = snapshot_explorer.open_table(folder)
     counted = {"rows": table.at(17).count("amount > 0"), "to_spark": table.at(17).count("amount > 0")}
-    counted |= {"lifetimes": len(table.lifetimes()), "changes": len(table.file_changes())}
+    counted |= {"lifetimes": len(table.lifetimes()), "changes": len(table.at("latest").file_changes(since="earliest"))}
     for name, count in (counted | {"files": len(table.current.files())}).items():
         assert f"\n{name}: {count}\n" in said
     assert "BatchScan snapshot" in logged

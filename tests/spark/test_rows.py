@@ -22,6 +22,7 @@ from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.snapshot import parts_of
 from tests.support import spark_clusters
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata
@@ -504,9 +505,9 @@ def test_executors_without_the_package_say_how_to_ship_it(tmp_path):
 def test_a_format_reads_a_split_after_both_were_pickled():
     for kind, name in (("delta", "dv_partitioned"), ("paimon", "dv")):
         snapshot = open_table(str(DATA / kind / name)).current
-        splits = snapshot.loaded.version.plan().splits
+        splits = parts_of(snapshot).loaded.version.plan().splits
         names = snapshot.arrow_schema.names
-        theirs, parts = pickle.loads(pickle.dumps((snapshot.loaded.version, splits)))
+        theirs, parts = pickle.loads(pickle.dumps((parts_of(snapshot).loaded.version, splits)))
 
         found = [batch for part in parts for one in theirs.split_by_file(part) for batch in theirs.read(one, names)]
 

@@ -78,7 +78,7 @@ def test_no_row_or_plan_of_spark_shows_a_secret_of_the_table_s_own_log(classic, 
 
     frames = [
         opened.lifetimes(engine="spark", spark=classic),
-        opened.file_changes(engine="spark", spark=classic),
+        opened.at("latest").file_changes(since="earliest", engine="spark", spark=classic),
         opened.current.files(engine="spark", spark=classic),
     ]
     for frame in frames:

@@ -85,9 +85,9 @@ def answers(url, options):
         "older": sorted(table.at("latest~2").to_arrow()["id"].to_pylist()),
         "history": table.history()["version"].to_pylist(),
         "files": sorted(table.current.files()["path"].to_pylist()),
-        "changes": table.file_changes().num_rows,
+        "changes": table.at("latest").file_changes(since="earliest").num_rows,
         "lifetimes": sorted(table.lifetimes().frame["path"].to_pylist()),
-        "readable": table.readability()["readable"].to_pylist(),
+        "readable": table.verify().versions["readable"].to_pylist(),
     }
 
 

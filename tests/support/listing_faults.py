@@ -107,7 +107,7 @@ class Bench:
         given = arguments_for(self.opened())
         self.opened()._repr_mimebundle_()  # what a card says only once per table is said
         self.calls = {
-            "open": lambda _: (table := self.opened(), table.current.version, table.format, table.schema()),
+            "open": lambda _: (table := self.opened(), table.current.version, table.format, table.at("latest").schema),
             "find_tables": lambda _: _rows(find_tables(self.root, storage_options=self.options).to_arrow(), "problem"),
             "lake": lambda _: _rows(self._lake().overview().to_arrow(), "problem", "unreadable", "note"),
             "lake at": lambda _: _rows(self._lake().at().versions.to_arrow(), "problem"),

@@ -158,12 +158,12 @@ class Reader:
 
     def changes(self):
         last = self.a_version()
-        found = self.table.file_changes(f"{last}..").to_arrow()
+        found = self.table.at("latest").file_changes(since=last).to_arrow()
         for version in set(found["version"].to_pylist()):
             self.rows_of(version)
 
     def readability(self):
-        found = self.table.readability().to_arrow()
+        found = self.table.verify().versions.to_arrow()
         for version in found["version"].to_pylist():
             self.rows_of(version)
 

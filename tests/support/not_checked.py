@@ -12,6 +12,7 @@ import snapshot_explorer
 from snapshot_explorer.core.records import Commit
 from snapshot_explorer.history import history_of
 from snapshot_explorer.results import Frame
+from snapshot_explorer.snapshot import parts_of
 from tests.support.public_calls import PARTS, Drawn
 
 UNFOUNDED = re.compile(r"[Ii]n good order|readable\W+yes\b|readable(?s:.)*?\d\dZ .*\byes *$", re.MULTILINE)
@@ -67,10 +68,13 @@ def more_calls(given):
         "twins": lambda t: [(pair := snapshot_explorer.twins(t, t)), pair.versions],
         "orphans": lambda t: [(orphans := t.orphans("0d")), orphans.files],
         "branch_names": lambda t: history_of(t).branch_names(),
-        "live_files": lambda t: t.current.loaded.live_files(),
+        "live_files": lambda t: parts_of(t.current).loaded.live_files(),
         "label": lambda t: (t.current.label, str(t.current.ref)),
         "known readability": lambda t: t.current.known_readability(),
-        "cached files": lambda t: (t.current.loaded.cached_files(), t.current.loaded.cached_schema()),
+        "cached files": lambda t: (
+            parts_of(t.current).loaded.cached_files(),
+            parts_of(t.current).loaded.cached_schema(),
+        ),
     }
     if given.versions:
         found["version_of"] = lambda t: history_of(t).version_of("latest~1")

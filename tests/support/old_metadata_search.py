@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from snapshot_explorer import check
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history import history_of
 from tests.support import fault_search, search_command
@@ -197,7 +198,7 @@ def _orphans(table):
 
 
 def _readability(table):
-    found = table.readability()
+    found = table.verify().versions
     return [{name: row[name] for name in ("version", "readable", "missing_files")} for row in _rows(found)], repr(found)
 
 
@@ -225,11 +226,13 @@ def calls(table, where):
     return {
         "lifetimes": Call(_lifetimes, _lifetimes_differ),
         "history": _framed(lambda t: t.history(), _of_versions(_UNKNOWN)),
-        "file_changes": _framed(lambda t: t.file_changes(), _of_versions(key=_CHANGE)),
-        "file_changes of the newest": _framed(lambda t: t.file_changes(newest), _of_versions(key=_CHANGE), newest=2),
+        "file_changes": _framed(lambda t: t.at("latest").file_changes(since="earliest"), _of_versions(key=_CHANGE)),
+        "file_changes of the newest": _framed(
+            lambda t: t.at("latest").file_changes(since=versions[-2:][0]), _of_versions(key=_CHANGE), newest=2
+        ),
         "readability": Call(_readability, _of_versions(_UNKNOWN)),
         "verify": Call(_verified, _verified_differs),
-        "health_history": _framed(lambda t: t.health_history(), _of_versions()),
+        "health_history": _framed(lambda t: t.health(between=".."), _of_versions()),
         "profile_over": _framed(lambda t: t.profile_over().frame, _of_versions(key=("version", "column"))),
         "anomalies": _framed(lambda t: t.anomalies(), lambda *_: None),
         "retention": Call(_retention, _retention_differs),
@@ -240,8 +243,8 @@ def calls(table, where):
         "bisect": Call(lambda t: _bisected(t, "count(*) < 0"), lambda *_: None, newest=1),
         "bisect metadata": Call(lambda t: _bisected(t, "files < 0"), lambda *_: None),
         "orphans": Call(_orphans, lambda answer, truth: next(iter(answer - truth), None)),
-        "doctor": Call(lambda t: (None, repr(t.doctor())), lambda *_: None),
-        "check": Call(lambda t: (None, repr(t.check(since="3650d"))), lambda *_: None),
+        "doctor": Call(lambda t: (None, repr(t.health())), lambda *_: None),
+        "check": Call(lambda t: (None, repr(check(t, since="3650d"))), lambda *_: None),
         "files": Call(
             lambda t: (t.current.files().to_arrow().select(_OF_FILES).to_pylist(), ""),
             _of_versions(key=("path", "deletion_vector")),
@@ -266,7 +269,7 @@ class DamagedHistory:
         self._prefix = f"{self.store.root}/"
         table = opened(self.store)
         self.versions = table.versions()
-        columns = [column.name for column in table.schema().columns]
+        columns = [column.name for column in table.at("latest").schema.columns]
         self.calls = calls(table, f'"{columns[0]}" is not null' if columns else "true")
         self._truths = {}
 

@@ -65,7 +65,7 @@ def arguments_for(table):
         columns=tuple(column.name for column in columns),
         where=None if number is None else f'"{number}" >= 2',
         manifests=tuple(row["path"] for row in manifests if row["list"] != "index")[:4],
-        inspections=tuple((one.name, one.at_version) for one in table.inspections),
+        inspections=tuple((one.name, one.at_version) for one in history_of(table).table_format.inspections),
         path=table.path,
         format=table.format,
     )
@@ -152,12 +152,12 @@ def calls(given):
         "lifetimes picture": lambda t: t.lifetimes().picture(),
         "lifetimes of files": lambda t: t.lifetimes().picture("files"),
         "duplicates": lambda t: t.current.duplicates(),
-        "health over": lambda t: t.health_history(),
+        "health over": lambda t: t.health(between=".."),
         "retention": lambda t: t.retention(keep="1000d"),
         "retention keep last": lambda t: t.retention(
             keep="200h" if given.format == "delta" else None, keep_last=None if given.format == "delta" else 1
         ),
-        "readability": lambda t: t.readability(),
+        "readability": lambda t: t.verify().versions,
         "tags": lambda t: t.tags(),
         "tag_versions": lambda t: history_of(t).tags(),
         "cached": lambda t: history_of(t).cached,
@@ -170,7 +170,7 @@ def calls(given):
         "files with statistics": lambda t: t.current.files(statistics=True),
         "manifests": lambda t: t.current.manifests(),
         "plan": lambda t: t.current.plan(),
-        "schema and properties": lambda t: (t.schema(), dict(t.current.properties), t.current.arrow_schema),
+        "schema and properties": lambda t: (t.at("latest").schema, dict(t.current.properties), t.current.arrow_schema),
         "sql": lambda t: t.sql("select count(*) as n from this"),
     }
     for name, at_version in given.inspections:
@@ -318,12 +318,12 @@ def _of_versions(given):
         "history since": lambda t: t.history(since=f"@{given.time}"),
         "history until": lambda t: t.history(until=f"@{given.time}"),
         "history between": lambda t: t.history(f"{first}..{middle}"),
-        "commits": lambda t: t.commits([last, first]),
+        "commits": lambda t: history_of(t).commits_frame([last, first]),
         "commit": lambda t: t.at(middle).commit,
         "commit of the newest": lambda t: t.current.commit,
         "entries": lambda t: [t.current.entries(one) for one in given.manifests],
-        "changes": lambda t: t.file_changes(),
-        "changes between versions": lambda t: t.file_changes(f"{middle}..{last}"),
+        "changes": lambda t: t.at("latest").file_changes(since="earliest"),
+        "changes between versions": lambda t: t.at("{last}").file_changes(since="{middle}"),
         "changes of a version": lambda t: t.at(middle).file_changes(),
         "files of a version": lambda t: t.at(middle).files(),
         "rows of a version": lambda t: t.at(middle).to_arrow(),
@@ -343,7 +343,7 @@ def _of_versions(given):
         "blame": lambda t: [list((found := t.blame(given.where)).notes), found.to_arrow()],
         "profile": lambda t: t.profile_over().frame,
         "profile exact": lambda t: t.profile_over(exact=True).frame,
-        "doctor": lambda t: t.doctor(),
+        "doctor": lambda t: t.health(),
         "sql as of": lambda t: t.sql(f"select * from this version as of {middle}"),
     }
 

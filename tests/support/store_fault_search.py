@@ -78,15 +78,15 @@ def write_tables(folder):
 
 
 CALLS = {
-    "open": lambda table: (table.current.version, table.format, str(table.schema())),
+    "open": lambda table: (table.current.version, table.format, str(table.at("latest").schema)),
     "load": lambda table: table.current.to_arrow(),
     "load older": lambda table: table.at("latest~1").to_arrow(),
     "history": lambda table: table.history().to_arrow().drop_columns("readable"),
     "files": lambda table: table.current.files().to_arrow(),
-    "changes": lambda table: table.file_changes().to_arrow(),
+    "changes": lambda table: table.at("latest").file_changes(since="earliest").to_arrow(),
     "diff": lambda table: table.diff_rows("latest~1", "latest").to_arrow(),
     "count": lambda table: table.current.count(),
-    "readability": lambda table: table.readability().to_arrow(),
+    "readability": lambda table: table.verify().versions.to_arrow(),
     "verify": lambda table: table.verify("footers").files.to_arrow(),
 }
 

@@ -57,7 +57,7 @@ def column_and_values(table):
 def assert_trace_is_brute_force(folder, table, name, value):
     """Assert that the trace of an integer in a local table finds what brute force finds; return the trace."""
     trace = table.trace(f'"{name}" = {value}')
-    own = table.branch or history_of(table).table_format.main_branch
+    own = table.current.branch or history_of(table).table_format.main_branch
     rows = [row for row in trace.versions.to_arrow().to_pylist() if row["branch"] == own]
     for row in rows:
         if row["version"] not in table.versions():

@@ -8,8 +8,9 @@ import json
 
 import pytest
 
-from snapshot_explorer import open_table
+from snapshot_explorer import check, open_table
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.snapshot import parts_of
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -150,9 +151,9 @@ def test_a_number_shares_the_metadata_that_the_newest_state_has_read(altered, re
 
     files = table.current.files().to_arrow()
 
-    assert table.at(2).loaded.cached_files() is not None
+    assert parts_of(table.at(2)).loaded.cached_files() is not None
     assert table.at(2).files().to_arrow().equals(files)
-    assert table.at(2).loaded is table.at(2).loaded
+    assert parts_of(table.at(2)).loaded is parts_of(table.at(2)).loaded
     assert table.at(2).files(statistics=True)["lower"].type.names == ["id", "name"]
     assert table.current.files(statistics=True)["lower"].type.names == ["id", "label"]
 
@@ -206,7 +207,7 @@ def test_the_history_does_not_attribute_the_change_to_a_commit(altered):
     altered.alter(rename("label"))
 
     assert open_table(altered.url).history().to_arrow().equals(before)
-    (line,) = open_table(altered.url).check("schema-change", since="9000d").lines
+    (line,) = check(open_table(altered.url), "schema-change", since="9000d").lines
     assert line.found == "The schema is the same at 2 versions."
 
 

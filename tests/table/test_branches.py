@@ -185,7 +185,7 @@ def test_a_version_that_the_branch_has_too_is_compared_in_the_history_of_the_bra
     assert table.compare("branch:audit", 3).a == 5
     assert table.diff_rows(3, "branch:audit").plan.call == f"open_table('{table.path}', branch='audit').diff_rows(3, 5)"
     assert table.history("main..branch:audit")["version"].to_pylist() == [5, 4, 3]
-    assert table.file_changes("3..branch:audit~1")["version"].to_pylist() == [3, 4]
+    assert table.at("branch:audit~1").file_changes(since="3")["version"].to_pylist() == [3, 4]
     assert ids(table.row_changes("main", "branch:audit")) == [8, 9]
     assert table.bisect("id = 9", good=3, bad="branch:audit").version == 5
     assert table.blame("id = 8", between="..branch:audit").lines["version"].to_pylist() == [4]

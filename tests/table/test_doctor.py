@@ -12,13 +12,13 @@ NO_JUMP = Symptom(is_problem=False, sentence="No number that metadata records ju
 
 
 def sentences(table):
-    return [symptom.sentence for symptom in table.doctor().symptoms]
+    return [symptom.sentence for symptom in table.health().symptoms]
 
 
 def test_a_table_where_amounts_turned_negative_names_the_commit_and_how_to_see_its_rows():
     table = open_table(samples.path("orders"))
 
-    diagnosis = table.doctor()
+    diagnosis = table.health()
 
     readable, jumps, health = diagnosis.symptoms
     assert readable.sentence == "No file is missing: 18 versions can be loaded."
@@ -35,9 +35,9 @@ def test_files_that_are_missing_come_first(tmp_path):
     table = open_table(str(tmp_path / "payments"))
     (tmp_path / "payments" / table.current.files()["path"][0].as_py()).unlink()
 
-    symptom = table.doctor().symptoms[0]
+    symptom = table.health().symptoms[0]
 
-    lost = [row["version"] for row in table.readability().to_dict() if row["readable"] != "yes"]
+    lost = [row["version"] for row in table.verify().versions.to_dict() if row["readable"] != "yes"]
     assert symptom.is_problem
     assert symptom.sentence.startswith(
         f"{len(lost)} of 22 versions cannot be loaded, because files are missing or damaged: "
@@ -51,11 +51,11 @@ def test_a_single_jump_suggests_the_rows_that_differ_or_the_files_where_rows_are
     for commit in (tmp_path / "payments" / "_delta_log").glob("*"):
         if not commit.name.startswith(tuple(f"{version:020}.json" for version in range(7))):
             commit.unlink()
-    jumps = open_table(str(tmp_path / "payments")).doctor().symptoms[1]
+    jumps = open_table(str(tmp_path / "payments")).health().symptoms[1]
     for file in (tmp_path / "payments").glob("**/*.parquet"):
         file.unlink()
 
-    without_files = open_table(str(tmp_path / "payments")).doctor().symptoms[1]
+    without_files = open_table(str(tmp_path / "payments")).health().symptoms[1]
 
     assert jumps.sentence.startswith("Numbers jump at 1 version, last at version 6: ")
     assert jumps.command == "%snapshot diff 5..6 --rows"
@@ -67,7 +67,7 @@ def test_a_damaged_file_is_a_problem_and_the_rest_is_still_answered(tmp_path):
     manifest = min((tmp_path / "orders" / "manifest").glob("manifest-[!l]*"))
     manifest.write_bytes(b"not a manifest")
 
-    diagnosis = open_table(str(tmp_path / "orders")).doctor()
+    diagnosis = open_table(str(tmp_path / "orders")).health()
 
     damaged = [symptom for symptom in diagnosis.symptoms if manifest.name in symptom.sentence]
     assert damaged
@@ -87,7 +87,7 @@ def test_what_is_not_supported_is_not_checked(monkeypatch):
 
     monkeypatch.setattr("snapshot_explorer.table.read_health", unsupported)
     monkeypatch.setattr("snapshot_explorer.table.anomaly_symptom", lambda *_: NO_JUMP)
-    diagnosis = table.doctor()
+    diagnosis = table.health()
 
     assert diagnosis.symptoms[2].is_problem is None
     assert diagnosis.symptoms[2].sentence == "Not checked: The health of this table is not supported."
@@ -102,7 +102,7 @@ def test_the_explorer_answers_what_went_wrong():
     explorer.wait()
 
     assert all(sentence in " ".join(explorer.views["health"].text.split()) for sentence in sentences(table))
-    assert explorer.code == "orders.doctor()"
+    assert explorer.code == "orders.health()"
     explorer.close()
 
 
@@ -111,7 +111,7 @@ def test_versions_of_which_it_is_unknown_whether_their_files_exist_are_named_wit
     (damaged,) = (tmp_path / "t" / "metadata").glob("edc02833-*-m0.avro")
     damaged.write_bytes(b"")
 
-    symptom = open_table(str(tmp_path / "t")).doctor().symptoms[0]
+    symptom = open_table(str(tmp_path / "t")).health().symptoms[0]
 
     assert symptom.is_problem is None
     assert symptom.sentence == (

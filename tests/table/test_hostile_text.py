@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer import open_lake, open_table
+from snapshot_explorer import check, open_lake, open_table
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history.management import log as management_log
@@ -136,7 +136,7 @@ def test_csv_has_the_rows_as_they_are(memory_root):
 def test_a_lake_and_a_check_write_no_raw_character(table, tmp_path):
     opened, made = table
     lake = open_lake(f"memory://{made.root}")
-    checked = opened.check(f"late,unreadable,{'rows < previous'}", since="9000d")
+    checked = check(opened, f"late,unreadable,{'rows < previous'}", since="9000d")
 
     for text in (
         lake.at().to_json(),

@@ -8,6 +8,7 @@ import pytest
 
 from snapshot_explorer import errors, open_table
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
+from snapshot_explorer.history import history_of
 from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[1] / "data" / "paimon"
@@ -37,13 +38,13 @@ def put(written, path, content):
 
 
 def test_the_names_are_those_that_paimon_users_know(table):
-    assert ", ".join(one.name for one in table.inspections) == NAMES
+    assert ", ".join(one.name for one in history_of(table).table_format.inspections) == NAMES
 
 
 def test_every_frame_has_its_columns_and_types_whatever_it_holds(table):
     empty = open_table(str(DATA / "empty"))
 
-    for one in (one for one in table.inspections if not one.of_rows):
+    for one in (one for one in history_of(table).table_format.inspections if not one.of_rows):
         for opened in (table, empty):
             frame = opened.inspect(one.name)
             assert frame.schema == schema_of(one.name)

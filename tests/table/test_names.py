@@ -50,9 +50,9 @@ def answers(table):
         history_of(table).tags(),
         table.branches().to_arrow()["branch"].to_pylist(),
         table.current.to_arrow().num_rows,
-        table.readability().to_arrow()["readable"].to_pylist(),
+        table.verify().versions.to_arrow()["readable"].to_pylist(),
         table.verify().verdict,
-        [inspected(table, item) for item in table.inspections],
+        [inspected(table, item) for item in history_of(table).table_format.inspections],
     ]
 
 

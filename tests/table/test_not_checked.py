@@ -13,6 +13,7 @@ import pytest
 import snapshot_explorer
 from snapshot_explorer import Snapshot, Table, open_table
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.snapshot import parts_of
 from tests.support import not_checked, public_calls
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
 from tests.support.iceberg import table_builder
@@ -95,7 +96,7 @@ def test_a_lost_file_of_the_newest_version_is_found_by_readability_and_then_know
     has_health = scenario.format != "hudi"  # which has no settings for maintenance
     if has_health:
         assert "Not checked: whether its files exist" in table.health().verdict
-    found = {row["version"]: row["readable"] for row in table.readability().to_dict()}
+    found = {row["version"]: row["readable"] for row in table.verify().versions.to_dict()}
     assert found[newest] == "metadata"
     assert table.current.commit.readable == "metadata"
     assert table.history()["readable"].to_pylist()[0] == "metadata"
@@ -111,7 +112,7 @@ def test_readability_compares_sizes(scenario, content):
     path = files["path"][0].as_py()
     fsspec.filesystem("memory").pipe_file(f"{scenario.root}/{path.removeprefix(scenario.root).lstrip('/')}", content)
 
-    row = table.readability().to_dict()[0]
+    row = table.verify().versions.to_dict()[0]
 
     assert row["readable"] == "metadata"
     assert row["reason"] == f"1 of {len(files)} files have another size than recorded"
@@ -174,6 +175,6 @@ def test_a_number_of_live_files_that_manifest_lists_do_not_contain_is_unknown(me
     table.commit([(2, "b")])
     snapshot = open_table(f"memory://{table.root}").current
 
-    assert snapshot.loaded.live_files() is None
+    assert parts_of(snapshot).loaded.live_files() is None
     assert re.search("live_files +unknown", snapshot._repr_mimebundle_()["text/plain"])
-    assert len(snapshot.files()) == snapshot.loaded.live_files() == 2
+    assert len(snapshot.files()) == parts_of(snapshot).loaded.live_files() == 2

@@ -90,7 +90,7 @@ def check_all_is_in_order(table):
     assert orphans.is_complete
     assert rows(table) == [(1, "b")]
     assert table.verify("bytes").is_ok
-    assert set(table.readability().to_arrow()["readable"].to_pylist()) == {"yes"}
+    assert set(table.verify().versions.to_arrow()["readable"].to_pylist()) == {"yes"}
     trace = table.trace("id = 2")
     assert trace.versions.to_arrow()["rows"].to_pylist()[-3:] == [1, 1, 0]
     assert set(trace.files.to_arrow()["evidence"].to_pylist()) == {"read"}
@@ -292,4 +292,4 @@ def test_a_file_that_cannot_be_looked_for_leaves_the_others_judged(memory_root, 
     unknown = "it is on another storage, or outside of the folder, and could not be looked for"
     assert states["counted:///outside/b.parquet"] == (None, unknown)
     assert states["a.parquet"] == ("ok", None)
-    assert opened.readability()["readable"].to_pylist() == [None, "yes", "yes"]
+    assert opened.verify().versions["readable"].to_pylist() == [None, "yes", "yes"]

@@ -29,19 +29,21 @@ def use_everything(table):
         thing._repr_mimebundle_()
     (
         table.branches(),
-        table.schema(),
+        table.at("latest").schema,
         history_of(table).cached,
         history_of(table).management.update(staleness_acceptable=True),
     )
-    inspections = [one for one in table.inspections if one.name != "row_tracking"]  # which the samples do not keep
+    inspections = [
+        one for one in history_of(table).table_format.inspections if one.name != "row_tracking"
+    ]  # which the samples do not keep
     for inspection in inspections:
         table.inspect(inspection.name)._repr_mimebundle_()
     versions = table.versions()
     comparison = table.compare(versions[0])
     comparing = (comparison, comparison.showing("manifests", "commits", "properties"))
-    for thing in (table.lifetimes(), *comparing, table.retention("0d"), table.readability()):
+    for thing in (table.lifetimes(), *comparing, table.retention("0d"), table.verify().versions):
         thing._repr_mimebundle_()
-    for thing in (table.health(), table.health_history()):
+    for thing in (table.health(), table.health(between="..")):
         thing._repr_mimebundle_(), thing.to_dict()
     for mode in ("auto", "delta", "changelog", "diff"):
         with contextlib.suppress(

@@ -10,6 +10,7 @@ from snapshot_explorer import open_table, samples, twins
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats import detect
+from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage
 from tests.support import filesystems
 from tests.support.delta.table_builder import DeltaTable, add, remove
@@ -156,7 +157,7 @@ def test_columns_of_partitions_are_read_without_the_data_files_whose_rows_are_co
 ):
     path = DATA / folder if "/" in folder else Path(samples.path(folder))
     snapshot = open_table(f"counted://{copied(path, memory_root)}").current
-    splits = snapshot.loaded.version.plan().splits
+    splits = parts_of(snapshot).loaded.version.plan().splits
 
     _, rows = asked(counted, lambda: snapshot.to_arrow(columns=[column]))
 
@@ -328,7 +329,7 @@ def test_files_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_da
     snapshot = open_table(f"counted://{by_day.root}").current
     by_name = parse_condition("name = 'day 3'", snapshot.arrow_schema)
 
-    read, files = manifests_read(counted, lambda: snapshot.loaded.version.files(by_name))
+    read, files = manifests_read(counted, lambda: parts_of(snapshot).loaded.version.files(by_name))
 
     assert read == 5
     assert files["path"].to_pylist() == [f"name=day 3/bucket-0/data-{number}.parquet" for number in (14, 24, 34, 41)]

@@ -106,7 +106,7 @@ CALLS = {
     "bisect": lambda table: table.bisect(f"count(*) > {5 * ROWS}"),
     "profile_over": lambda table: table.profile_over(),
     "lifetimes": lambda table: table.lifetimes(),
-    "readability": lambda table: table.readability(),
+    "readability": lambda table: table.verify().versions,
     "health": lambda table: table.health(),
     "retention": lambda table: table.retention(keep_last=2),
     "find_tables": lambda table: find_tables(table.path.rpartition("/")[0]),

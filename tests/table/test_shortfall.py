@@ -19,11 +19,11 @@ CALLS = {
     "at": lambda table: table.at("latest~1"),
     "compare": lambda table: table.compare(2, 3),
     "lifetimes": lambda table: table.lifetimes(),
-    "readability": lambda table: table.readability(),
+    "readability": lambda table: table.verify().versions,
     "retention": lambda table: table.retention(),
-    "changes": lambda table: table.file_changes(),
+    "changes": lambda table: table.at("latest").file_changes(since="earliest"),
     "row_changes": lambda table: table.row_changes("earliest", "latest"),
-    "health_history": lambda table: table.health_history(),
+    "health_history": lambda table: table.health(between=".."),
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.snapshot import parts_of
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
@@ -18,7 +19,7 @@ def planned(table):
     """Yield versions and the files or merged groups of files that their rows are read from."""
     for number in table.versions():
         try:
-            version = table.at(number).loaded.version
+            version = parts_of(table.at(number)).loaded.version
             splits = version.plan().splits
         except SnapshotExplorerError:
             continue  # a feature that is not read, or metadata that is gone
@@ -56,7 +57,7 @@ def test_a_file_that_both_versions_have_is_shared_and_a_deletion_vector_tells_it
     versions = table.versions()
     identities = [
         {part.identity for split in version.plan().splits for part in version.split_by_file(split)}
-        for version in (table.at(number).loaded.version for number in versions)
+        for version in (parts_of(table.at(number)).loaded.version for number in versions)
     ]
 
     shared = [len(a & b) for a, b in pairwise(identities)]
@@ -68,7 +69,7 @@ def test_a_file_that_both_versions_have_is_shared_and_a_deletion_vector_tells_it
 
 def test_another_schema_is_another_identity():
     table = open_table(str(DATA / "paimon" / "evolution_append"))
-    first, last = (table.at(number).loaded.version for number in (table.versions()[0], table.versions()[-1]))
+    first, last = (parts_of(table.at(number)).loaded.version for number in (table.versions()[0], table.versions()[-1]))
 
     theirs = {part.identity for split in first.plan().splits for part in first.split_by_file(split)}
     ours = {part.identity for split in last.plan().splits for part in last.split_by_file(split)}

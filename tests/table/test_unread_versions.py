@@ -97,7 +97,7 @@ def test_the_newest_versions_are_those_of_the_intact_table(damaged):
 
 
 def test_a_verification_is_not_ok_and_readability_says_which_versions_cannot_be_loaded(damaged):
-    verified, states = damaged.table.verify(), damaged.table.readability().to_dict()
+    verified, states = damaged.table.verify(), damaged.table.verify().versions.to_dict()
 
     assert not verified.is_ok
     assert (
@@ -110,7 +110,7 @@ def test_a_verification_is_not_ok_and_readability_says_which_versions_cannot_be_
 
 
 def test_a_trace_proves_nothing_and_names_the_versions(damaged):
-    columns = damaged.table.schema().columns
+    columns = damaged.table.at("latest").schema.columns
     trace = damaged.table.trace(f'"{columns[0].name}" is null and "{columns[0].name}" is not null')
 
     assert not trace.is_complete
@@ -191,7 +191,7 @@ def test_a_version_whose_schema_is_damaged_cannot_be_loaded(histories):
 
     with history.damaged(Damage("halved", "schema/schema-2")):
         table = opened(history.store)
-        rows = {row["version"]: row for row in table.readability().to_dict()}
+        rows = {row["version"]: row for row in table.verify().versions.to_dict()}
 
         assert (rows[2]["readable"], rows[4]["readable"]) == ("no", "yes")
         assert "schema/schema-2 is not a readable Paimon schema" in rows[2]["reason"]

@@ -219,7 +219,7 @@ def test_sizes_of_0_that_early_releases_of_delta_rs_recorded_are_not_compared(tm
 
     assert opened.at("latest").to_arrow().num_rows == 1
     assert [state(opened, level) for level in LEVELS] == [("ok", None)] * 3
-    assert opened.readability()["readable"].to_pylist() == ["yes", "yes"]
+    assert opened.verify().versions["readable"].to_pylist() == ["yes", "yes"]
 
 
 def test_a_registered_file_that_was_replaced_is_read_and_in_order(tmp_path):
@@ -231,7 +231,7 @@ def test_a_registered_file_that_was_replaced_is_read_and_in_order(tmp_path):
 
     assert opened.at("latest").count("id > 0") == 2
     assert [state(opened, level) for level in LEVELS] == [("ok", None)] * 3
-    assert opened.readability()["readable"].to_pylist() == ["yes"]
+    assert opened.verify().versions["readable"].to_pylist() == ["yes"]
 
     with_ids = of_ids().append_column("more", [["a" * 300, "b"]])
     (tmp_path / "t/data/000000_0").write_bytes(bytes_of(pq.write_table, with_ids))

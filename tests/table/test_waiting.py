@@ -11,6 +11,7 @@ from snapshot_explorer.errors import StorageError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.history import history_of
+from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.view import render_text
 from tests.support.blocking import SECONDS, blocking
@@ -78,7 +79,7 @@ def test_an_uncached_schema_is_not_waited_for(slow):
         reader = in_thread(lambda: snapshot.schema)
         assert waits.wait(SECONDS)
 
-        assert in_time(lambda: snapshot.loaded.cached_schema() or "nothing") == "nothing"
+        assert in_time(lambda: parts_of(snapshot).loaded.cached_schema() or "nothing") == "nothing"
     reader.join(SECONDS)
 
 

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from snapshot_explorer import open_table, samples
+from snapshot_explorer.table import read_overview
 from snapshot_explorer.view import Code, Drawing, Pairs, mimebundle
 from tests.support.contrast import cut_controls, low_contrasts
 
@@ -39,7 +40,7 @@ def pasted(page):
 
 def test_paths_commands_and_code_are_copied_by_mouse_and_keyboard(page):
     table = open_table(samples.path("orders"))
-    table.read_overview()
+    read_overview(table)
     long_path = "bucket-0/" + "a" * 120 + ".parquet"
     shown(page, table, Drawing(title="t", parts=(Code(EVIL), Pairs((("p", Code(long_path)),)))), table.current.files())
 
@@ -71,7 +72,7 @@ def test_without_its_script_there_is_no_button_and_the_text_is_there(page):
 def everything():
     orders, shipments = (open_table(samples.path(name)) for name in ("orders", "shipments"))
     for table in (orders, shipments):
-        table.read_overview()
+        read_overview(table)
     return [
         orders,
         shipments,
@@ -82,7 +83,7 @@ def everything():
         orders.bisect("amount < 0", good=5, bad=8),
         orders.retention(keep_last=3),
         orders.health(),
-        orders.readability(),
+        orders.verify().versions,
         orders.at(8).files(),
     ]
 

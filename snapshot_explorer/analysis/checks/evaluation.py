@@ -155,10 +155,7 @@ class _CheckedTable:
         return _Finding(is_ok=not changes, found=compared, version=_first(changes))
 
     def _unreadable(self) -> _Finding:
-        past = self._history
-        lifetimes, known = past.lifetimes(), past.open_branch.readability
-        readability = read_readability(known, past.table_format, lifetimes, past.listing, name=past.name)
-        rows = readability.to_arrow().to_pylist()
+        rows = read_readability(self._history).to_arrow().to_pylist()
         judged = {*self._window, self._newest_version}
         rows = [row for row in rows if row["version"] in judged]
         lost = [row for row in rows if row["readable"] in ("no", "metadata")]

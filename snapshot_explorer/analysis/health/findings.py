@@ -13,7 +13,7 @@ from snapshot_explorer.core.text import format_size, pluralize
 STATES = ("act", "watch", "unknown", "ok")
 """The states of a finding, the most urgent first."""
 MISSING_FILES = "missing files"
-NOT_LOOKED_FOR = "Not checked: whether its files exist; %snapshot readability and table.readability() look for them."
+NOT_LOOKED_FOR = "Not checked: whether its files exist; %snapshot verify and table.verify() look for them."
 _POSTPONED = -2
 _MERGEABLE = (50, 0.2), (1_000, 0.5)
 """Thresholds to watch and to act: a number of mergeable files, and their share of all files. Both must be reached."""

@@ -1,19 +1,22 @@
 """`Health`: the health of a table at one version."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 
 import pyarrow as pa
 
 from snapshot_explorer.analysis.health.findings import findings_frame, findings_of, noun_of, verdict
 from snapshot_explorer.analysis.health.groups import groups_of, levels_frame, partitions_frame
+from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.core.errors import SnapshotNotFoundError
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import UNREADABLE, SnapshotNotFoundError
 from snapshot_explorer.core.records import Finding, MaintenanceSettings
-from snapshot_explorer.core.text import format_size
+from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.results import Frame, non_empty_columns
-from snapshot_explorer.view import Drawable, Drawing, Grid, Line, Pairs, Part
+from snapshot_explorer.view import Code, Drawable, Drawing, Grid, Line, Pairs, Part
 from snapshot_explorer.view.cells import format_total_size
 
 _WORST = 10
@@ -35,8 +38,14 @@ _GROUP = (
 _FINDING = ("state", "finding", "found", "threshold")
 
 
+_NOT_CHECKED = (
+    "Not checked: whether rows are doubled (%snapshot anomalies --key A,B), and whether values are right; both need "
+    "rows to be read."
+)
+
+
 class Health(Drawable):
-    """The health of a table at one version, from metadata. Displays as a verdict, then findings and sizes.
+    """The health of a table at one version. Displays as what went wrong, a verdict, then findings and sizes.
 
     Thresholds derive from the table's own settings or its engine's defaults: `settings`.
     """
@@ -49,9 +58,11 @@ class Health(Drawable):
         partitions: pa.Table,
         levels: pa.Table,
         manifests: pa.Table,
-        settings: MaintenanceSettings,
+        settings: MaintenanceSettings | None,
         own_findings: Sequence[Finding] = (),
         readability: Mapping[str, object] | None = None,
+        symptoms: Sequence[Symptom] = (),
+        error: str | None = None,
     ) -> None:
         """Create a result. Use `Table.health` to get one."""
         self._readability = readability
@@ -60,7 +71,10 @@ class Health(Drawable):
         self.version = version
         """The version."""
         self.settings = settings
-        """The settings that thresholds derive from, and their sources."""
+        """The settings that thresholds derive from, and their sources; None if the metadata cannot be read."""
+        self.symptoms = tuple(symptoms)
+        """A sentence each on missing files and on numbers that jump; empty if they were not looked for."""
+        self._error = error
         self._partitions = partitions
         self._levels = levels
         self._manifests = manifests
@@ -89,32 +103,56 @@ class Health(Drawable):
 
     @cached_property
     def verdict(self) -> str:
-        """Return a sentence on the most urgent findings."""
+        """Return a sentence on the most urgent findings, or on why the metadata of the version cannot be read."""
+        if self._error is not None:
+            return self._error
         return verdict(self._found, is_empty=not len(self._partitions))
 
     def to_dict(self) -> dict[str, object]:
-        """Return version and verdict, and a list of dicts for each of findings, partitions and levels."""
+        """Return version and verdict, and a list of dicts for each of symptoms, findings, partitions and levels."""
         parts = {name: getattr(self, name).to_dict() for name in ("findings", "partitions", "levels")}
-        return {"version": self.version, "verdict": self.verdict} | parts
+        symptoms = [asdict(symptom) for symptom in self.symptoms]
+        return {"version": self.version, "verdict": self.verdict, "symptoms": symptoms} | parts
 
     def drawing(self) -> Drawing:
-        """Return the drawing: the verdict, sizes and thresholds, findings, advice, the worst partitions."""
-        parts: list[Part] = [Line(self.verdict), Pairs(tuple(self._facts()))]
+        """Return the drawing: what went wrong, the verdict, sizes and thresholds, findings, the worst partitions."""
+        parts: list[Part] = []
+        for symptom in self.symptoms:
+            parts += [Line(symptom.sentence), Code(symptom.command)]
+        parts.append(Line(self.verdict))
+        if self.settings is not None:
+            parts += self._of_version(self.settings)
+        if self.symptoms:
+            parts.append(Line(_NOT_CHECKED, is_faint=True))
+        heading = self._title(f"Health of {self.name}")
+        return Drawing(title=f"{heading}: {self._answer}" if self.symptoms else heading, parts=tuple(parts))
+
+    def _of_version(self, settings: MaintenanceSettings) -> list[Part]:
+        parts: list[Part] = [Pairs(tuple(self._facts(settings)))]
         parts.append(Pairs(tuple((f"{item.state}: {item.finding}", item.description) for item in self._found)))
         if any(item.state in ("act", "watch") for item in self._found):
-            parts += [Line(note) for note in self.settings.notes]
+            parts += [Line(note) for note in settings.notes]
         if len(self._partitions) > 1:
             parts += [Line(f"{self._noun.capitalize()}, those with the most removable files first:"), self._worst()]
-        if self.settings.runs_trigger is not None and len(self._levels):
+        if settings.runs_trigger is not None and len(self._levels):
             parts += [Line("Levels:"), *self.levels.drawing().parts]
-        return Drawing(title=self._title(f"Health of {self.name}"), parts=tuple(parts))
+        return parts
+
+    @property
+    def _answer(self) -> str:
+        """How many things there are to look at, and how much is unknown."""
+        is_urgent = self._error is not None or any(item.state == "act" for item in self._found)
+        states = [*(symptom.is_problem for symptom in self.symptoms), is_urgent]
+        problems, unknown = states.count(True), states.count(None)
+        answer = f"{pluralize(problems, 'thing')} to look at" if problems else "nothing to look at"
+        return f"{answer} in what was checked, {unknown} of {len(states)} unknown" if unknown else answer
 
     @property
     def _noun(self) -> str:
         return noun_of(self._partitions)[0] if len(self._partitions) else "partitions"
 
-    def _facts(self) -> list[tuple[str, object]]:
-        rows, settings = self._partitions, self.settings
+    def _facts(self, settings: MaintenanceSettings) -> list[tuple[str, object]]:
+        rows = self._partitions
         files, size_bytes = (pc.sum(rows[name]).as_py() or 0 for name in ("files", "size_bytes"))
         known = not rows["rows"].null_count
         return [
@@ -140,6 +178,8 @@ class Health(Drawable):
 
     @cached_property
     def _found(self) -> tuple[Finding, ...]:
+        if self.settings is None:
+            return ()
         return findings_of(
             self._partitions, self._levels, self._manifests, self.settings, self._readability, self._own_findings
         )
@@ -148,23 +188,46 @@ class Health(Drawable):
         return f"{heading} at version {self.version}"
 
 
-def read_health(version: TableVersion, *, name: str, readability: Mapping[str, object] | None = None) -> Health:
+def read_health(
+    version: TableVersion,
+    *,
+    name: str,
+    readability: Callable[[], Mapping[str, object] | None] = lambda: None,
+    symptoms: Sequence[Symptom] = (),
+) -> Health:
     """Return the health of a version. Reads its schema, files and manifests, no data files.
 
     Args:
-        readability: The version's row of READABILITY; None if its files were not checked.
+        readability: Returns the version's row of READABILITY; None if its files were not checked.
+        symptoms: What was found in other versions and in the files. With them, metadata that cannot be read is the
+            verdict, and not an error.
     """
     if version.number is None:
         raise SnapshotNotFoundError(f"{name} has no version yet: nothing has been committed to it.")
-    settings = version.maintenance_settings()
-    groups = groups_of(version.measured_files())
-    return Health(
-        name,
-        version.number,
-        partitions=partitions_frame(groups, settings),
-        levels=levels_frame(groups),
-        manifests=version.manifests(),
-        settings=settings,
-        own_findings=version.own_findings(),
-        readability=readability,
-    )
+    try:
+        settings = version.maintenance_settings()
+        groups = groups_of(version.measured_files())
+        return Health(
+            name,
+            version.number,
+            partitions=partitions_frame(groups, settings),
+            levels=levels_frame(groups),
+            manifests=version.manifests(),
+            settings=settings,
+            own_findings=version.own_findings(),
+            readability=readability(),
+            symptoms=symptoms,
+        )
+    except UNREADABLE as error:
+        if not symptoms:
+            raise
+        return Health(
+            name,
+            version.number,
+            partitions=frames.no_rows(frames.HEALTH_PARTITIONS),
+            levels=frames.no_rows(frames.HEALTH_LEVELS),
+            manifests=frames.no_rows(frames.MANIFESTS),
+            settings=None,
+            symptoms=symptoms,
+            error=str(error),
+        )

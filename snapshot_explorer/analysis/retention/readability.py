@@ -1,6 +1,7 @@
 """Find the versions that can be loaded: from lifetimes and a listing of the folders with data files."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -13,7 +14,7 @@ from snapshot_explorer.core.records import Listing, Readable, gaps_note
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Mask, Presence, ranges
 from snapshot_explorer.formats.unread_versions import readable_times
-from snapshot_explorer.history import KnownReadability
+from snapshot_explorer.history import History, KnownReadability
 from snapshot_explorer.history.lifetimes import FileLifetimes
 from snapshot_explorer.results import Frame
 from snapshot_explorer.view.commits import readable_words
@@ -23,16 +24,41 @@ SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 _WIDTH = 60
 
 
-def read_readability(
-    known: KnownReadability, table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, name: str
-) -> Frame:
-    """Return the READABILITY frame of every version of a listing, newest first, and keep the result.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFiles:
+    """What a listing of the folders found of the files of all versions."""
 
-    Lists each folder with data files; see `TableFormat.presence`. Opens no file.
+    listing: Listing
+    """The versions."""
+    presence: Presence
+    """For each of the recorded LIFETIMES, whether its file exists."""
+
+
+def find_files(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing) -> FoundFiles:
+    """Return which files of the versions exist. Lists each folder with data files; see `TableFormat.presence`."""
+    known = set(lifetimes.versions)
+    versions = [version for version in listing.versions if version in known]
+    return FoundFiles(listing=listing, presence=table_format.presence(lifetimes.recorded(), versions))
+
+
+def read_readability(history: History) -> Frame:
+    """Return the READABILITY frame of every version, newest first, and keep the result.
+
+    Reads the log once and lists each folder with data files. Opens no file.
     """
+    lifetimes = history.lifetimes()
+    found = find_files(history.table_format, lifetimes, history.listing)
+    known = history.open_branch.readability
+    return readability_frame(known, history.table_format, lifetimes, found, name=history.name)
+
+
+def readability_frame(
+    known: KnownReadability, table_format: TableFormat, lifetimes: FileLifetimes, found: FoundFiles, *, name: str
+) -> Frame:
+    """Return the READABILITY frame of the versions whose files were looked for, newest first, and keep the result."""
     known_versions = set(lifetimes.versions)
+    listing, presence = found.listing, found.presence
     rows = lifetimes.recorded()
-    presence = table_format.presence(rows, [version for version in listing.versions if version in known_versions])
     counts = _Counts(lifetimes, rows, presence)
     times = readable_times(table_format, listing.versions)
     values = []

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.analysis.retention.readability import FoundFiles, find_files, readability_frame
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames, resources
 from snapshot_explorer.core.errors import (
@@ -31,6 +32,7 @@ from snapshot_explorer.core.text import format_utc, pluralize
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.expiry import Presence, ranges
 from snapshot_explorer.formats.file_checks import FileCheck, RecordedFile
+from snapshot_explorer.history import KnownReadability
 from snapshot_explorer.history.lifetimes import FileLifetimes, despite_expiry
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage import Storage
@@ -53,7 +55,15 @@ class Verification(Drawable):
     """Whether the files that versions need exist, and are as the metadata records. Draws itself."""
 
     def __init__(
-        self, rows: pa.Table, *, name: str, level: Level, verified_at: datetime, notes: Sequence[str], is_complete: bool
+        self,
+        rows: pa.Table,
+        *,
+        name: str,
+        level: Level,
+        verified_at: datetime,
+        notes: Sequence[str],
+        is_complete: bool,
+        versions: Frame,
     ) -> None:
         """Create a result. Use `Table.verify` to get one."""
         self._name = name
@@ -64,6 +74,8 @@ class Verification(Drawable):
         """The time of the check, aware, UTC."""
         self.files = Frame(rows, title=f"Data files of {name}", noun="files")
         """VERIFIED: every data file of every version, files with problems first."""
+        self.versions = versions
+        """READABILITY, newest first: whether each version of the branch can be loaded, why not, and what it lacks."""
         states = Counter(rows["state"].to_pylist())
         self._problems = sum(count for state, count in states.items() if state not in ("ok", None))
         self._unchecked = states[None]
@@ -96,6 +108,7 @@ class Verification(Drawable):
         parts: list[Part] = [
             Line(self.verdict),
             Pairs((*facts, ("size", format_total_size(rows["size_bytes"])))),
+            Line(f"{self.versions.title}."),
             *map(Line, self._notes[:_MOST_NOTES]),
         ]
         bad = rows.filter(pc.fill_null(pc.not_equal(rows["state"], "ok"), fill_value=True))
@@ -110,7 +123,7 @@ class Verification(Drawable):
         )
 
 
-def verify(
+def verify(  # noqa: PLR0913 - the table, what is known of it, and what to look at
     own_format: TableFormat,
     own_branch: str | None,
     history: Callable[[str | None], tuple[TableFormat, FileLifetimes]],
@@ -119,6 +132,7 @@ def verify(
     level: str,
     resume: Verification | bool | None,
     intact: VerifiedFiles,
+    known: KnownReadability,
 ) -> Verification:
     """Return whether the files of all versions of a table and its branches are there; see `Table.verify`.
 
@@ -127,6 +141,7 @@ def verify(
         own_branch: That branch; None for the main one.
         history: Returns a branch and its lifetimes; the table's own for None.
         intact: The files that earlier verifications of the table found intact. Files that this one finds are added.
+        known: What is known about which versions of the branch can be loaded; becomes what this one finds.
     """
     if level not in LEVELS:
         raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")
@@ -139,7 +154,9 @@ def verify(
     notes = unread
     deletes: list[_SplitWithDeletes] = []
     for branch, (table_format, lifetimes) in histories.items():
-        rows, presence = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
+        rows, presence, found = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
+        if branch == own:
+            versions = readability_frame(known, table_format, lifetimes, found, name=name)
         is_named = branch is not None and len(histories) > 1
         of = f" of branch {branch}" if is_named else ""
         for problems in (presence.missing_metadata, presence.missing_deletes, presence.unchecked_files):
@@ -160,9 +177,9 @@ def verify(
     left = [file for path, file in files.items() if states[path] == _STATES[0]]
     storage = own_format.storage
     if chosen != "existence":
-        known = intact if resume is True else _known(resume or None)
+        verified = intact if resume is True else _verified(resume or None)
         needed = LEVELS.index(chosen)
-        left = [file for file in left if known.get((file.path, file.size_bytes), 0) < needed]
+        left = [file for file in left if verified.get((file.path, file.size_bytes), 0) < needed]
         states |= _verify_contents(own_format, left, chosen, intact)
         for state, paths in _read_deletes(storage, deletes):
             states |= {path: state for path in paths if states[path][0] == "ok"}
@@ -177,7 +194,9 @@ def verify(
         ],
         schema=frames.VERIFIED,
     )
-    return Verification(table, name=name, level=chosen, verified_at=now, notes=notes, is_complete=not notes)
+    return Verification(
+        table, name=name, level=chosen, verified_at=now, notes=notes, is_complete=not notes, versions=versions
+    )
 
 
 def _histories(
@@ -196,18 +215,21 @@ def _histories(
     return histories, unread
 
 
-def _presence(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing) -> tuple[pa.Table, Presence]:
-    """Return the LIFETIMES of the files that versions of a listing need, and which of them exist."""
+def _presence(
+    table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing
+) -> tuple[pa.Table, Presence, FoundFiles]:
+    """Return the LIFETIMES of the files that versions of a listing need, which of them exist, and which of all."""
     versions = _versions_of(lifetimes, listing)
     first, removed = (np.searchsorted(np.asarray(versions, np.int64), ends) for ends in ranges(lifetimes.recorded()))
-    rows = lifetimes.recorded().filter(pa.array(first < removed))
-    presence = table_format.presence(rows, versions)
+    found = find_files(table_format, lifetimes, listing)
+    is_needed = first < removed
+    rows, presence = lifetimes.recorded().filter(pa.array(is_needed)), found.presence.among(is_needed, versions)
     is_flawed = presence.missing_metadata or (presence.gone | presence.resized).any()
     expired = frozenset(versions).difference(table_format.listing(0).reachable) if is_flawed else ()
     if expired:
         gone = capitalized(runs_text(runs_of(sorted(expired))))
         raise SnapshotNotFoundError(f"{gone} expired during the verification. Try again when the table changes less.")
-    return rows, presence
+    return rows, presence, found
 
 
 def _versions_of(lifetimes: FileLifetimes, listing: Listing) -> list[int]:
@@ -309,7 +331,7 @@ def _error_of(deletes: _SplitWithDeletes) -> str | None:
     return None
 
 
-def _known(resume: Verification | None) -> VerifiedFiles:
+def _verified(resume: Verification | None) -> VerifiedFiles:
     """Return the files that an earlier verification found intact, with its level."""
     rows = [] if resume is None else resume.files.to_arrow().to_pylist()
     level = 0 if resume is None else LEVELS.index(resume.level)

@@ -13,7 +13,6 @@ from snapshot_explorer.jupyter.commands.branches import BRANCHES
 from snapshot_explorer.jupyter.commands.check import CHECK
 from snapshot_explorer.jupyter.commands.close import CLOSE
 from snapshot_explorer.jupyter.commands.diff import DIFF
-from snapshot_explorer.jupyter.commands.doctor import DOCTOR
 from snapshot_explorer.jupyter.commands.duplicates import DUPLICATES
 from snapshot_explorer.jupyter.commands.entries import ENTRIES
 from snapshot_explorer.jupyter.commands.explore import EXPLORE
@@ -29,7 +28,6 @@ from snapshot_explorer.jupyter.commands.open import OPEN
 from snapshot_explorer.jupyter.commands.orphans import ORPHANS
 from snapshot_explorer.jupyter.commands.plan import PLAN
 from snapshot_explorer.jupyter.commands.profile import PROFILE
-from snapshot_explorer.jupyter.commands.readability import READABILITY
 from snapshot_explorer.jupyter.commands.repair import REPAIR
 from snapshot_explorer.jupyter.commands.report import REPORT
 from snapshot_explorer.jupyter.commands.retention import RETENTION
@@ -59,7 +57,6 @@ COMMANDS: Sequence[Command] = (
     TRACE,
     PROFILE,
     ANOMALIES,
-    DOCTOR,
     CHECK,
     REPORT,
     DUPLICATES,
@@ -72,7 +69,6 @@ COMMANDS: Sequence[Command] = (
     PLAN,
     INSPECT,
     RETENTION,
-    READABILITY,
     VERIFY,
     ORPHANS,
     TWINS,

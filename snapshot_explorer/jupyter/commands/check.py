@@ -8,7 +8,7 @@ from snapshot_explorer.analysis.checks import CheckResult
 from snapshot_explorer.core.errors import TableNotFoundError
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, column_names, dict_of
-from snapshot_explorer.lake import Lake, open_lake
+from snapshot_explorer.lake import Lake, check, open_lake
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.results.outputs import output_file, output_path
 from snapshot_explorer.table import Table
@@ -19,7 +19,8 @@ def _check(invocation: Invocation) -> CheckResult:
     arguments = invocation.arguments
     key = arguments.get("key")
     files = {name: output_path(path) for name in ("markdown", "junit") if (path := arguments.get(name)) is not None}
-    result = _target(invocation).check(
+    result = check(
+        _target(invocation),
         arguments.get("fail-on"),
         since=arguments.get("since"),
         at=arguments.get("at"),
@@ -65,7 +66,7 @@ CHECK = Command(
     name="check",
     summary="Whether rules hold for what happened recently",
     run=_check,
-    python='orders.check("late,anomaly,rows < 0.5 * previous", since="1d")',
+    python='check(orders, "late,anomaly,rows < 0.5 * previous", since="1d")',
     examples=(
         "%snapshot check",
         '%snapshot check s3://lake/shop.db --since 1d --fail-on late,anomaly,schema-change,"rows < 0.5 * previous"',

@@ -8,19 +8,19 @@ from snapshot_explorer.results import Frame
 
 
 def _health(invocation: Invocation) -> Health | Frame:
-    """Return the health of a version, or with `--over` the numbers of many versions."""
+    """Return what went wrong and the health of a version, or with `--over` the numbers of many versions."""
     over = invocation.arguments.get("over")
     if over is not None and invocation.arguments.get("ref") is not None:
         raise UsageError("REF and --over exclude each other. Use one version, or --over A..B for all of a range.")
     _, table = invocation.table()
-    return table.health(ref_of(invocation)) if over is None else table.health_history(over)
+    return table.health(ref_of(invocation)) if over is None else table.health(between=over)
 
 
 HEALTH = Command(
     name="health",
-    summary="The health of a version: small files, skew, ...",
+    summary="What went wrong, and the health of a version",
     run=_health,
-    python='orders.health(17); orders.health_history("10..latest")',
+    python='orders.health(17); orders.health(between="10..latest")',
     examples=(
         "%snapshot health",
         "%snapshot health latest~10",
@@ -35,8 +35,12 @@ HEALTH = Command(
             value_type="range",
             meaning="the numbers at every version of a range, newest first; .. is all of them",
         ),
+        Option(flags=("--metadata-only",), meaning="look for no file, and read no other version"),
         TABLE,
     ),
-    notes="Shows a verdict, findings with their thresholds, and the engine's own commands to run; this package never "
-    "runs them. h.findings, h.partitions and h.levels are frames. Reads metadata only.",
+    notes="First a sentence each on files that are missing and on numbers that jump, with the command that shows the "
+    "evidence: of all versions, or with REF of that one. Then a verdict on the version, findings with their "
+    "thresholds, and the engine's own commands to run; this package never runs them. h.findings, h.partitions and "
+    "h.levels are frames. Reads metadata and looks for every file; with --metadata-only, reads the metadata of the "
+    "version alone. Reads no rows.",
 )

@@ -1,7 +1,6 @@
 """`%snapshot inspect`: a table of metadata under the format's own name."""
 
-import pyarrow as pa
-
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import show_read_size
 from snapshot_explorer.results import Frame
@@ -13,17 +12,11 @@ def _inspect(invocation: Invocation) -> Frame | Picture:
     name, table = invocation.table()
     system_table, ref = invocation.arguments.get("name"), invocation.arguments.get("ref")
     if system_table is None:
-        rows = [
-            {
-                "name": inspection.name,
-                "meaning": inspection.meaning,
-                "of_one_version": inspection.at_version,
-                "has_picture": inspection.picture is not None,
-            }
-            for inspection in table.inspections
-        ]
-        return Frame(pa.Table.from_pylist(rows), title=f"Metadata tables of {table.name}", noun="tables")
-    if any(inspection.name == system_table and inspection.of_rows for inspection in table.inspections):
+        return table.inspect()
+    if any(
+        inspection.name == system_table and inspection.of_rows
+        for inspection in history_of(table).table_format.inspections
+    ):
         snapshot = table.update() if ref is None else table.at(ref)
         if snapshot.version is not None:
             show_read_size(invocation, name, snapshot, None, ways="Add --yes to read them all")

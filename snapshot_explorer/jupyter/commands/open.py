@@ -55,8 +55,8 @@ def _open(invocation: Invocation) -> Table:
 def _refuse_second_table(invocation: Invocation, name: str, table: Table) -> None:
     """Raise if a name made from the path would replace another table."""
     known = invocation.tables.all().get(name)
-    if known is not None and (known.path, known.branch) != (table.path, table.branch):
-        branch = f" (branch {known.branch})" if known.branch else ""
+    if known is not None and (known.path, known.current.branch) != (table.path, table.current.branch):
+        branch = f" (branch {known.current.branch})" if known.current.branch else ""
         raise UsageError(f"{name} is already the name of {known.path}{branch}. Name this one: as {name}_2.")
 
 

@@ -9,14 +9,14 @@ def _schema(invocation: Invocation) -> object:
     _, table = invocation.table()
     if invocation.arguments.get("ref") is None:
         return table.update(staleness_acceptable=True).schema
-    return table.schema(ref_of(invocation))
+    return table.at(ref_of(invocation)).schema
 
 
 SCHEMA = Command(
     name="schema",
     summary="Columns, types and keys at a version",
     run=_schema,
-    python="orders.schema(17)",
+    python="orders.at(17).schema",
     examples=("%snapshot schema 17", "%snapshot schema"),
     arguments=(REF,),
     options=(TABLE,),

@@ -2,7 +2,7 @@
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 from snapshot_explorer.jupyter.commands.tables import list_tables
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Table, read_overview
 
 
 def _status(invocation: Invocation) -> object:
@@ -18,7 +18,7 @@ def _status(invocation: Invocation) -> object:
 
 def with_schema(table: Table) -> Table:
     """Return the table after reading the facts for its card and for completion."""
-    table.read_overview()
+    read_overview(table)
     return table
 
 

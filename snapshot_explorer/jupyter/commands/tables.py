@@ -30,7 +30,7 @@ def list_tables(invocation: Invocation) -> Frame:
             "name": pa.array(list(known), pa.string()),
             "version": pa.array(versions, pa.int64()),
             "format": pa.array([table.format for table in known.values()], pa.string()),
-            "branch": pa.array([table.branch for table in known.values()], pa.string()),
+            "branch": pa.array([table.current.branch for table in known.values()], pa.string()),
             "path": pa.array([table.path for table in known.values()], pa.string()),
         }
     )

@@ -16,7 +16,7 @@ def _verify(invocation: Invocation) -> Verification:
 
 VERIFY = Command(
     name="verify",
-    summary="Whether all files exist as recorded",
+    summary="Whether all files exist, and which versions can be loaded",
     run=_verify,
     python='orders.verify("footers")',
     examples=("%snapshot verify", "%snapshot verify --footers", "v = %snapshot verify --bytes"),
@@ -31,5 +31,7 @@ VERIFY = Command(
         TABLE,
     ),
     notes="Covers the files of every version of every branch, each once. v.files lists them, those with problems "
-    "first. v.is_ok is true if everything was checked and nothing differs.",
+    "first; v.versions says which versions can be loaded, and why not. A sign per version, oldest first: + can be "
+    "loaded, ~ only its metadata, - not at all, ? unknown. v.is_ok is true if everything was checked and nothing "
+    "differs.",
 )

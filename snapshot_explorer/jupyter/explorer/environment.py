@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def name_of(table: Table, variables: Mapping[str, Any]) -> str:
     """Return the variable that holds the table; without one, the call that opens the table."""
     names = [name for name, value in list(variables.items()) if value is table and not name.startswith("_")]
-    return names[0] if names else open_expression(table.path, table.branch)
+    return names[0] if names else open_expression(table.path, table.current.branch)
 
 
 def load_limits() -> ReadLimits:

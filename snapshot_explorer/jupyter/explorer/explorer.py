@@ -197,7 +197,9 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._log: Log | None = None
         self._newest: Snapshot | None = None
         self._table_size: TableSize | None = None
-        self._lacking = {"actions", "slices"} - {inspection.picture for inspection in table.inspections}
+        self._lacking = {"actions", "slices"} - {
+            inspection.picture for inspection in history_of(table).table_format.inspections
+        }
         self._is_size_unknown, self._is_copied, self._is_closed = False, False, False
         self.problem = ""
         self._drawn: object = None
@@ -658,7 +660,8 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         window = "" if log is None else sanitize(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
         self.page = {
             "name": sanitize(self.table.name),
-            "format": f"{self.table.format}" + (f" branch {sanitize(self.table.branch)}" if self.table.branch else ""),
+            "format": f"{self.table.format}"
+            + (f" branch {sanitize(self.table.current.branch)}" if self.table.current.branch else ""),
             "path": sanitize(self.table.path),
             "facts": lines[1:],
             "newest": None if times[0] is None else int(times[0].timestamp() * 1000),

@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.history import history_of, with_readability
+from snapshot_explorer.snapshot import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +85,7 @@ def read_newest(table: Table, *, most: int = MOST_COMMITS) -> tuple[Snapshot, Lo
         most: The maximum number of commits to read, the newest ones.
     """
     listing = history_of(table).listing
-    if table.current.loaded.listing != listing:
+    if parts_of(table.current).loaded.listing != listing:
         table.update()
         listing = history_of(table).listing
     return table.current, read_log(table, listing=listing, most=most)
@@ -105,7 +106,7 @@ def read_log(
     read = None if before is None else _extend_log(table, before, listing)
     is_partial = before is not None and before.is_partial
     if read is None:
-        newest = table.commits(listing.versions[: -most - 1 : -1])
+        newest = history_of(table).commits_frame(listing.versions[: -most - 1 : -1])
         read = newest.to_arrow(), newest.notes
         is_partial = most < min(len(listing.versions), MOST_COMMITS)
     commits, notes = read
@@ -133,7 +134,8 @@ def _extend_log(table: Table, before: Log, listing: Listing) -> tuple[pa.Table, 
     version = newest["version"][0].as_py()
     if version not in listing.versions[-MOST_COMMITS:]:
         return None
-    added = table.commits([item for item in listing.versions[: -MOST_COMMITS - 1 : -1] if item >= version])
+    newer = [item for item in listing.versions[: -MOST_COMMITS - 1 : -1] if item >= version]
+    added = history_of(table).commits_frame(newer)
     fresh = added.to_arrow()
     if not fresh.slice(len(fresh) - 1).select(_SAME).equals(newest.select(_SAME)):
         return None

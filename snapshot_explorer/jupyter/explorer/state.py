@@ -32,7 +32,7 @@ TABS = ("commit", "manifests", "compare", "data", "files", "branches", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)
 COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits", "another table", "twins")
 ROW_KINDS = ("all", "inserted", "deleted", "updated")
-HEALTH = ("health", "doctor", "readability", "retention", "duplicates", "verify", "orphans")
+HEALTH = ("health", "problems", "readability", "retention", "duplicates", "verify", "orphans")
 READS: Mapping[str, tuple[str, ...]] = {"verify": ("level",), "orphans": ("older_than",), "duplicates": ("b", "key")}
 """The parts of the health that read much, which a button starts, and the traits that each depends on."""
 FILE_VIEWS = ("list", "lifetimes", "partitions", "actions", "slices")

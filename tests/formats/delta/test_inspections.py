@@ -14,6 +14,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.inspect.inspections import DETAIL, HISTORY, table_features
 from snapshot_explorer.formats.delta.metadata.actions import protocol_of
+from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import (
     BASE_MILLIS,
     DeltaTable,
@@ -45,7 +46,7 @@ def rows(table, name, ref=None):
 
 
 def test_the_names_are_offered_with_what_they_hold(table):
-    offered = {one.name: one.at_version for one in open_table(table.url).inspections}
+    offered = {one.name: one.at_version for one in history_of(open_table(table.url)).table_format.inspections}
 
     assert offered == {"history": False, "detail": True, "properties": True, "transactions": True, "domains": True}
 

@@ -56,11 +56,11 @@ CALLS = {
     "files": lambda root: open_table(root).at(4).files(),
     "commit": lambda root: open_table(root).at(3).commit,
     "history": lambda root: open_table(root).history(),
-    "changes": lambda root: open_table(root).file_changes(),
+    "changes": lambda root: open_table(root).at("latest").file_changes(since="earliest"),
     "compare": lambda root: open_table(root).compare(1, 5).files,
     "lifetimes": lambda root: open_table(root).lifetimes(),
-    "health over": lambda root: open_table(root).health_history(),
-    "readability": lambda root: open_table(root).readability(),
+    "health over": lambda root: open_table(root).health(between=".."),
+    "readability": lambda root: open_table(root).verify().versions,
     "retention": lambda root: open_table(root).retention(),
     "changed rows": lambda root: open_table(root).row_changes(1, 5),
     "a listing of metadata": lambda root: open_table(root).inspect("history"),
@@ -94,7 +94,11 @@ def test_a_commit_behind_a_checkpoint_is_named_and_versions_that_need_it_are_ref
     for version in (3, 4):
         with pytest.raises(CorruptTableError, match=problem):
             opened.at(version).to_arrow()
-    history, changes, lifetimes = opened.history(), opened.file_changes(), opened.lifetimes()
+    history, changes, lifetimes = (
+        opened.history(),
+        opened.at("latest").file_changes(since="earliest"),
+        opened.lifetimes(),
+    )
     for frame in (history, changes, lifetimes.frame):
         assert any(problem in note for note in frame.notes)
     assert [note.partition(":")[0] for note in history.notes] == ["The commit of version 3 cannot be read"]
@@ -122,7 +126,7 @@ def test_a_commit_of_known_and_unknown_actions_is_one(table):
         commit_name(3), b"".join(json.dumps(one).encode() + b"\n" for one in (*reported, {"newKind": {"protocol": 1}}))
     )
 
-    assert len(open_table(table.root).file_changes()) == 6
+    assert len(open_table(table.root).at("latest").file_changes(since="earliest")) == 6
     table_format = Delta(Storage(table.root))
     read_units(table_format, table_format.change_tasks(range(6), no_look, lifetimes=True))
 

@@ -61,8 +61,8 @@ CALLS = (
     lambda table: table.inspect("history")._repr_mimebundle_(),
     lambda table: repr(table.at(1).commit),
     lambda table: table.current.files(statistics=True)._repr_mimebundle_(),
-    lambda table: table.schema()._repr_mimebundle_(),
-    lambda table: table.file_changes(),
+    lambda table: table.at("latest").schema._repr_mimebundle_(),
+    lambda table: table.at("latest").file_changes(since="earliest"),
     lambda table: table.lifetimes(),
     lambda table: table.compare(0, 1)._repr_mimebundle_(),
     lambda table: table.inspect("detail"),
@@ -142,4 +142,4 @@ def test_an_id_of_a_column_that_is_none_is_refused(tmp_path, number, mode):
     DeltaTable(None, tmp_path, first=[protocol(2, 5), table_metadata])
 
     with pytest.raises(CorruptTableError, match="schema in the table's metaData action is not readable"):
-        open_table(tmp_path).schema()._repr_mimebundle_()
+        open_table(tmp_path).at("latest").schema._repr_mimebundle_()

@@ -85,8 +85,8 @@ def test_a_compaction_that_is_pending_is_named():
 def test_doctor_and_health_over_versions_answer_for_a_table_with_log_files():
     table = open_table(DATA / "v6_mor_compaction_pending")
 
-    assert all(symptom.is_problem is not None for symptom in table.doctor().symptoms)
-    assert table.health_history().num_rows == len(table.versions())
+    assert all(symptom.is_problem is not None for symptom in table.health().symptoms)
+    assert table.health(between="..").num_rows == len(table.versions())
 
 
 def test_the_size_of_freed_files_is_unknown_where_one_is_not_recorded(orders):

@@ -39,7 +39,7 @@ def answers(table):
         "tags": table.tags().to_arrow().to_pylist(),
         "history": table.history().to_arrow().to_pylist(),
         "lifetimes": table.lifetimes().to_arrow().to_pylist(),
-        "readability": table.readability().to_arrow().to_pylist(),
+        "readability": table.verify().versions.to_arrow().to_pylist(),
         "differences": [table.compare(versions[0], version).files.to_arrow().to_pylist() for version in versions[1:]],
         "retention": table.retention(keep_last=1).freed.to_arrow().to_pylist(),
         "timeline": table.inspect("timeline").to_arrow().to_pylist(),

@@ -83,7 +83,7 @@ def test_changes_are_by_commit_without_those_that_rearrange_rows():
 
 def test_cleaned_files_are_found_by_readability():
     table = open_table(DATA / "hudi" / "v9_cow_archived")
-    readable = {row["version"]: row["readable"] for row in table.readability().to_arrow().to_pylist()}
+    readable = {row["version"]: row["readable"] for row in table.verify().versions.to_arrow().to_pylist()}
 
     for path in EXPECTED:
         if path.parent.name == "v9_cow_archived":
@@ -230,7 +230,7 @@ def paths(table, version):
 def test_metadata_tables_are_frames_of_every_table(name):
     table = open_table(DATA / "hudi" / name)
 
-    for inspection in table.inspections:
+    for inspection in history_of(table).table_format.inspections:
         table.inspect(inspection.name, "latest" if inspection.at_version else None).to_arrow().validate(full=True)
 
 
@@ -338,7 +338,7 @@ def test_what_needs_the_files_of_all_versions_begins_where_they_are_known():
     table = open_table(DATA / "hudi" / "archive_deleted")
     *known, unknown = table.history().to_arrow()["version"].to_pylist()
 
-    readable = {row["version"]: row["readable"] for row in table.readability().to_dict()}
+    readable = {row["version"]: row["readable"] for row in table.verify().versions.to_dict()}
     retention = table.retention(keep_last=1)
 
     assert table.lifetimes().versions == tuple(reversed(known))

@@ -51,7 +51,7 @@ def _answers(table):
         [table.at(version).to_arrow() for version in versions],
         [table.at(version).files(statistics=True).to_arrow() for version in versions],
         [table.at(version).manifests().to_arrow().drop(["size_bytes"]) for version in versions],
-        table.file_changes().to_arrow(),
+        table.at("latest").file_changes(since="earliest").to_arrow(),
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.history import history_of
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[2] / "data"
@@ -58,7 +59,7 @@ def test_lifetimes_and_entries_lead_to_the_files_of_every_version(path):
 def test_every_metadata_table_is_of_every_version(path):
     table = open_table(path)
 
-    for one in table.inspections:
+    for one in history_of(table).table_format.inspections:
         for ref in table.versions() if one.at_version else (None,):
             found = table.inspect(one.name, ref)
             found.to_arrow().validate(full=True)

@@ -15,6 +15,7 @@ from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, parse_type
 from snapshot_explorer.formats.paimon.scan import buckets
+from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -144,7 +145,7 @@ def test_rows_of_a_table_with_a_bucket_key_lie_in_the_bucket_of_their_hash():
 
 def test_an_equality_on_the_bucket_key_reads_one_bucket():
     snapshot = open_table(str(DATA / "append_bucketed")).current
-    key = buckets.bucket_key(snapshot.loaded.version._schema)[0].name
+    key = buckets.bucket_key(parts_of(snapshot).loaded.version._schema)[0].name
     value = snapshot.to_arrow([key])[key][0].as_py()
 
     plan = snapshot.plan(f"{key} = {text(value)}").to_arrow().to_pylist()

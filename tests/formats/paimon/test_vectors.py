@@ -21,6 +21,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats.paimon.scan import read
+from snapshot_explorer.history import history_of
 from tests.support.paimon.splits import Files, entry, measured, parquet, rows, schema, splits
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"
@@ -35,7 +36,11 @@ def vector(item, length):
 def test_the_schema_shows_the_type_and_arrow_has_the_length():
     table = open_table(MERGED)
 
-    assert [column.type for column in table.schema().columns] == ["INT", "VECTOR<FLOAT, 3>", "VECTOR<TINYINT, 2>"]
+    assert [column.type for column in table.at("latest").schema.columns] == [
+        "INT",
+        "VECTOR<FLOAT, 3>",
+        "VECTOR<TINYINT, 2>",
+    ]
     assert table.current.to_arrow().schema.field("f").type == vector(pa.float32(), 3)
 
 
@@ -80,12 +85,12 @@ def test_a_copy_of_the_table_in_another_file_format_has_the_same_rows():
 @pytest.mark.parametrize("path", [*ALL, DATA / "vectors_nested"], ids=lambda path: path.name)
 def test_files_and_metadata_tables_have_no_bounds_of_vectors(path):
     table = open_table(str(path))
-    column = table.schema().columns[1].name
+    column = table.at("latest").schema.columns[1].name
 
     files = table.current.files(statistics=True).to_arrow()
 
     assert all(bound[column] is None for name in ("lower", "upper") for bound in files[name].to_pylist())
-    for inspection in table.inspections:
+    for inspection in history_of(table).table_format.inspections:
         try:
             table.inspect(inspection.name).to_arrow().validate(full=True)
         except (InvalidArgumentError, UnsupportedFeatureError):  # it needs an option that the table lacks

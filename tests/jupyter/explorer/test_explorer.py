@@ -21,6 +21,7 @@ from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.jupyter.explorer.state import TABS
 from snapshot_explorer.jupyter.explorer.work import THREADS
+from snapshot_explorer.table import read_overview
 from snapshot_explorer.view.timeline_columns import TableFacts, timeline_columns
 from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.explorers import all_texts, messages_to_the_page, pressed, shown_text, typed, unpacked
@@ -63,7 +64,7 @@ def test_the_head_tells_what_the_table_is(explorer, orders):
 @pytest.mark.parametrize("sample", ["orders", "payments"])
 def test_head_and_card_count_the_same_rows_in_the_same_words(sample):
     table = open_table(samples.path(sample))
-    table.read_overview()
+    read_overview(table)
     name, count = re.search(
         r"(?m)^ *(rows(?: in files)?) +([0-9,]+)$", table._repr_mimebundle_()["text/plain"]
     ).groups()

@@ -519,7 +519,7 @@ def test_the_timeline_follows_what_was_found_missing(tmp_path):
     explorer.state.tab, explorer.state.health = "health", "readability"
     explorer.wait()
 
-    expected = {row["version"]: row["readable"] for row in table.readability().to_dict()}
+    expected = {row["version"]: row["readable"] for row in table.verify().versions.to_dict()}
     assert expected[table.current.version] == "metadata"
     assert {row["version"]: row["readable"] for row in explorer.state.commits.to_pylist()} == expected
     explorer.refresh()

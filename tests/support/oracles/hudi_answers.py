@@ -21,7 +21,7 @@ def assert_versions(folder, name):
     A version whose files Hudi's cleaner removed is refused, and no other one.
     """
     table = open_written(folder, name)
-    readable = {row["version"]: row for row in table.readability().to_arrow().to_pylist()}
+    readable = {row["version"]: row for row in table.verify().versions.to_arrow().to_pylist()}
     expected = expectations(folder, name)
     for one in expected:
         snapshot = table.at(one["version"])
@@ -45,7 +45,7 @@ def assert_versions(folder, name):
 def assert_changes(folder, name):
     """Assert that the rows that changed lead from the rows of each version to those of the next one."""
     table = open_written(folder, name)
-    readable = {row["version"] for row in table.readability().to_arrow().to_pylist() if not row["missing_files"]}
+    readable = {row["version"] for row in table.verify().versions.to_arrow().to_pylist() if not row["missing_files"]}
     expected = [one for one in expectations(folder, name) if one["version"] in readable]
     compared = 0
     for old, new in itertools.pairwise(expected):

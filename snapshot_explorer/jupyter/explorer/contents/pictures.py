@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.history import branch_graph, history_of
 from snapshot_explorer.jupyter.explorer.contents import version_views
@@ -38,7 +39,7 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 def _metadata_picture(cache: SnapshotCache, request: ViewRequest, view: str) -> ViewResult:
     """Return the picture of a metadata table that few formats have, such as actions over time."""
-    name = next((item.name for item in cache.table.inspections if item.picture == view), None)
+    name = next((item.name for item in history_of(cache.table).table_format.inspections if item.picture == view), None)
     if name is None:
         raise InvalidArgumentError(f"{cache.table.name} has no picture of {view}: its format records none.")
     picture = cache.table.inspect(name).picture()
@@ -62,7 +63,7 @@ def _without_signs(part: Part) -> Part:
 def _lifetimes(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     table = cache.table
     if request["missing"]:
-        table.readability()
+        read_readability(history_of(table))
     lifetimes = table.lifetimes()
     tracks = lifetimes.tracks()
     return ViewResult(

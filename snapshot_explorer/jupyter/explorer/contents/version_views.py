@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_row
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, page_rows
@@ -152,10 +154,10 @@ def _order(rows: pa.Table, column: str, *, falling: bool) -> pa.Array:
 def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the health of B, the versions that can be loaded, or the effect of a retention rule."""
     match request["health"]:
-        case "doctor":
+        case "problems":
             return ViewResult(
-                drawing=cache.table.doctor().drawing(),
-                code=f"{request.name}.doctor()",
+                drawing=cache.table.health().drawing(),
+                code=f"{request.name}.health()",
                 source=cache.cited(cache.table.current.version),
             )
         case "readability":
@@ -168,7 +170,7 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             result = cache.health(request["b"])
             return ViewResult(
                 drawing=result.drawing(),
-                code=f"{request.name}.health({request['b']})",
+                code=f"{request.name}.health({request['b']}, metadata_only=True)",
                 source=cache.cited(request["b"]),
             )
 
@@ -223,7 +225,7 @@ _FILE_READS = {
 
 def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return runs of consecutive versions with equal readability, and each version with its details."""
-    readability = cache.table.readability().to_arrow()
+    readability = read_readability(history_of(cache.table)).to_arrow()
     # Not from the history, for which few files are looked for.
     parts: list[Part] = [
         Line("Versions that can be loaded, newest first:"),
@@ -233,7 +235,7 @@ def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
     return ViewResult(
         drawing=Drawing(title=f"What of {cache.table.name} can be read", parts=tuple(parts)),
-        code=f"{request.name}.readability()",
+        code=f"{request.name}.verify().versions",
         source=cache.cited(cache.table.current.version),
         pages=pages,
     )

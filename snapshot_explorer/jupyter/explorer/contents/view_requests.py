@@ -120,7 +120,7 @@ class SnapshotCache:
     def health(self, version: int) -> Health:
         """Return the health of a version."""
         checked = id(history_of(self.table).cached.readability)
-        made: Health = self._keep(("health", version, checked), lambda: self.table.health(version))
+        made: Health = self._keep(("health", version, checked), lambda: self.table.health(version, metadata_only=True))
         return made
 
     def row_count(self, version: int) -> int:

@@ -8,7 +8,7 @@ const TRAITS = ["page", "view", "listed", "strip", "busy", "zone"];
 const HIGH = 46, LISTED = 60;  // pixels of a commit in the list, commits of a page of it
 const TYPED = 350;  // milliseconds after which what is typed counts
 const UNIT = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
-const WORDS = { file_order: "Sort by", size_bytes: "size", added_version: "added", load_limit: "At most", overview: "summary", doctor: "what went wrong", slices: "file groups" };
+const WORDS = { file_order: "Sort by", size_bytes: "size", added_version: "added", load_limit: "At most", overview: "summary", problems: "what went wrong", slices: "file groups" };
 const TYPES = [["arrow", "exact, as Arrow"], ["numpy", "floats, as NumPy"], ["nullable", "floats, nullable"]];
 
 const word = (name) => WORDS[name] ?? name.replaceAll("_", " ");
@@ -195,7 +195,7 @@ function Bar({ app }) {
       onClick=${() => set({ [name]: page.defaults[name] })}>${said[name]?.() ?? `${name}: ${state[name]}`} \u00d7</button>`)}
     <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Filters</button>
     <span class="sx-gap"></span>
-    <${Button} label="What went wrong?" title="Look for missing files, numbers that jump, and bad health" act=${() => set({ tab: "health", health: "doctor" })} />
+    <${Button} label="What went wrong?" title="Look for missing files, numbers that jump, and bad health" act=${() => set({ tab: "health", health: "problems" })} />
     <span><${Button} label=${state.playing ? "Pause" : "Play"} icon=${state.playing ? "pause" : "play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
     <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
     <${Button} label="Save PNG" icon="save" title="Save the chart as a picture"

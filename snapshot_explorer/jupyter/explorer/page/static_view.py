@@ -44,7 +44,7 @@ _NAMED, _LONGEST = 4, 40
 
 def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableSize | None) -> list[str]:
     """Return facts about the table, a line each: name, format and path, versions, rows, files, branches."""
-    branch = f" branch {table.branch}" if table.branch else ""
+    branch = f" branch {table.current.branch}" if table.current.branch else ""
     lines = [f"{table.name} {table.format}{branch} {table.path}"]
     if log is None:
         return lines

@@ -1,24 +1,18 @@
-"""The diagnosis of a table in three sentences: on its readability, its anomalies and its health."""
+"""What went wrong with a table, in sentences: files that are missing, and numbers that jump."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import UNREADABLE, LimitError, UnsupportedFeatureError
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, runs_of, runs_text
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.view import Code, Drawable, Drawing, Line, Part
-
-_NOT_CHECKED = (
-    "Not checked: whether rows are doubled (%snapshot anomalies --key A,B), and whether values are right; both need "
-    "rows to be read."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symptom:
-    """One sentence of a diagnosis."""
+    """One sentence on what went wrong, or that nothing did."""
 
     is_problem: bool | None
     """Whether something needs attention; None if that was not checked."""
@@ -26,32 +20,6 @@ class Symptom:
     """A sentence on the result, or on why it was not checked."""
     command: str
     """The command that shows the evidence."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Diagnosis(Drawable):
-    """The diagnosis of a table. Displays as a sentence each for readability, anomalies and health."""
-
-    name: str
-    """The name of the table."""
-    symptoms: tuple[Symptom, ...]
-    """In this order: readability, anomalies, health."""
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the name, and a list of dicts for the symptoms."""
-        return {"name": self.name, "symptoms": [asdict(symptom) for symptom in self.symptoms]}
-
-    def drawing(self) -> Drawing:
-        """Return the drawing: each sentence, with the command that shows the evidence."""
-        problems = sum(symptom.is_problem is True for symptom in self.symptoms)
-        unknown = sum(symptom.is_problem is None for symptom in self.symptoms)
-        parts: list[Part] = []
-        for symptom in self.symptoms:
-            parts += [Line(symptom.sentence), Code(symptom.command)]
-        answer = f"{pluralize(problems, 'thing')} to look at" if problems else "nothing to look at"
-        if unknown:
-            answer += f" in what was checked, {unknown} of {len(self.symptoms)} unknown"
-        return Drawing(title=f"{self.name}: {answer}", parts=(*parts, Line(_NOT_CHECKED, is_faint=True)))
 
 
 def symptom_of(read: Callable[[], Symptom], command: str) -> Symptom:
@@ -86,24 +54,29 @@ def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Sym
     elif not lost:
         sentence = f"No file is missing: {pluralize(len(rows), 'version')} can be loaded."
     is_problem = bool(lost) if lost or not unknown else None
-    return Symptom(
-        is_problem=is_problem, sentence=" ".join([sentence.strip(), *notes]), command="%snapshot readability"
-    )
+    return Symptom(is_problem=is_problem, sentence=" ".join([sentence.strip(), *notes]), command="%snapshot verify")
 
 
-def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int], can_diff_rows: Callable[[int, int], bool]) -> Symptom:
+def anomaly_symptom(
+    anomalies: pa.Table,
+    versions: Sequence[int],
+    can_diff_rows: Callable[[int, int], bool],
+    *,
+    version: int | None = None,
+) -> Symptom:
     """Return the symptom on jumps of numbers, with the newest jump that no maintenance made.
 
     Args:
         anomalies: ANOMALIES, newest first.
         versions: All versions of the table, ascending.
         can_diff_rows: Whether the rows in which two versions differ can be read.
+        version: The only version that was looked at; None for all.
     """
     rows = anomalies.select(["version", "kind", "rule"]).to_pylist()
     if not rows:
-        return Symptom(
-            is_problem=False, sentence="No number that metadata records jumps.", command="%snapshot anomalies"
-        )
+        where = "" if version is None else f" at version {version}"
+        sentence = f"No number that metadata records jumps{where}."
+        return Symptom(is_problem=False, sentence=sentence, command="%snapshot anomalies")
     newest = next((row for row in rows if row["kind"] not in MAINTENANCE_KINDS), rows[0])
     jumping = len({row["version"] for row in rows})
     index = versions.index(newest["version"]) if newest["version"] in versions else 0
@@ -115,8 +88,3 @@ def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int], can_diff_rows:
         f"Numbers jump at {pluralize(jumping, 'version')}, last at version {newest['version']}: {newest['rule']}."
     )
     return Symptom(is_problem=True, sentence=sentence, command=command)
-
-
-def health_symptom(verdict: str, states: Sequence[object]) -> Symptom:
-    """Return the verdict of `health`: a problem if the state of a finding is `act`."""
-    return Symptom(is_problem="act" in states, sentence=verdict, command="%snapshot health")
