@@ -218,7 +218,7 @@ PLACES = {
     "tests/table/test_secrets.py::test_a_saved_notebook": "slow",
     "tests/table/test_secrets.py::test_no_failure": "slow",
     "tests/table/test_unread_versions.py::test_a_trace_proves": "slow",
-    "tests/table/test_unread_versions.py::test_doctor_and": "slow",
+    "tests/table/test_unread_versions.py::test_health_and": "slow",
     "tests/table/test_wide.py::test_the_numbers": "slow",
 }
 """The markers of other tests, by how their ids begin: the longest beginning counts. None: the quick tier after all,

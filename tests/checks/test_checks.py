@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from snapshot_explorer import open_lake, open_table, samples
+from snapshot_explorer import check, open_lake, open_table, samples
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
@@ -32,12 +32,12 @@ def states(result):
     return {(line.table, line.rule): line.state for line in result.lines}
 
 
-def check(folder, rules, **more):
+def checked(folder, rules, **more):
     return check(open_table(str(folder)), rules, **({"at": NIGHT + timedelta(minutes=30), "since": "90m"} | more))
 
 
 def test_a_quiet_table_passes_every_rule_on_metadata(tmp_path):
-    result = check(hourly(tmp_path), "late,anomaly,schema-change,rows < 0.5 * previous,age_hours > 26")
+    result = checked(hourly(tmp_path), "late,anomaly,schema-change,rows < 0.5 * previous,age_hours > 26")
 
     assert set(states(result).values()) == {"passed"}
     assert (result.is_ok, result.exit_code) == (True, 0)
@@ -45,7 +45,7 @@ def test_a_quiet_table_passes_every_rule_on_metadata(tmp_path):
 
 
 def test_a_table_without_a_new_commit_is_late(tmp_path):
-    result = check(hourly(tmp_path), "late", at=NIGHT + timedelta(hours=9))
+    result = checked(hourly(tmp_path), "late", at=NIGHT + timedelta(hours=9))
 
     assert result.exit_code == 1
     assert result.failed[0].found.startswith("Newest commit 9 h ago, late: usually every 1 h")
@@ -53,7 +53,7 @@ def test_a_table_without_a_new_commit_is_late(tmp_path):
 
 def test_rows_that_vanish_fail_a_condition_and_are_an_anomaly(tmp_path):
     gone = [remove(f"f{version}") for version in range(10)]
-    result = check(hourly(tmp_path, jump=gone), ["anomaly", "rows < 0.5 * previous", "removed_rows > 10"])
+    result = checked(hourly(tmp_path, jump=gone), ["anomaly", "rows < 0.5 * previous", "removed_rows > 10"])
 
     assert states(result)[result.name, "rows < 0.5 * previous"] == "failed"
     assert states(result)[result.name, "anomaly"] == "failed"
@@ -68,7 +68,7 @@ def test_a_change_of_schema_fails_also_where_a_later_commit_takes_it_back(tmp_pa
     table.commit(metadata((*fields, ("extra", "double"))), millis=millis - 60_000)
     table.commit(metadata(fields), millis=millis)
 
-    (line,) = check(tmp_path, "schema-change").lines
+    (line,) = checked(tmp_path, "schema-change").lines
 
     assert (line.state, line.version) == ("failed", 3)
     assert "Version 2: extra added, double" in line.found
@@ -88,12 +88,12 @@ def test_doubled_rows_and_missing_files_fail(tmp_path):
 
 
 def test_what_cannot_be_evaluated_does_not_pass(tmp_path):
-    young = check(hourly(tmp_path / "young", commits=3), "late,anomaly,rows < previous", since="400d")
+    young = checked(hourly(tmp_path / "young", commits=3), "late,anomaly,rows < previous", since="400d")
     assert [line.state for line in young.lines] == [None, None, None]
     assert (young.exit_code, young.is_ok) == (2, False)
     assert "not checked: late" in repr(young)
 
-    before = check(hourly(tmp_path / "later"), "unreadable", at="2020-01-01", since="1d")
+    before = checked(hourly(tmp_path / "later"), "unreadable", at="2020-01-01", since="1d")
     assert (before.lines[0].state, before.lines[0].found) == (None, "Nothing had been committed by then.")
 
 
@@ -125,7 +125,7 @@ def test_a_lake_has_a_line_for_each_table_and_rule(tmp_path):
 def test_markdown_shows_hostile_names_as_they_are(tmp_path):
     folder = hourly(tmp_path / "a|b<script>@all`x`[l](http:)", commits=2)
 
-    shown = check(folder, "late").to_markdown()
+    shown = checked(folder, "late").to_markdown()
 
     assert "a\\|b&lt;script&gt;&#64;all\\`x\\`\\[l\\]\\(http:\\)" in shown
     assert "<script>" not in shown
@@ -157,7 +157,7 @@ def test_junit_has_a_suite_for_each_table_and_errors_for_what_was_not_checked(tm
 )
 def test_a_rule_that_does_not_exist_is_an_error(tmp_path, rules, message):
     with pytest.raises(InvalidArgumentError, match=message):
-        check(hourly(tmp_path, commits=1), rules)
+        checked(hourly(tmp_path, commits=1), rules)
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_a_mistake_in_the_settings_is_an_error(tmp_path, content, message):
     config.write_text(content)
 
     with pytest.raises(InvalidArgumentError, match=message):
-        check(hourly(tmp_path / "t", commits=1), None, config=config, since=None)
+        checked(hourly(tmp_path / "t", commits=1), None, config=config, since=None)
 
 
 def test_a_date_needs_no_quotes_in_the_settings(tmp_path):
     config = tmp_path / "checks.toml"
     config.write_text("since = 2020-01-01")
 
-    result = check(hourly(tmp_path / "t", commits=1), None, config=config, since=None)
+    result = checked(hourly(tmp_path / "t", commits=1), None, config=config, since=None)
 
     assert result.since == datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -278,6 +278,6 @@ def test_the_first_day_of_the_calendar_is_a_time(tmp_path):
     ],
 )
 def test_commas_in_parentheses_and_quotes_do_not_end_a_rule(tmp_path, text, rules):
-    result = check(hourly(tmp_path), text)
+    result = checked(hourly(tmp_path), text)
 
     assert [line.rule for line in result.lines] == rules

@@ -57,7 +57,7 @@ def finding(health, name):
 @pytest.mark.parametrize("folder", TABLES, ids=[f"{folder.parent.name}-{folder.name}" for folder in TABLES])
 def test_numbers_are_those_of_the_files_counted_by_hand(folder):
     table = open_table(folder)
-    health = table.health()
+    health = table.health(metadata_only=True)
     files = table.current.files().to_arrow().to_pylist()
 
     found = {(tuple(row["partition"]), row["bucket"]): row for row in health.partitions.to_arrow().to_pylist()}
@@ -77,7 +77,7 @@ def test_every_version_over_time_is_as_it_is_by_itself(name):
 
     assert tuple(over) == table.versions()[::-1]
     for version, row in over.items():
-        health = table.health(version)
+        health = table.health(version, metadata_only=True)
         expected = version_by_hand(table.at(version).files().to_arrow().to_pylist(), health.settings)
         if table.format == "iceberg":  # whose lifetimes are without deletions
             expected |= {"vector_files": None, "deleted_rows": None}
@@ -89,7 +89,7 @@ def test_every_version_over_time_is_as_it_is_by_itself(name):
 @pytest.mark.parametrize("name", [folder.name for folder in TABLES if folder.parent.name == "paimon"])
 def test_numbers_agree_with_paimons_own_system_tables(name):
     table = open_table(DATA / "paimon" / name)
-    health = table.health()
+    health = table.health(metadata_only=True)
     buckets = table.inspect("buckets").to_arrow()
     files = table.inspect("files").to_arrow()
 
@@ -113,7 +113,7 @@ def test_no_data_file_is_read(counted, memory_root):
         table.commit()
     opened = open_table(f"counted://{table.root}")
 
-    str(opened.health()), str(opened.health(between=".."))
+    str(opened.health(metadata_only=True)), str(opened.health(between=".."))
 
     assert [one.path for one in counted.requests if one.path.endswith(".parquet")] == []
 
@@ -265,7 +265,7 @@ def test_a_checkpoint_that_cannot_be_read_is_not_said_to_be_absent(tmp_path):
     for sidecar in (tmp_path / "t" / "_delta_log" / "_sidecars").iterdir():
         sidecar.write_bytes(b"")
 
-    health = open_table(tmp_path / "t").health()
+    health = open_table(tmp_path / "t").health(metadata_only=True)
 
     assert (
         "9, and no checkpoint that can be read: 9 files to read at opening"
@@ -279,7 +279,7 @@ def test_a_version_without_files_has_nothing_to_be_done(memory_root):
     table.commit(remove("a"))
     opened = open_table(table.url)
 
-    health = opened.health()
+    health = opened.health(metadata_only=True)
 
     assert health.verdict == "The version has no data files: nothing to do."
     assert health.partitions.num_rows == health.levels.num_rows == 0
@@ -291,7 +291,7 @@ def test_a_table_without_versions_has_no_health(memory_root):
     opened = open_table(f"memory:/{PaimonTable(*memory_root).root}")
 
     with pytest.raises(SnapshotNotFoundError, match="no version"):
-        opened.health()
+        opened.health(metadata_only=True)
     assert opened.health(between="..").num_rows == 0
 
 
@@ -357,7 +357,7 @@ def test_every_column_says_what_it_means(schema):
     assert [field.name for field in schema if not (field.metadata or {}).get(b"meaning")] == []
 
 
-UNCHECKED = "Not checked: whether its files exist; %snapshot readability and table.verify().versions look for them."
+UNCHECKED = "Not checked: whether its files exist; %snapshot verify and table.verify() look for them."
 
 
 @pytest.mark.parametrize(
@@ -388,10 +388,12 @@ def test_health_includes_what_readability_found(tmp_path):
     table = DeltaTable(None, tmp_path / "t")
     table.append([(1, "a")], name="a.parquet")
     opened = open_table(table.url)
-    assert opened.health().verdict.endswith(UNCHECKED)
+    assert opened.health(metadata_only=True).verdict.endswith(UNCHECKED)
 
     table.remove_file("a.parquet")
     opened.verify().versions
 
-    assert opened.health().verdict.startswith("To do: missing files (the version cannot be loaded: 1 of 1 files")
-    assert UNCHECKED not in opened.health().verdict
+    assert opened.health(metadata_only=True).verdict.startswith(
+        "To do: missing files (the version cannot be loaded: 1 of 1 files"
+    )
+    assert UNCHECKED not in opened.health(metadata_only=True).verdict

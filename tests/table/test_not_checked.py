@@ -95,14 +95,14 @@ def test_a_lost_file_of_the_newest_version_is_found_by_readability_and_then_know
         assert "not checked" in shown._repr_mimebundle_()["text/plain"]
     has_health = scenario.format != "hudi"  # which has no settings for maintenance
     if has_health:
-        assert "Not checked: whether its files exist" in table.health().verdict
+        assert "Not checked: whether its files exist" in table.health(metadata_only=True).verdict
     found = {row["version"]: row["readable"] for row in table.verify().versions.to_dict()}
     assert found[newest] == "metadata"
     assert table.current.commit.readable == "metadata"
     assert table.history()["readable"].to_pylist()[0] == "metadata"
     assert re.search(r"no: 1 of \d+ files", repr(table.history()))
     if has_health:
-        assert table.health().verdict.startswith("To do: missing files")
+        assert table.health(metadata_only=True).verdict.startswith("To do: missing files")
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1"], ids=["empty", "cut"])

@@ -143,7 +143,7 @@ def test_a_bisection_passes_over_them_and_says_so(damaged):
     assert not differences(damaged, "bisect", "bisect metadata")
 
 
-def test_doctor_and_check_report_them(damaged):
+def test_health_and_check_report_them(damaged):
     assert not differences(damaged, "doctor", "check", "compare")
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.health.findings import findings_frame, findings_of, noun_of, verdict
 from snapshot_explorer.analysis.health.groups import groups_of, levels_frame, partitions_frame
-from snapshot_explorer.analysis.health.symptoms import Symptom
+from snapshot_explorer.analysis.health.symptoms import Symptom, symptom_of_error
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE, SnapshotNotFoundError
@@ -62,7 +62,7 @@ class Health(Drawable):
         own_findings: Sequence[Finding] = (),
         readability: Mapping[str, object] | None = None,
         symptoms: Sequence[Symptom] = (),
-        error: str | None = None,
+        failure: Symptom | None = None,
     ) -> None:
         """Create a result. Use `Table.health` to get one."""
         self._readability = readability
@@ -74,7 +74,7 @@ class Health(Drawable):
         """The settings that thresholds derive from, and their sources; None if the metadata cannot be read."""
         self.symptoms = tuple(symptoms)
         """A sentence each on missing files and on numbers that jump; empty if they were not looked for."""
-        self._error = error
+        self._failure = failure
         self._partitions = partitions
         self._levels = levels
         self._manifests = manifests
@@ -104,8 +104,8 @@ class Health(Drawable):
     @cached_property
     def verdict(self) -> str:
         """Return a sentence on the most urgent findings, or on why the metadata of the version cannot be read."""
-        if self._error is not None:
-            return self._error
+        if self._failure is not None:
+            return self._failure.sentence
         return verdict(self._found, is_empty=not len(self._partitions))
 
     def to_dict(self) -> dict[str, object]:
@@ -141,8 +141,9 @@ class Health(Drawable):
     @property
     def _answer(self) -> str:
         """How many things there are to look at, and how much is unknown."""
-        is_urgent = self._error is not None or any(item.state == "act" for item in self._found)
-        states = [*(symptom.is_problem for symptom in self.symptoms), is_urgent]
+        is_urgent = any(item.state == "act" for item in self._found)
+        states = [symptom.is_problem for symptom in self.symptoms]
+        states.append(is_urgent if self._failure is None else self._failure.is_problem)
         problems, unknown = states.count(True), states.count(None)
         answer = f"{pluralize(problems, 'thing')} to look at" if problems else "nothing to look at"
         return f"{answer} in what was checked, {unknown} of {len(states)} unknown" if unknown else answer
@@ -205,19 +206,7 @@ def read_health(
     if version.number is None:
         raise SnapshotNotFoundError(f"{name} has no version yet: nothing has been committed to it.")
     try:
-        settings = version.maintenance_settings()
-        groups = groups_of(version.measured_files())
-        return Health(
-            name,
-            version.number,
-            partitions=partitions_frame(groups, settings),
-            levels=levels_frame(groups),
-            manifests=version.manifests(),
-            settings=settings,
-            own_findings=version.own_findings(),
-            readability=readability(),
-            symptoms=symptoms,
-        )
+        return _read_health(version, name, version.number, readability, symptoms)
     except UNREADABLE as error:
         if not symptoms:
             raise
@@ -229,5 +218,27 @@ def read_health(
             manifests=frames.no_rows(frames.MANIFESTS),
             settings=None,
             symptoms=symptoms,
-            error=str(error),
+            failure=symptom_of_error(error, "%snapshot health"),
         )
+
+
+def _read_health(
+    version: TableVersion,
+    name: str,
+    number: int,
+    readability: Callable[[], Mapping[str, object] | None],
+    symptoms: Sequence[Symptom],
+) -> Health:
+    settings = version.maintenance_settings()
+    groups = groups_of(version.measured_files())
+    return Health(
+        name,
+        number,
+        partitions=partitions_frame(groups, settings),
+        levels=levels_frame(groups),
+        manifests=version.manifests(),
+        settings=settings,
+        own_findings=version.own_findings(),
+        readability=readability(),
+        symptoms=symptoms,
+    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.core.errors import UNREADABLE, LimitError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import UNREADABLE, LimitError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, runs_of, runs_text
 from snapshot_explorer.core.text import pluralize
 
@@ -26,10 +26,15 @@ def symptom_of(read: Callable[[], Symptom], command: str) -> Symptom:
     """Return the symptom from `read`, or a symptom with its error: one damaged file must not hide the rest."""
     try:
         return read()
-    except (UnsupportedFeatureError, LimitError) as error:
-        return Symptom(is_problem=None, sentence=f"Not checked: {error}", command=command)
     except UNREADABLE as error:
-        return Symptom(is_problem=True, sentence=str(error), command=command)
+        return symptom_of_error(error, command)
+
+
+def symptom_of_error(error: SnapshotExplorerError, command: str) -> Symptom:
+    """Return an error as a symptom: a file that cannot be read is a problem, what is not supported is not checked."""
+    if isinstance(error, UnsupportedFeatureError | LimitError):
+        return Symptom(is_problem=None, sentence=f"Not checked: {error}", command=command)
+    return Symptom(is_problem=True, sentence=str(error), command=command)
 
 
 def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Symptom:

@@ -44,7 +44,7 @@ def test_a_slice_with_more_log_files_than_trigger_a_compaction_is_watched(orders
 
     table.log("data-1", [block(table.number + 1, b"")])
 
-    health = opened(table).health()
+    health = opened(table).health(metadata_only=True)
     assert finding(health, "log files") == ("watch", 6)
     assert health.verdict.startswith("Nothing is urgent by its metadata. To watch: log files.")
     assert advice(health, "log files") == "CALL run_compaction(op => 'schedule', table => 'rows') and then op => 'run'"
@@ -82,7 +82,7 @@ def test_a_compaction_that_is_pending_is_named():
     assert "2 commits since the oldest of 1 requested or running: compaction" in repr(health)
 
 
-def test_doctor_and_health_over_versions_answer_for_a_table_with_log_files():
+def test_health_at_one_version_and_over_versions_answer_for_a_table_with_log_files():
     table = open_table(DATA / "v6_mor_compaction_pending")
 
     assert all(symptom.is_problem is not None for symptom in table.health().symptoms)

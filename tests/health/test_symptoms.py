@@ -3,10 +3,13 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.analysis.health.diagnosis import Symptom
+from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.jupyter.explorer import Explorer
+from snapshot_explorer.snapshot import parts_of
 
 NO_JUMP = Symptom(is_problem=False, sentence="No number that metadata records jumps.", command="%snapshot anomalies")
 
@@ -18,16 +21,16 @@ def sentences(table):
 def test_a_table_where_amounts_turned_negative_names_the_commit_and_how_to_see_its_rows():
     table = open_table(samples.path("orders"))
 
-    diagnosis = table.health()
+    health = table.health()
 
-    readable, jumps, health = diagnosis.symptoms
+    readable, jumps = health.symptoms
     assert readable.sentence == "No file is missing: 18 versions can be loaded."
     assert jumps.sentence.startswith("Numbers jump at 6 versions, last at version 17: null rate of amount ")
     assert jumps.command == "%snapshot anomalies"
-    assert health.sentence == table.health().verdict
-    assert [symptom.is_problem for symptom in diagnosis.symptoms] == [False, True, False]
-    assert repr(diagnosis).startswith("orders: 1 thing to look at\n")
-    assert "Not checked: whether rows are doubled" in repr(diagnosis)
+    assert health.verdict in repr(health)
+    assert [symptom.is_problem for symptom in health.symptoms] == [False, True]
+    assert repr(health).startswith("Health of orders at version 18: 1 thing to look at\n")
+    assert "Not checked: whether rows are doubled" in repr(health)
 
 
 def test_files_that_are_missing_come_first(tmp_path):
@@ -43,7 +46,7 @@ def test_files_that_are_missing_come_first(tmp_path):
         f"{len(lost)} of 22 versions cannot be loaded, because files are missing or damaged: "
     )
     assert str(lost[0]) in symptom.sentence
-    assert symptom.command == "%snapshot readability"
+    assert symptom.command == "%snapshot verify"
 
 
 def test_a_single_jump_suggests_the_rows_that_differ_or_the_files_where_rows_are_gone(tmp_path):
@@ -67,16 +70,12 @@ def test_a_damaged_file_is_a_problem_and_the_rest_is_still_answered(tmp_path):
     manifest = min((tmp_path / "orders" / "manifest").glob("manifest-[!l]*"))
     manifest.write_bytes(b"not a manifest")
 
-    diagnosis = open_table(str(tmp_path / "orders")).health()
+    health = open_table(str(tmp_path / "orders")).health()
 
-    damaged = [symptom for symptom in diagnosis.symptoms if manifest.name in symptom.sentence]
+    damaged = [symptom for symptom in health.symptoms if manifest.name in symptom.sentence]
     assert damaged
     assert all(symptom.is_problem for symptom in damaged)
-    assert [symptom.command for symptom in diagnosis.symptoms] == [
-        "%snapshot readability",
-        "%snapshot anomalies",
-        "%snapshot health",
-    ]
+    assert [symptom.command for symptom in health.symptoms] == ["%snapshot verify", "%snapshot anomalies"]
 
 
 def test_what_is_not_supported_is_not_checked(monkeypatch):
@@ -85,20 +84,23 @@ def test_what_is_not_supported_is_not_checked(monkeypatch):
     def unsupported(*_: object, **__: object):
         raise UnsupportedFeatureError("The health of this table is not supported.")
 
-    monkeypatch.setattr("snapshot_explorer.table.read_health", unsupported)
-    monkeypatch.setattr("snapshot_explorer.table.anomaly_symptom", lambda *_: NO_JUMP)
-    diagnosis = table.health()
+    monkeypatch.setattr(type(parts_of(table.current).loaded.version), "measured_files", unsupported)
+    monkeypatch.setattr("snapshot_explorer.analysis.diagnosis.anomaly_symptom", lambda *_, **__: NO_JUMP)
+    health = table.health()
 
-    assert diagnosis.symptoms[2].is_problem is None
-    assert diagnosis.symptoms[2].sentence == "Not checked: The health of this table is not supported."
-    assert repr(diagnosis).startswith("orders: nothing to look at in what was checked, 1 of 3 unknown\n")
+    assert health.verdict == "Not checked: The health of this table is not supported."
+    assert repr(health).startswith(
+        "Health of orders at version 18: nothing to look at in what was checked, 1 of 3 unknown\n"
+    )
+    with pytest.raises(UnsupportedFeatureError):
+        table.health(metadata_only=True)
 
 
 def test_the_explorer_answers_what_went_wrong():
     table = open_table(samples.path("orders"))
     explorer = Explorer(table, name="orders").wait()
 
-    explorer.receive({"set": {"tab": "health", "health": "doctor"}})
+    explorer.receive({"set": {"tab": "health", "health": "problems"}})
     explorer.wait()
 
     assert all(sentence in " ".join(explorer.views["health"].text.split()) for sentence in sentences(table))
