@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import Scan, plan_rows, scan_of
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.formats.unread_versions import readable_changes, unread_notes
-from snapshot_explorer.history import History, commit_of, naming_renamed_columns
+from snapshot_explorer.history import History, KnownReadability, OpenBranch, commit_of, naming_renamed_columns
 from snapshot_explorer.results import Frame, check_types, non_empty_columns, rows_as_pandas
 from snapshot_explorer.view import Drawable, Drawing, Line, Pairs, Part, drawing_of
 from snapshot_explorer.view.cells import WORDS
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from snapshot_explorer.core.records import Commit, TableSchema
     from snapshot_explorer.core.refs import RefLike
     from snapshot_explorer.core.single_flight import SingleFlight
-    from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.history import LoadedVersion, OpenBranch
+    from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.history import LoadedVersion
     from snapshot_explorer.results import PandasTypes
 
 _INTERNAL = frozenset(("drawing",))
@@ -50,10 +50,27 @@ _INTERNAL = frozenset(("drawing",))
 class SnapshotParts:
     """What a snapshot is made of."""
 
-    branch: OpenBranch
-    """The branch whose history has the version."""
+    table_format: TableFormat
+    """The table, on the branch of the version."""
     loaded: LoadedVersion
     """The version with the metadata that was read."""
+    name: str
+    """The name of the table."""
+    branch: str | None = None
+    """The branch; None for the main one."""
+    readability: KnownReadability = field(default_factory=KnownReadability)
+    """What is known about which versions can be loaded."""
+
+    @classmethod
+    def of(cls, branch: OpenBranch, loaded: LoadedVersion) -> SnapshotParts:
+        """Return the parts for a version of a branch."""
+        return cls(
+            table_format=branch.format,
+            loaded=loaded,
+            name=branch.name,
+            branch=branch.branch,
+            readability=branch.readability,
+        )
 
 
 def parts_of(snapshot: Snapshot) -> SnapshotParts:
@@ -71,11 +88,11 @@ class Snapshot(Drawable):
     def __init__(self, parts: SnapshotParts) -> None:
         self._parts = parts
         self._path = parts.loaded.path
-        self._name = parts.branch.name
-        self._format = parts.branch.format
+        self._name = parts.name
+        self._format = parts.table_format
         self.version = parts.loaded.version.number
         """Paimon's snapshot id, Delta's version, Iceberg's sequence number or Hudi's instant; None without versions."""
-        self.branch = parts.branch.branch
+        self.branch = parts.branch
         """The branch whose history has the version; None for the main one."""
 
     @property
@@ -100,7 +117,7 @@ class Snapshot(Drawable):
         """
         version = self._existing()
         rows = self._cache.get("commit", lambda: self._format.commits([version]))
-        record = commit_of(self._parts.branch.readability.applied_to(rows))
+        record = commit_of(self._parts.readability.applied_to(rows))
         if None in (record.added_files, record.added_rows, record.removed_rows, record.total_rows):
             self._cache.forget("commit")  # a file may have been missing; it may exist at the next call
         return record
@@ -194,7 +211,7 @@ class Snapshot(Drawable):
 
     def _file_changes(self, since: Ref, engine: str, spark: SparkSession | None) -> Frame | DataFrame:
         is_spark = metadata.is_spark(engine)
-        history = History(self._parts.branch)
+        history = History(OpenBranch(self._path, self._format, name=self._name, branch=self.branch))
         versions = history.changed((since, Version(number=self._existing())))
         notes = (
             *gaps_note(history.gaps(versions), "what changed there is not among these rows"),

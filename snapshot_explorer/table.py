@@ -160,7 +160,7 @@ class Table(Drawable):
         known, owner = self._snapshot, branch or self._open
         if known is not None and parts_of(known).loaded is loaded:
             return known
-        snapshot = Snapshot(SnapshotParts(branch=owner, loaded=loaded))
+        snapshot = Snapshot(SnapshotParts.of(owner, loaded))
         if loaded is self._open.current:
             self._snapshot = snapshot
         return snapshot
@@ -1029,7 +1029,7 @@ def _of_version(condition: Callable[[Snapshot], object], branch: OpenBranch) -> 
 
     def holds(version: int | None) -> object:
         loaded = LoadedVersion(path=branch.path, version=branch.format.version(version))
-        return condition(Snapshot(SnapshotParts(branch=branch, loaded=loaded)))
+        return condition(Snapshot(SnapshotParts.of(branch, loaded)))
 
     holds.__name__ = str(getattr(condition, "__name__", type(condition).__name__))
     return holds
@@ -1037,7 +1037,7 @@ def _of_version(condition: Callable[[Snapshot], object], branch: OpenBranch) -> 
 
 def _known_readability(snapshot: Snapshot) -> Mapping[str, object] | None:
     """Return the row of READABILITY of the commit of a snapshot, if its files were looked for."""
-    readability = parts_of(snapshot).branch.readability
+    readability = parts_of(snapshot).readability
     if snapshot.version is None or not len(readability.rows):
         return None
     return readability.of_commit(snapshot.version, snapshot.commit.committed_at)

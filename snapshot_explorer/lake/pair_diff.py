@@ -133,9 +133,5 @@ def _side(snapshot: Snapshot) -> PairSide:
     parts = parts_of(snapshot)
     loaded = parts.loaded
     return PairSide(
-        path=loaded.path,
-        name=parts.branch.name,
-        branch=parts.branch.branch,
-        format=parts.branch.format,
-        version=loaded.version,
+        path=loaded.path, name=parts.name, branch=parts.branch, format=parts.table_format, version=loaded.version
     )

@@ -276,7 +276,7 @@ class _Query:
         for source in self.sources:
             parts = parts_of(source.snapshot)
             with suppress(SnapshotExplorerError):
-                sentences.append(renamed_column(parts.branch.format, parts.loaded.version, column))
+                sentences.append(renamed_column(parts.table_format, parts.loaded.version, column))
         return [f"{item}." for item in dict.fromkeys(sentences) if item is not None]
 
 

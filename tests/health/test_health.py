@@ -391,7 +391,7 @@ def test_health_includes_what_readability_found(tmp_path):
     assert opened.health(metadata_only=True).verdict.endswith(UNCHECKED)
 
     table.remove_file("a.parquet")
-    opened.verify().versions
+    opened.verify()
 
     assert opened.health(metadata_only=True).verdict.startswith(
         "To do: missing files (the version cannot be loaded: 1 of 1 files"

@@ -37,7 +37,7 @@ def paimon(memory_root):
 def test_all_versions_of_a_whole_table_can_be_loaded(paimon):
     table = open_table(f"memory://{paimon.root}")
 
-    frame = table.verify().versions
+    frame = table.verify()
 
     assert set(frame["readable"].to_pylist()) == {"yes"}
     assert frame["version"].to_pylist() == [6, 5, 4, 3, 2, 1]
@@ -87,7 +87,7 @@ def test_it_costs_a_listing_per_folder_and_opens_no_data_file(counted, paimon):
     table.lifetimes()
     counted.requests.clear()
 
-    table.verify().versions
+    table.verify()
 
     kinds = [request.kind for request in counted.requests]
     assert kinds.count("list") <= 13  # one of them for the names of branches
@@ -186,10 +186,10 @@ def test_history_and_commits_follow_what_readability_found(lacking):
 
 def test_a_file_that_was_restored_is_found_by_the_next_readability(lacking):
     table, restore = lacking
-    table.verify().versions
+    table.verify()
     restore()
 
-    table.verify().versions
+    table.verify()
 
     assert set(of_the_history(table).values()) == {"yes"}
 
@@ -201,7 +201,7 @@ def test_another_commit_of_the_same_number_is_not_judged_by_the_one_before(memor
         paimon.commit()
     paimon.remove("bucket-0/data-3.parquet")
     table = open_table(f"memory://{root}")
-    table.verify().versions
+    table.verify()
     assert of_the_history(table)[3] == "metadata"
 
     paimon.rollback(2)

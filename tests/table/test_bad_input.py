@@ -10,7 +10,6 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     TableNotFoundError,
 )
-from snapshot_explorer.history import history_of
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -231,16 +230,6 @@ def test_a_condition_that_does_not_fit(url, where):
         ),
         (lambda table: table.history(kind="compct"), "'compct' is not a kind of commit. Did you mean compact?"),
         (lambda table: table.history(user=3), "user must be text, got 3. Write it in quotes."),
-        (lambda table: history_of(table).commits_frame(3), "versions must be a list of versions, got 3. Write [3]."),
-        (
-            lambda table: history_of(table).commits_frame("3"),
-            "versions must be a list of versions, got '3'. Write [3].",
-        ),
-        (lambda table: history_of(table).commits_frame(None), "versions must be a list of versions, got None."),
-        (
-            lambda table: history_of(table).commits_frame(["3"]),
-            "versions must be whole numbers, got '3'. at(ref).version resolves",
-        ),
         (lambda table: table.at(3).to_arrow(3), "columns must be a list of names, got 3. Write ['3']."),
         (lambda table: table.at(3).to_arrow([0]), "Unknown column '0'. Columns: id, name."),
         (lambda table: table.at(3).to_arrow(limit=True), "limit must be 0 or more, got True. Leave it out for all"),
@@ -278,7 +267,6 @@ def test_a_condition_that_does_not_fit(url, where):
             "explore needs an open table, got str. Open it: explore(open_table(PATH)).",
         ),
         (lambda table: open_table(table.path, storage_options="key"), "storage_options must be a dict, got str."),
-        (lambda table: history_of(table).commits_frame(b"3"), "versions must be a list of versions, got b'3'."),
         (lambda table: table.at(3).to_arrow(b"id"), "columns must be a list of names, got b'id'."),
         (lambda table: table.at(3).files([]), "partition must be a dict such as {'dt': '2026-11-01'}, got list."),
         (lambda table: table.lifetimes(cache_dir=3), "cache_dir must be the path of a folder, got 3."),

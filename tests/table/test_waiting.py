@@ -129,7 +129,7 @@ def test_an_update_replaces_a_snapshot_that_is_being_read(slow):
         reader = in_thread(lambda: listed(old))
         assert waits.wait(SECONDS)
 
-        in_time(lambda: old.uncache() or True)
+        in_time(lambda: parts_of(old).loaded.uncache() or True)
     reader.join(SECONDS)
 
     assert old.files().num_rows

@@ -101,7 +101,7 @@ def test_compactions_and_missing_files_are_marked_once_files_were_looked_for(tmp
     lifetimes = payments.lifetimes()
 
     before = lifetimes.tracks()
-    payments.verify().versions
+    payments.verify()
     after = lifetimes.tracks()
 
     assert before.notes == ("Whether the files exist was not checked",)

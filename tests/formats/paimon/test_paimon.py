@@ -21,7 +21,6 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -281,7 +280,7 @@ def test_tags_and_branches_are_those_of_the_story():
     assert orders.tags() == {"opening": 1, "v1": 5}
     assert [one.name for one in orders.branches()] == ["dev"]
     assert opened(HERE / "events").tags() == {"week-45": 14}
-    assert history_of(orders).commits_frame([5, 6])["tags"].to_pylist() == [["v1"], []]
+    assert orders.commits([5, 6])["tags"].to_pylist() == [["v1"], []]
 
 
 def test_a_branch_has_a_history_of_its_own():
@@ -323,7 +322,7 @@ def test_files_know_the_version_that_added_them_where_it_is_this_one():
 
     added = orders.version(6).files()["added_version"].to_pylist()
 
-    assert added.count(6) == history_of(orders).commits_frame([6])["added_files"][0].as_py() > 0
+    assert added.count(6) == orders.commits([6])["added_files"][0].as_py() > 0
     assert set(added) == {6, None}
 
 
