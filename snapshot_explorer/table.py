@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
+from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
@@ -23,7 +24,6 @@ from snapshot_explorer.analysis.health.diagnosis import (
     symptom_of,
 )
 from snapshot_explorer.analysis.profile.column_numbers import read_totals
-from snapshot_explorer.analysis.reports import Section, read_section, report_target, write_report
 from snapshot_explorer.analysis.retention import (
     Level,
     Orphans,
@@ -57,8 +57,9 @@ from snapshot_explorer.analysis.rows import (
 )
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.records import gaps_note
-from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_range, parse_ref
+from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
@@ -68,7 +69,6 @@ from snapshot_explorer.history import (
     History,
     LoadedVersion,
     OpenBranch,
-    branch_graph,
     call_text,
     history_frame,
     missing_notes,
@@ -78,8 +78,8 @@ from snapshot_explorer.history import (
 )
 from snapshot_explorer.history.overview import (
     NEXT_COMMANDS,
+    Card,
     branches_frame,
-    card,
     last_part,
     overview_facts,
     tags_frame,
@@ -88,12 +88,6 @@ from snapshot_explorer.queries import sql
 from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs
-from snapshot_explorer.view.action_timeline import action_timeline
-from snapshot_explorer.view.commit_bars import BARS, commit_bars
-from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.slice_tracks import slice_tracks
-from snapshot_explorer.view.tracks import tracks_figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -113,14 +107,11 @@ if TYPE_CHECKING:
 
 OVERVIEW_COMMITS = 50
 """The newest commits that `Table.read_overview` reads."""
-REPORTED_ROWS = 1_000_000
-"""The rows up to which `Table.report` reads those that differ."""
 OVERVIEW_FILES = 10_000
 """The number of live files up to which `Table.read_overview` reads their sizes."""
-_PICTURES = {"actions": action_timeline, "slices": slice_tracks}
 _NOTED_PATHS: set[str] = set()
 """Paths of tables whose card has stated that they are recorded elsewhere: no other table of the path repeats it."""
-_INTERNAL = frozenset(("drawing", "past", "read_overview", "report_sections"))
+_INTERNAL = frozenset(("card", "past", "read_overview"))
 """What only this package uses: completion does not offer it."""
 
 
@@ -139,7 +130,7 @@ def _reads_metadata_once(call: Call) -> Call:
 
 
 @reporting_lacking_resources
-class Table(Drawable):
+class Table(Shown):
     """A table and its versions, bound to one branch. Created by `open_table`.
 
     Safe to use from several threads. Methods raise `InvalidArgumentError` for an argument that is not valid,
@@ -285,7 +276,7 @@ class Table(Drawable):
             anomalies=_anomalies(past) if anomalies else None,
             notes=notes,
             totals=lambda: read_totals(branch.format, branch.lifetimes, past.listing.versions),
-            readable=branch.readability.in_words,
+            readability=branch.readability,
         )
 
     def commits(self, versions: Sequence[int]) -> Frame:
@@ -294,7 +285,7 @@ class Table(Drawable):
         return history_frame(
             commits,
             title=_history_title(self._open),
-            readable=self._open.readability.in_words,
+            readability=self._open.readability,
             notes=unread_commit_notes(unread),
         )
 
@@ -461,52 +452,9 @@ class Table(Drawable):
         Raises:
             OSError: The file cannot be written.
         """
-        target = report_target(path, overwrite=overwrite)
-        return write_report(target, self.report_sections(between, where), title=title)
-
-    def report_sections(self, between: str | None = None, where: str | None = None) -> Sequence[Section]:
-        """Return the parts of a report."""
-        self.read_overview()
-        versions = self._open.listing().versions
-        a, b = (None, None) if between is None else parse_range(between)
-        number_a, number_b = (None if ref is None else self.at(ref).version for ref in (a, b))
-        last = next((at for at, version in enumerate(versions) if version == number_b), len(versions) - 1)
-        around = versions[max(0, last - BARS + BARS // 4) : last + BARS // 4][::-1]
-        commits = self.commits(around) if around else Frame(self._open.cached.commits, title="")
-        card_parts = tuple(
-            replace(part, rows=tuple(row for row in part.rows if row[0] != "next")) if isinstance(part, Pairs) else part
-            for part in self.drawing().parts
-        )
-        sections = [
-            Section(
-                drawing=replace(self.drawing(), parts=card_parts),
-                code=self.past.open_expression,
-                picture=commit_bars(commits.to_arrow(), "rows", number_a, number_b),
-                not_read="Whether data files exist was not checked, unless a part says so.",
-            ),
-            Section(drawing=commits.drawing(), code=f"{self.past.open_expression}.history()"),
-        ]
-        if a is None or b is None:
-            sections[0] = replace(sections[0], not_read=f"Rows of {self.name}; whether its data files exist.")
-        else:
-            code = f"{self.past.open_expression}.compare({str(a)!r}, {str(b)!r})"
-            sections.append(Section(drawing=self.compare(a, b).drawing(), code=code))
-            sections.append(read_section("Rows that differ", lambda: self._rows_section(a, b, where)))
-        if where is not None:
-            sections.append(read_section("Blame", lambda: self._blame_section(where, between)))
-        return sections
-
-    def _rows_section(self, a: Ref, b: Ref, where: str | None) -> Section:
-        plan = self.diff_rows(a, b, where=where, preview=True)
-        rows = [side.rows for side in (plan.a, plan.b)]
-        if None in rows or sum(filter(None, rows)) > REPORTED_ROWS:
-            reason = f"The rows that differ: more than {REPORTED_ROWS:,} would be read, or an unknown number."
-            return Section(drawing=plan.drawing(), code=plan.call, not_read=reason)
-        return Section(drawing=self.diff_rows(a, b, where=where).drawing(), code=plan.call)
-
-    def _blame_section(self, where: str, between: str | None) -> Section:
-        result = self.blame(where, between=between)
-        return Section(drawing=result.drawing(), code=result.call)
+        reports = import_module("snapshot_explorer.view.reports")
+        target: Path = reports.table_report(self, path, between, where=where, title=title, overwrite=overwrite)
+        return target
 
     def _readability_symptom(self) -> Symptom:
         readability = self.readability()
@@ -623,13 +571,7 @@ class Table(Drawable):
         branch with `branch=`. Costs a listing; for each branch a listing and at most two small files; and the tags if
         versions have expired. For more than 100 branches, only names are returned.
         """
-        branches = self._open.format.branches()
-
-        def depict(_rows: pa.Table, /, **_: object) -> Picture:
-            drawing = branches_frame(branches, name=self.name).drawing()
-            return Picture(drawing, lambda: tracks_figure(branch_graph(self.past)))
-
-        return branches_frame(branches, name=self.name, depict=depict)
+        return branches_frame(self._open.format.branches(), name=self.name, history=self.past)
 
     @property
     def inspections(self) -> tuple[Inspection, ...]:
@@ -660,8 +602,8 @@ class Table(Drawable):
                 raise InvalidArgumentError(
                     f"{name} describes the table as a whole, not one version. Leave {parse_ref(ref)} out."
                 )
-            depict = None if inspection is None or inspection.picture is None else _PICTURES[inspection.picture]
-            return Frame(self._open.format.inspect(str(name)), title=f"{name} of {self.name}", depict=depict)
+            kind = "table" if inspection is None or inspection.picture is None else inspection.picture
+            return Frame(self._open.format.inspect(str(name)), title=f"{name} of {self.name}", kind=kind)
         snapshot = self.update() if ref is None else self.at(ref)
         version = snapshot.version
         title = f"{name} of {self.name}" + ("" if version is None else f" at {snapshot.label}")
@@ -1053,7 +995,7 @@ class Table(Drawable):
         return sql(query, names, engine=engine, spark=spark)
 
     def read_overview(self) -> None:
-        """Read what `drawing` shows: the schema, one listing, the newest commit, and the sizes of the live files.
+        """Read what `card` returns: the schema, one listing, the newest commit, and the sizes of the live files.
 
         For a local table, reads the newest 50 commits and the names of branches, for completion. Sizes are left out
         where there are more than 10,000 live files, and so is what cannot be read.
@@ -1073,12 +1015,11 @@ class Table(Drawable):
             if live is not None and live <= OVERVIEW_FILES:
                 current.files()
 
-    def drawing(self) -> Drawing:
-        """Return the table as a drawing. No request."""
+    def card(self) -> Card:
+        """Return what is known about the table. No request."""
         known, current = self._open.cached, self.current
         newest, schema, files = current.version, current.loaded.cached_schema(), current.loaded.cached_files()
         facts = {
-            "path": Code(self.path),
             "format": self.format,
             "also": self._other_formats(),
             "format version": current.loaded.cached_format_version(),
@@ -1088,12 +1029,17 @@ class Table(Drawable):
             **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self._open.format),
             "reads": None if self._open.storage is None else self._open.storage.outside,
             "commit times": self._open.format.copied_note(known.commits),
-            "next": None if newest is None else NEXT_COMMANDS,
         }
-        listing, location = current.loaded.listing, self._location_note()
-        notes = [] if listing is None or listing.newest_note is None else [Line(listing.newest_note)]
-        notes += [] if location is None else [Line(location, is_faint=True)]
-        return card(self.name, facts, known.columns, *notes)
+        listing = current.loaded.listing
+        return Card(
+            name=self.name,
+            path=self.path,
+            facts={name: value for name, value in facts.items() if value is not None},
+            columns=known.columns,
+            notes=() if listing is None or listing.newest_note is None else (listing.newest_note,),
+            location_note=self._location_note(),
+            next_commands=() if newest is None else NEXT_COMMANDS,
+        )
 
     def _location_note(self) -> str | None:
         """Return where the table is recorded if it was opened elsewhere. Only the first table of a path states it."""
@@ -1110,6 +1056,9 @@ class Table(Drawable):
     def __repr__(self) -> str:
         branch = f", branch={self.branch!r}" if self.branch else ""
         return f"Table(path={self.path!r}, format={self.format!r}{branch}, version={self.current.version})"
+
+    def __str__(self) -> str:
+        return repr(self)
 
     def _versions_of(self, between: str | None) -> tuple[History, Sequence[int] | None]:
         """Return the history that has a range, and the versions of the range, newest first; None for all."""

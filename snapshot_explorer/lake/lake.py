@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.analysis.checks import check_settings, check_table, matches
-from snapshot_explorer.analysis.reports import report
 from snapshot_explorer.catalogs import check_is_folder
 from snapshot_explorer.catalogs.folder_hints import other_path
 from snapshot_explorer.core.errors import (
@@ -23,6 +23,7 @@ from snapshot_explorer.core.errors import (
 from snapshot_explorer.core.refs.grammar import parse_time_bound
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.resources import reporting_lacking_resources, reports_lacking_resources
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.engines.spark.metadata import is_spark
 from snapshot_explorer.lake.changes import LakeChanges, read_changes
 from snapshot_explorer.lake.checks import check_lake
@@ -37,7 +38,6 @@ from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_cat
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
-from snapshot_explorer.view import mimebundle, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.analysis.checks import CheckLine, CheckResult, CheckSettings
     from snapshot_explorer.results import Frame
     from snapshot_explorer.table import Table
-    from snapshot_explorer.view import Drawing
 
 A = TypeVar("A")
 
@@ -58,7 +57,7 @@ SHOW_SECONDS = 0.5
 
 
 @reporting_lacking_resources
-class Lake:
+class Lake(Shown):
     """Tables of any formats, read together. Created by `open_lake`. Safe to use from several threads.
 
     Iterating yields each `LakeTable`, sorted by name; `lake["orders"]` opens one.
@@ -295,7 +294,9 @@ class Lake:
 
     def report(self, path: str | PathLike[str], *, title: str | None = None, overwrite: bool = False) -> Path:
         """Write the overview into one HTML file to hand over, and return its path; see `snapshot_explorer.report`."""
-        return report(path, self, title=title, overwrite=overwrite)
+        reports = import_module("snapshot_explorer.view.reports")
+        target: Path = reports.report(path, self, title=title, overwrite=overwrite)
+        return target
 
     def __getitem__(self, name: str) -> Table:
         return find_by_name(name, {table.name: table for table in self.tables}, self.name).open()
@@ -315,16 +316,6 @@ class Lake:
     def newest_overview(self) -> LakeOverview:
         """Return the overview that was read last. Reads it if there is none."""
         return self._overview or self.overview()
-
-    def drawing(self) -> Drawing:
-        """Return the newest overview as a drawing. Reads it if there is none."""
-        return self.newest_overview.drawing()
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
-
-    def __str__(self) -> str:
-        return render_text(self.drawing())
 
     def __repr__(self) -> str:
         return f"Lake({self.name!r}, tables={len(self.tables)})"

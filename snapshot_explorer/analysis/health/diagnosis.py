@@ -7,13 +7,8 @@ import pyarrow as pa
 
 from snapshot_explorer.core.errors import UNREADABLE, LimitError, UnsupportedFeatureError
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, runs_of, runs_text
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.view import Code, Drawable, Drawing, Line, Part
-
-_NOT_CHECKED = (
-    "Not checked: whether rows are doubled (%snapshot anomalies --key A,B), and whether values are right; both need "
-    "rows to be read."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +24,7 @@ class Symptom:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Diagnosis(Drawable):
+class Diagnosis(Shown):
     """The diagnosis of a table. Displays as a sentence each for readability, anomalies and health."""
 
     name: str
@@ -40,18 +35,6 @@ class Diagnosis(Drawable):
     def to_dict(self) -> dict[str, object]:
         """Return the name, and a list of dicts for the symptoms."""
         return {"name": self.name, "symptoms": [asdict(symptom) for symptom in self.symptoms]}
-
-    def drawing(self) -> Drawing:
-        """Return the drawing: each sentence, with the command that shows the evidence."""
-        problems = sum(symptom.is_problem is True for symptom in self.symptoms)
-        unknown = sum(symptom.is_problem is None for symptom in self.symptoms)
-        parts: list[Part] = []
-        for symptom in self.symptoms:
-            parts += [Line(symptom.sentence), Code(symptom.command)]
-        answer = f"{pluralize(problems, 'thing')} to look at" if problems else "nothing to look at"
-        if unknown:
-            answer += f" in what was checked, {unknown} of {len(self.symptoms)} unknown"
-        return Drawing(title=f"{self.name}: {answer}", parts=(*parts, Line(_NOT_CHECKED, is_faint=True)))
 
 
 def symptom_of(read: Callable[[], Symptom], command: str) -> Symptom:

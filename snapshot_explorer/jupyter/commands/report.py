@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from snapshot_explorer.analysis.reports import report
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, WHERE
 from snapshot_explorer.jupyter.help_text import HelpText
 from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.view.reports import report
 
 
 def _report(invocation: Invocation) -> HelpText:
