@@ -15,7 +15,6 @@ from snapshot_explorer.core.old_libraries import check_floors
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from snapshot_explorer.analysis.reports import report
     from snapshot_explorer.core.environment import show_versions
     from snapshot_explorer.core.limits import Limits
     from snapshot_explorer.core.progress import show_progress
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.spark import SnapshotDataSource as SnapshotDataSource
     from snapshot_explorer.table import Table
+    from snapshot_explorer.view.reports import report
 
 check_floors()
 
@@ -68,7 +68,7 @@ _HOMES = {
     "find_tables": "lake.discovery",
     "open_lake": "lake",
     "open_table": "opening",
-    "report": "analysis.reports",
+    "report": "view.reports",
     "show_progress": "core.progress",
     "show_versions": "core.environment",
     "sql": "queries",

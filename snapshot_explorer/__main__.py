@@ -26,7 +26,7 @@ try:
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.results import Frame
     from snapshot_explorer.table import Table
-    from snapshot_explorer.view import Drawing, Pairs, render_text
+    from snapshot_explorer.view import Drawing, Pairs, drawing_of, render_text
 except KeyboardInterrupt:  # loading them takes half a second
     sys.exit(_INTERRUPTED)
 
@@ -103,8 +103,8 @@ def _read(options: argparse.Namespace) -> terminal.Output:
         below = _tables_below(options.path) if isinstance(error, TableNotFoundError) else None
         if below is None:
             return terminal.Output(status=2, text=str(error), is_error=True)
-        return terminal.Output(status=0, text=render_text(below.drawing(), room=room))
-    shown = f"{render_text(_card(table), room=room)}\n\n{render_text(log.drawing(), room=room)}"
+        return terminal.Output(status=0, text=render_text(drawing_of(below), room=room))
+    shown = f"{render_text(_card(table), room=room)}\n\n{render_text(drawing_of(log), room=room)}"
     return terminal.Output(status=0, text=shown)
 
 
@@ -118,7 +118,7 @@ def _tables_below(path: str) -> Frame | None:
 
 def _card(table: Table) -> Drawing:
     """Return the card of a table, without the commands of notebooks that may come next."""
-    card = table.drawing()
+    card = drawing_of(table)
     parts = (
         Pairs(tuple(row for row in part.rows if row[0] != "next")) if isinstance(part, Pairs) else part
         for part in card.parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
@@ -12,10 +12,11 @@ from snapshot_explorer.analysis.compare import entries_of, find_manifest
 from snapshot_explorer.analysis.rows.duplicates import duplicates
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.refs import OfBranch, Ref, Version, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.local import read_changes
@@ -24,9 +25,6 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.formats.unread_versions import readable_changes, unread_notes
 from snapshot_explorer.history import History, KnownReadability, OpenBranch, commit_of, naming_renamed_columns
 from snapshot_explorer.results import Frame, check_types, non_empty_columns, rows_as_pandas
-from snapshot_explorer.view import Drawable, Drawing, Line, Pairs, Part, drawing_of
-from snapshot_explorer.view.cells import WORDS
-from snapshot_explorer.view.stored_details import stored_details
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,9 +39,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.history import LoadedVersion
     from snapshot_explorer.results import PandasTypes
-
-_INTERNAL = frozenset(("drawing",))
-"""What only this package uses: completion does not offer it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +74,7 @@ def parts_of(snapshot: Snapshot) -> SnapshotParts:
 
 
 @reporting_lacking_resources
-class Snapshot(Drawable):
+class Snapshot(Shown):
     """A table at one version. Contains no rows; caches metadata until a newer snapshot replaces it.
 
     Methods raise the errors that `Table` describes; `SnapshotNotFoundError` if the version has expired.
@@ -406,37 +401,11 @@ class Snapshot(Drawable):
         with naming_renamed_columns(self._format, lambda: self._version):
             return duplicates(self._version, keyed, where, title=self._title("Duplicates"))
 
-    def drawing(self) -> Drawing:
-        """Return the snapshot as a drawing: its commit, files and schema, and what the writer stored of the commit."""
-        if self.version is None:
-            return Drawing(
-                title=f"{self._name} has no version yet",
-                parts=(Line("Nothing has been committed. The schema is:"), *drawing_of(self.schema).parts),
-            )
-        try:
-            stored = stored_details(self.commit.details)
-            parts: tuple[Part, ...] = (self._facts(), *drawing_of(self.schema).parts, *stored)
-        except SnapshotExplorerError as error:
-            parts = (Line(str(error)),)
-        return Drawing(title=f"{self._name} at {self.label}", parts=parts)
-
-    def _facts(self) -> Pairs:
-        commit, live = self.commit, self._parts.loaded.live_files()
-        hidden = {"version", "details", "removed_bytes", "added_bytes"}
-        known = [(field.name, getattr(commit, field.name)) for field in fields(commit) if field.name not in hidden]
-        known = [(name, WORDS["readable"].get(value, value) if name == "readable" else value) for name, value in known]
-        return Pairs(
-            (
-                *((name, value) for name, value in known if value not in (None, ())),
-                ("live_files", "unknown" if live is None else live),
-            )
-        )
-
-    def __dir__(self) -> Iterable[str]:
-        return [name for name in super().__dir__() if name not in _INTERNAL]
-
     def __repr__(self) -> str:
         return f"Snapshot(path={self._path!r}, version={self.version})"
+
+    def __str__(self) -> str:
+        return repr(self)
 
     def _title(self, content: str) -> str:
         return f"{content} of {self._name}, no version yet" if self.version is None else f"{content} of {self.label}"

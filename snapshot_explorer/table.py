@@ -12,7 +12,6 @@ from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
 from snapshot_explorer.analysis.health import Health, health_history, read_health
 from snapshot_explorer.analysis.profile.column_numbers import read_totals
-from snapshot_explorer.analysis.reports import Section, read_section, report_target, write_report
 from snapshot_explorer.analysis.retention import (
     Level,
     Orphans,
@@ -44,8 +43,9 @@ from snapshot_explorer.analysis.rows import (
     trace,
 )
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_range, parse_ref
+from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
@@ -55,7 +55,6 @@ from snapshot_explorer.history import (
     History,
     LoadedVersion,
     OpenBranch,
-    branch_graph,
     call_text,
     history_frame,
     history_of,
@@ -66,8 +65,8 @@ from snapshot_explorer.history import (
 )
 from snapshot_explorer.history.overview import (
     NEXT_COMMANDS,
+    Card,
     branches_frame,
-    card,
     inspections_frame,
     last_part,
     overview_facts,
@@ -77,18 +76,11 @@ from snapshot_explorer.queries import sql
 from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot, SnapshotParts, parts_of
-from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs
-from snapshot_explorer.view.action_timeline import action_timeline
-from snapshot_explorer.view.commit_bars import BARS, commit_bars
-from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.slice_tracks import slice_tracks
-from snapshot_explorer.view.tracks import tracks_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from os import PathLike
-    from pathlib import Path
 
     import pandas as pd
     import pyarrow as pa
@@ -103,15 +95,10 @@ if TYPE_CHECKING:
 
 OVERVIEW_COMMITS = 50
 """The newest commits that `read_overview` reads."""
-REPORTED_ROWS = 1_000_000
-"""The rows up to which `Table.report` reads those that differ."""
 OVERVIEW_FILES = 10_000
 """The number of live files up to which `read_overview` reads their sizes."""
-_PICTURES = {"actions": action_timeline, "slices": slice_tracks}
 _NOTED_PATHS: set[str] = set()
 """Paths of tables whose card has stated that they are recorded elsewhere: no other table of the path repeats it."""
-_INTERNAL = frozenset(("drawing", "report_sections"))
-"""What only this package uses: completion does not offer it."""
 
 
 Call = TypeVar("Call", bound="Callable[..., Any]")
@@ -129,7 +116,7 @@ def _reads_metadata_once(call: Call) -> Call:
 
 
 @reporting_lacking_resources
-class Table(Drawable):
+class Table(Shown):
     """A table and its versions, bound to one branch. Created by `open_table`.
 
     Safe to use from several threads. Methods raise `InvalidArgumentError` for an argument that is not valid,
@@ -273,7 +260,7 @@ class Table(Drawable):
             anomalies=_anomalies(past) if anomalies else None,
             notes=notes,
             totals=lambda: read_totals(branch.format, branch.lifetimes, past.listing.versions),
-            readable=branch.readability.in_words,
+            readability=branch.readability,
         )
 
     @overload
@@ -364,77 +351,6 @@ class Table(Drawable):
             symptoms=symptoms,
         )
 
-    def report(
-        self,
-        path: str | PathLike[str],
-        between: str | None = None,
-        *,
-        where: str | None = None,
-        title: str | None = None,
-        overwrite: bool = False,
-    ) -> Path:
-        """Write an HTML file to hand over: the card, a picture of the commits, the newest ones. Returns its path.
-
-        With `between`, also the comparison of its two versions and the rows that differ; with `where`, the blame of a
-        condition. `snapshot_explorer.report` combines other results, and describes the file.
-
-        Args:
-            path: The file, on the local disk, outside of any table.
-            between: Two refs `A..B`.
-            where: A condition in DuckDB's SQL: the rows that differ match it, and their history is included.
-            title: The heading; by default the name of the table.
-            overwrite: Whether to replace an existing file.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
-        target = report_target(path, overwrite=overwrite)
-        return write_report(target, self.report_sections(between, where), title=title)
-
-    def report_sections(self, between: str | None = None, where: str | None = None) -> Sequence[Section]:
-        """Return the parts of a report."""
-        read_overview(self)
-        versions = self._open.listing().versions
-        a, b = (None, None) if between is None else parse_range(between)
-        number_a, number_b = (None if ref is None else self.at(ref).version for ref in (a, b))
-        last = next((at for at, version in enumerate(versions) if version == number_b), len(versions) - 1)
-        around = versions[max(0, last - BARS + BARS // 4) : last + BARS // 4][::-1]
-        commits = self._past.commits_frame(around)
-        card_parts = tuple(
-            replace(part, rows=tuple(row for row in part.rows if row[0] != "next")) if isinstance(part, Pairs) else part
-            for part in self.drawing().parts
-        )
-        sections = [
-            Section(
-                drawing=replace(self.drawing(), parts=card_parts),
-                code=self._past.open_expression,
-                picture=commit_bars(commits.to_arrow(), "rows", number_a, number_b),
-                not_read="Whether data files exist was not checked, unless a part says so.",
-            ),
-            Section(drawing=commits.drawing(), code=f"{self._past.open_expression}.history()"),
-        ]
-        if a is None or b is None:
-            sections[0] = replace(sections[0], not_read=f"Rows of {self.name}; whether its data files exist.")
-        else:
-            code = f"{self._past.open_expression}.compare({str(a)!r}, {str(b)!r})"
-            sections.append(Section(drawing=self.compare(a, b).drawing(), code=code))
-            sections.append(read_section("Rows that differ", lambda: self._rows_section(a, b, where)))
-        if where is not None:
-            sections.append(read_section("Blame", lambda: self._blame_section(where, between)))
-        return sections
-
-    def _rows_section(self, a: Ref, b: Ref, where: str | None) -> Section:
-        plan = self.diff_rows(a, b, where=where, preview=True)
-        rows = [side.rows for side in (plan.a, plan.b)]
-        if None in rows or sum(filter(None, rows)) > REPORTED_ROWS:
-            reason = f"The rows that differ: more than {REPORTED_ROWS:,} would be read, or an unknown number."
-            return Section(drawing=plan.drawing(), code=plan.call, not_read=reason)
-        return Section(drawing=self.diff_rows(a, b, where=where).drawing(), code=plan.call)
-
-    def _blame_section(self, where: str, between: str | None) -> Section:
-        result = self.blame(where, between=between)
-        return Section(drawing=result.drawing(), code=result.call)
-
     @_reads_metadata_once
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
         """Return the versions and files that a retention rule would remove, and what keeps the others. Deletes nothing.
@@ -519,13 +435,7 @@ class Table(Drawable):
         branch with `branch=`. Costs a listing; for each branch a listing and at most two small files; and the tags if
         versions have expired. For more than 100 branches, only names are returned.
         """
-        branches = self._open.format.branches()
-
-        def depict(_rows: pa.Table, /, **_: object) -> Picture:
-            drawing = branches_frame(branches, name=self.name).drawing()
-            return Picture(drawing, lambda: tracks_figure(branch_graph(self._past)))
-
-        return branches_frame(branches, name=self.name, depict=depict)
+        return branches_frame(self._open.format.branches(), name=self.name, history=self._past)
 
     def inspect(self, name: str | None = None, ref: RefLike | None = None) -> Frame:
         """Return a metadata table of the format, with the format's own name and columns.
@@ -554,8 +464,8 @@ class Table(Drawable):
                 raise InvalidArgumentError(
                     f"{name} describes the table as a whole, not one version. Leave {parse_ref(ref)} out."
                 )
-            depict = None if inspection is None or inspection.picture is None else _PICTURES[inspection.picture]
-            return Frame(self._open.format.inspect(str(name)), title=f"{name} of {self.name}", depict=depict)
+            kind = "table" if inspection is None or inspection.picture is None else inspection.picture
+            return Frame(self._open.format.inspect(str(name)), title=f"{name} of {self.name}", kind=kind)
         snapshot = self.update() if ref is None else self.at(ref)
         version = snapshot.version
         title = f"{name} of {self.name}" + ("" if version is None else f" at {snapshot.label}")
@@ -946,8 +856,8 @@ class Table(Drawable):
         names = {"this": self} | {last_part(self.path): self}
         return sql(query, names, engine=engine, spark=spark)
 
-    def drawing(self) -> Drawing:
-        """Return the table as a drawing. No request."""
+    def _card(self) -> Card:
+        """Return what is known about the table. No request."""
         known, current = self._open.cached, self.current
         newest, schema, files = (
             current.version,
@@ -955,7 +865,6 @@ class Table(Drawable):
             parts_of(current).loaded.cached_files(),
         )
         facts = {
-            "path": Code(self.path),
             "format": self.format,
             "also": self._other_formats(),
             "format version": parts_of(current).loaded.cached_format_version(),
@@ -965,12 +874,17 @@ class Table(Drawable):
             **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self._open.format),
             "reads": None if self._open.storage is None else self._open.storage.outside,
             "commit times": self._open.format.copied_note(known.commits),
-            "next": None if newest is None else NEXT_COMMANDS,
         }
-        listing, location = parts_of(current).loaded.listing, self._location_note()
-        notes = [] if listing is None or listing.newest_note is None else [Line(listing.newest_note)]
-        notes += [] if location is None else [Line(location, is_faint=True)]
-        return card(self.name, facts, known.columns, *notes)
+        listing = parts_of(current).loaded.listing
+        return Card(
+            name=self.name,
+            path=self.path,
+            facts={name: value for name, value in facts.items() if value is not None},
+            columns=known.columns,
+            notes=() if listing is None or listing.newest_note is None else (listing.newest_note,),
+            location_note=self._location_note(),
+            next_commands=() if newest is None else NEXT_COMMANDS,
+        )
 
     def _location_note(self) -> str | None:
         """Return where the table is recorded if it was opened elsewhere. Only the first table of a path states it."""
@@ -981,12 +895,12 @@ class Table(Drawable):
         self._has_note = True
         return listing.location_note
 
-    def __dir__(self) -> Iterable[str]:
-        return [name for name in super().__dir__() if name not in _INTERNAL]
-
     def __repr__(self) -> str:
         branch = f", branch={self._open.branch!r}" if self._open.branch else ""
         return f"Table(path={self.path!r}, format={self.format!r}{branch}, version={self.current.version})"
+
+    def __str__(self) -> str:
+        return repr(self)
 
     def _versions_of(self, between: str | None) -> tuple[History, Sequence[int] | None]:
         """Return the history that has a range, and the versions of the range, newest first; None for all."""
@@ -1000,6 +914,11 @@ class Table(Drawable):
             return None
         arguments = " or ".join(f'format="{name}"' for name in others)
         return f"{' and '.join(others)} metadata in this folder, read with {arguments}; %snapshot twins compares both"
+
+
+def card_of(table: Table) -> Card:
+    """Return what is known about a table. No request."""
+    return table._card()  # noqa: SLF001 - for this package: users have `Table` itself
 
 
 def read_overview(table: Table) -> None:

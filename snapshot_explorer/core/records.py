@@ -207,6 +207,8 @@ class Inspection:
     """Which figure it has: actions over time, or file groups over versions."""
 
 
+Measure = Literal["rows", "files", "bytes"]
+"""What a figure counts."""
 ChangeMode = Literal["auto", "delta", "changelog", "diff"]
 """How to find the rows that changed between two versions."""
 ROW_KIND = "rowkind"

@@ -1,7 +1,12 @@
 """The mixin by which a record shows itself; `view` decides how."""
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 class Shown:
@@ -12,10 +17,23 @@ class Shown:
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return text_of(self)
+
     def __str__(self) -> str:
-        text: str = import_module("snapshot_explorer.view").text_of(self)
-        return text
+        return text_of(self)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         bundle: dict[str, Any] = import_module("snapshot_explorer.view").mimebundle_of(self)
         return bundle
+
+
+def text_of(record: object) -> str:
+    """Return a record as the text that `view` draws."""
+    text: str = import_module("snapshot_explorer.view").text_of(record)
+    return text
+
+
+def figure_of(record: object, **choices: object) -> go.Figure:
+    """Return the plotly figure that `view` draws of a record; for the `picture` of a record that has one."""
+    return import_module("snapshot_explorer.view").picture_of(record, **choices).figure

@@ -14,7 +14,6 @@ from snapshot_explorer.history.commits import (
     unread_commit_notes,
 )
 from snapshot_explorer.history.expressions import call_text, open_expression
-from snapshot_explorer.history.graph import branch_graph
 from snapshot_explorer.history.history import ComparedRefs, Divergence, History, history_of
 from snapshot_explorer.history.loaded_version import LoadedVersion
 from snapshot_explorer.history.management import SnapshotManagement
@@ -41,7 +40,6 @@ __all__ = [
     "NothingBeforeError",
     "OpenBranch",
     "SnapshotManagement",
-    "branch_graph",
     "call_text",
     "column_names",
     "commit_of",

@@ -1,11 +1,9 @@
 """Read and filter the commits of a table, newest first."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
 import pyarrow as pa
 
@@ -17,11 +15,9 @@ from snapshot_explorer.core.progress import Step, step
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, Commit, Gap, Kind, gaps_note
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.unread_versions import Reasons, readable_commits, unread_notes
+from snapshot_explorer.history.anomaly_marks import with_marks
+from snapshot_explorer.history.readability import KnownReadability
 from snapshot_explorer.results import Frame, drawn_of_commits
-from snapshot_explorer.view.anomaly_marks import with_marks
-from snapshot_explorer.view.commits import log_rows, with_totals
-from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.timeline import timeline
 
 _PAGE = 64
 """Commits per read if there are both a filter and a limit."""
@@ -132,7 +128,7 @@ def history_frame(  # noqa: PLR0913 - what it draws, all named
     rows: pa.Table,
     *,
     title: str,
-    readable: Callable[[pa.Table], Sequence[str]],
+    readability: KnownReadability,
     stat: bool = False,
     total: int | None = None,
     limit: int | None = None,
@@ -144,35 +140,25 @@ def history_frame(  # noqa: PLR0913 - what it draws, all named
 
     With ANOMALIES there is a further column `anomalies`, which names what jumps at each version; the figure marks it.
     Notes name the versions that are missing; see `missing_notes`. Where commits do not record the total rows, the
-    figure calls `totals`, which returns the size of the table. `readable` returns in words whether commits can be
-    loaded.
+    figure calls `totals`, which returns the size of the table. The log has the reasons in `readability` why commits
+    cannot be loaded.
     """
     names = _STAT if stat else drawn_of_commits(rows)
     if anomalies is not None:
         jumps = with_marks(rows, anomalies)["jumps"]
         rows = rows.append_column(_ANOMALIES, jumps)
         names = (*names[:3], _ANOMALIES.name, *names[3:])
-    depict = partial(_depicted, totals=totals, heading=title, anomalies=anomalies, notes=notes)
     return Frame(
         rows,
         title=title,
         noun="versions",
         total=total,
         drawn=names,
-        draw=lambda first: log_rows(first, readable(first)),
         limit=limit,
-        depict=depict,
+        kind="log",
+        options={"readability": readability, "totals": totals, "anomalies": anomalies},
         notes=notes,
     )
-
-
-def _depicted(rows: pa.Table, *, y: str, totals: Callable[[], pa.Table | None], **more: Any) -> Picture:
-    """Return commits as a picture. Calls `totals` if it draws rows and a commit that can be loaded has no total."""
-    loadable = rows.filter(pc.fill_null(pc.not_equal(rows["readable"], "no"), fill_value=True))
-    if y == "rows" and loadable["total_rows"].null_count:
-        with suppress(SnapshotExplorerError):  # the totals remain unknown
-            rows = with_totals(rows, totals())
-    return timeline(rows, y=y, **more)
 
 
 def missing_notes(gaps: Sequence[Gap]) -> tuple[str, ...]:

@@ -205,8 +205,8 @@ class History:
     def commits_frame(self, versions: Sequence[int]) -> Frame:
         """Return the COMMITS frame of versions, in their order. Lists nothing."""
         commits, unread = self.open_branch.commits(versions)
-        readable = self.open_branch.readability.in_words
-        return history_frame(commits, title=self.title, readable=readable, notes=unread_commit_notes(unread))
+        notes = unread_commit_notes(unread)
+        return history_frame(commits, title=self.title, readability=self.open_branch.readability, notes=notes)
 
     @property
     def title(self) -> str:

@@ -1,6 +1,7 @@
 """The tags and branches of a table as frames, and its summary card."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
@@ -11,17 +12,31 @@ from snapshot_explorer.core.records import Branch, Inspection, TableSchema
 from snapshot_explorer.core.text import format_size, format_utc
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.results import Frame
-from snapshot_explorer.results.frame import PictureMaker
-from snapshot_explorer.view import Code, Drawing, Line, Pairs
 
-_COLUMNS = 50
-"""The maximum number of columns on the card."""
 _INSPECTIONS = pa.schema(
     [("name", pa.string()), ("meaning", pa.string()), ("of_one_version", pa.bool_()), ("has_picture", pa.bool_())]
 )
 
 
-NEXT_COMMANDS = tuple(map(Code, ("%snapshot log", "%snapshot diff", "%snapshot explore")))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What is known about a table without a request."""
+
+    name: str
+    facts: Mapping[str, object]
+    """Facts by name, without unknown ones."""
+    path: str
+    columns: Sequence[str]
+    """The names of the columns."""
+    notes: tuple[str, ...]
+    """Sentences on what the listing lacks."""
+    location_note: str | None
+    """Where the table is recorded, if it was opened elsewhere."""
+    next_commands: tuple[str, ...]
+    """The commands that come next; empty for a table without a version."""
+
+
+NEXT_COMMANDS = ("%snapshot log", "%snapshot diff", "%snapshot explore")
 """The commands that the card suggests."""
 
 
@@ -36,8 +51,8 @@ def tags_frame(tags: Mapping[str, int], times: Sequence[datetime], *, name: str)
     return Frame(rows, title=f"Tags of {name}", noun="tags")
 
 
-def branches_frame(branches: Sequence[Branch], *, name: str, depict: PictureMaker | None = None) -> Frame:
-    """Return branches as a frame; `depict` creates its picture."""
+def branches_frame(branches: Sequence[Branch], *, name: str, history: object = None) -> Frame:
+    """Return branches as a frame; its figure reads the commits of each branch of `history`."""
     rows = frames.table_of(
         frames.BRANCHES,
         {
@@ -46,13 +61,7 @@ def branches_frame(branches: Sequence[Branch], *, name: str, depict: PictureMake
             "newest_version": [branch.newest_version for branch in branches],
         },
     )
-    return Frame(rows, title=f"Branches of {name}", noun="branches", depict=depict)
-
-
-def card(name: str, facts: Mapping[str, object], columns: Sequence[str], *notes: Line) -> Drawing:
-    """Return the card of a table: facts by name, without None, column names, and notes."""
-    rows = (*facts.items(), ("columns", _first_names(columns) or None))
-    return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)), *notes))
+    return Frame(rows, title=f"Branches of {name}", noun="branches", kind="branches", options={"history": history})
 
 
 def total_rows_name(table_format: TableFormat) -> str:
@@ -86,12 +95,6 @@ def overview_facts(
         facts["partition keys"] = ", ".join(schema.partition_keys) or None
         facts["primary keys"] = ", ".join(schema.primary_keys) or None
     return facts
-
-
-def _first_names(columns: Sequence[str]) -> str:
-    """Return the first names as text, and how many more there are."""
-    more = len(columns) - _COLUMNS
-    return ", ".join(columns[:_COLUMNS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def inspections_frame(inspections: Sequence[Inspection], *, name: str) -> Frame:

@@ -8,8 +8,8 @@ from functools import partial
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import readable_words
 from snapshot_explorer.core import frames
-from snapshot_explorer.view.commits import readable_words
 
 _RANKS = ("yes", None, "metadata", "no")
 """The values of `readable`, the most optimistic first."""

@@ -12,7 +12,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 
 from snapshot_explorer import queries
 from snapshot_explorer.core.errors import SnapshotExplorerError
-from snapshot_explorer.core.records import Kind
+from snapshot_explorer.core.records import Kind, Measure
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.formats import FORMATS
@@ -28,7 +28,6 @@ from snapshot_explorer.results import PandasTypes
 from snapshot_explorer.snapshot import Snapshot, parts_of
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
-from snapshot_explorer.view.commits import Measure
 
 log = logger_of(__name__)
 

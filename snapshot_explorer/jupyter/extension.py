@@ -1,15 +1,14 @@
 """The IPython extension: what `%load_ext snapshot_explorer` registers, and how it is removed."""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view import mimebundle
-from snapshot_explorer.view.figures import Picture
+from snapshot_explorer.view import drawing_of, mimebundle
 
 log = logger_of(__name__)
 
@@ -20,7 +19,12 @@ except ImportError as error:
     completion = None  # type: ignore[assignment]
     log.warning("Completion of %%snapshot lines is off: %s", error)
 
+if TYPE_CHECKING:
+    from snapshot_explorer.view.plotly_figure import FigureWithTable
+
 _KINDS = ("line", "cell")
+_FIGURE = ("snapshot_explorer.view.plotly_figure", "FigureWithTable")
+"""The class of figures, by name: importing it imports plotly."""
 _QUESTION = re.compile(
     rf"(?:(?P<before>\?{{1,2}})\s*)?%(?P<magic>{'|'.join(NAMES)})\s+(?P<word>[a-z]+)\s*(?P<after>\?{{0,2}})\s*"
 )
@@ -44,14 +48,14 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
         ip.Completer.custom_matchers.append(completion.matcher(magics.tables, ip.user_ns))
 
     def draw(frame: Frame, **_: object) -> dict[str, str]:
-        return mimebundle(frame.drawing(), limit=magics.display_limit)
+        return mimebundle(drawing_of(frame), limit=magics.display_limit)
 
-    def depict(picture: Picture, **_: object) -> dict[str, Any]:
-        return picture.mimebundle(limit=magics.display_limit)
+    def depict(figure: "FigureWithTable", **_: object) -> dict[str, Any]:
+        return figure.mimebundle(limit=magics.display_limit)
 
     if ip.display_formatter is not None:
         ip.display_formatter.mimebundle_formatter.for_type(Frame, draw)
-        ip.display_formatter.mimebundle_formatter.for_type(Picture, depict)
+        ip.display_formatter.mimebundle_formatter.for_type_by_name(*_FIGURE, depict)
     magics.shown_progress.register()
     if taken:
         free = [f"%{name}" for name in NAMES if name not in taken]
@@ -78,8 +82,12 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
         matchers = ip.Completer.custom_matchers
         matchers[:] = [item for item in matchers if getattr(item, "matcher_identifier", None) != completion.MATCHER]
     if ip.display_formatter is not None:
-        for drawn in (Frame, Picture):
-            ip.display_formatter.mimebundle_formatter.type_printers.pop(drawn, None)
+        formatter = ip.display_formatter.mimebundle_formatter
+        formatter.type_printers.pop(Frame, None)
+        formatter.deferred_printers.pop(_FIGURE, None)
+        # IPython moves it once a figure has been displayed.
+        for figure in [cls for cls in formatter.type_printers if (cls.__module__, cls.__name__) == _FIGURE]:
+            formatter.type_printers.pop(figure)
 
 
 def answer_questions(lines: list[str]) -> list[str]:

@@ -21,6 +21,7 @@ from snapshot_explorer.analysis.retention import Verification
 from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.core.safe_text import sanitize, sanitize_json
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import (
     DEBUG,
@@ -43,7 +44,7 @@ from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
-from snapshot_explorer.view import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, render_text
+from snapshot_explorer.view import DRAWN_ROWS, Code, Line, Pairs, Part, drawing_of, render_text
 
 _NOT_HERE = ("close", "explore", "open", "timeline", "use")
 """Commands about open tables, and commands that show a figure."""
@@ -262,10 +263,10 @@ def _for_terminals(message: str, path: str | None) -> str:
 
 def _text(result: object, path: str, room: int) -> str:
     frame = _frame(result)
-    draw = getattr(result if frame is None else frame, "drawing", None)
-    if draw is None:
+    shown = result if frame is None else frame
+    if not isinstance(shown, Shown):
         return str(result)
-    drawing: Drawing = draw()
+    drawing = drawing_of(shown)
     parts = tuple(_part(part, path) for part in drawing.parts)
     return render_text(replace(drawing, parts=parts), room=room, limit=_DRAWN).lstrip("\n")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
@@ -12,8 +11,6 @@ from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view.commits import log_rows
-from snapshot_explorer.view.lake_timeline import lake_timeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,9 +62,11 @@ class LakeChanges(Frame):
         )
         span = f"{since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC"
         title = f"Changes of {last_part(name)}, {span}"
-        depict = partial(lake_timeline, since=since, until=until, notes=tuple(notes))
         drawn = tuple(column for column in _DRAWN if not len(rows) or rows[column].null_count < len(rows))
-        changes = cls(rows, title=title, noun="commits", drawn=drawn, draw=log_rows, notes=tuple(notes), depict=depict)
+        period = {"since": since, "until": until}
+        changes = cls(
+            rows, title=title, noun="commits", drawn=drawn, notes=tuple(notes), kind="lake log", options=period
+        )
         changes.call = (
             f"open_lake({name!r}).changes({f'{since:%Y-%m-%d %H:%M:%S}'!r}, {f'{until:%Y-%m-%d %H:%M:%S}'!r})"
         )

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.lake.overview import OverviewRequest
     from snapshot_explorer.lake.tables import LakeTable
-    from snapshot_explorer.view import Drawing
 
 
 class LakeFollower:
@@ -88,10 +87,6 @@ class LakeFollower:
     def is_running(self) -> bool:
         """Return whether it follows."""
         return self._thread is not None and self._thread.is_alive() and not self._stopped.is_set()
-
-    def drawing(self) -> Drawing:
-        """Return the overview as it is known now as a drawing."""
-        return self.overview.drawing()
 
     def _now(self) -> OverviewRequest:
         now = datetime.now(UTC)

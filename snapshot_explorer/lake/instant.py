@@ -26,6 +26,7 @@ from snapshot_explorer.core.refs import AsOf, Latest, OfBranch, Ref, Version
 from snapshot_explorer.core.refs.records import brief_repr, format_time
 from snapshot_explorer.core.resources import reporting_lacking_resources
 from snapshot_explorer.core.safe_text import sanitize_json
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.history import NothingBeforeError, history_of
@@ -36,7 +37,6 @@ from snapshot_explorer.opening import open_table
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.storage.hidden import hidden_options
-from snapshot_explorer.view import Drawing, mimebundle, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +118,7 @@ def _tie_note(history: History, version: int, committed_at: datetime) -> str | N
 
 @reporting_lacking_resources
 @dataclass(frozen=True, kw_only=True)
-class LakeSnapshot:
+class LakeSnapshot(Shown):
     """The version of every table of a lake at one instant. A record: later commits do not change it."""
 
     name: str
@@ -231,19 +231,9 @@ class LakeSnapshot:
             entries={table.name: _reopen(table, storage_options) for table in tables},
         )
 
-    def drawing(self) -> Drawing:
-        """Return the record as a drawing."""
-        return self.versions.drawing()
-
     def __repr__(self) -> str:
         known = sum(table.version is not None for table in self.tables)
         return f"LakeSnapshot({self.name!r}, time={format_time(self.time)!r}, tables={len(self.tables)}, known={known})"
-
-    def __str__(self) -> str:
-        return render_text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def snapshot(self, table: PinnedTable) -> Snapshot:
         """Return the pinned version of a table.

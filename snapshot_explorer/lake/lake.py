@@ -11,7 +11,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.analysis.checks import CheckResult, check_settings, check_table, matches
-from snapshot_explorer.analysis.reports import report
 from snapshot_explorer.catalogs import check_is_folder
 from snapshot_explorer.catalogs.folder_hints import other_path
 from snapshot_explorer.core.errors import (
@@ -23,6 +22,7 @@ from snapshot_explorer.core.errors import (
 from snapshot_explorer.core.refs.grammar import parse_time_bound
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.resources import reporting_lacking_resources, reports_lacking_resources
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.engines.spark.metadata import is_spark
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.changes import LakeChanges, read_changes
@@ -39,19 +39,16 @@ from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 from snapshot_explorer.table import Table
-from snapshot_explorer.view import mimebundle, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
-    from pathlib import Path
     from threading import Lock
 
     from pyspark.sql import SparkSession
 
     from snapshot_explorer.analysis.checks import CheckLine, CheckSettings
     from snapshot_explorer.results import Frame
-    from snapshot_explorer.view import Drawing
 
 A = TypeVar("A")
 
@@ -59,7 +56,7 @@ SHOW_SECONDS = 0.5
 
 
 @reporting_lacking_resources
-class Lake:
+class Lake(Shown):
     """Tables of any formats, read together. Created by `open_lake`. Safe to use from several threads.
 
     Iterating yields each `LakeTable`, sorted by name; `lake["orders"]` opens one.
@@ -275,10 +272,6 @@ class Lake:
         """The Python that returns the overview of the tables."""
         return f"open_lake({self.name!r}).overview()"
 
-    def report(self, path: str | PathLike[str], *, title: str | None = None, overwrite: bool = False) -> Path:
-        """Write the overview into one HTML file to hand over, and return its path; see `snapshot_explorer.report`."""
-        return report(path, self, title=title, overwrite=overwrite)
-
     def __getitem__(self, name: str) -> Table:
         return find_by_name(name, {table.name: table for table in self.tables}, self.name).open()
 
@@ -297,16 +290,6 @@ class Lake:
     def newest_overview(self) -> LakeOverview:
         """Return the overview that was read last. Reads it if there is none."""
         return self._overview or self.overview()
-
-    def drawing(self) -> Drawing:
-        """Return the newest overview as a drawing. Reads it if there is none."""
-        return self.newest_overview.drawing()
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
-
-    def __str__(self) -> str:
-        return render_text(self.drawing())
 
     def __repr__(self) -> str:
         return f"Lake({self.name!r}, tables={len(self.tables)})"

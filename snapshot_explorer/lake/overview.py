@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.health import RHYTHM_RULE, Rhythm, rhythm, span
+from snapshot_explorer.analysis.health import Rhythm, rhythm
 from snapshot_explorer.analysis.profile.anomalies import jumps
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
@@ -18,17 +17,15 @@ from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.milliseconds import from_millis
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, gaps_note, runs_of, runs_text
 from snapshot_explorer.core.refs import AsOf
-from snapshot_explorer.core.text import format_size, format_utc, pluralize
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.unread_versions import readable_commits
 from snapshot_explorer.history import NothingBeforeError, history_of, unread_commit_notes
 from snapshot_explorer.results import Frame
 from snapshot_explorer.table import Table
-from snapshot_explorer.view import Code, Drawing, Grid, Line, Pairs, Part
-from snapshot_explorer.view.cells import DRAWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime, timedelta
 
     from snapshot_explorer.formats.unread_versions import Reasons
 
@@ -41,19 +38,9 @@ _FEWEST_READ = 4
 _EVIDENCE = 4
 """A table is only late if the commits that were read span this multiple of its age, or no more were to be read."""
 _FEWEST_APPENDS = 4
-_EXPLAINED = 50
-"""The maximum number of tables whose problems are written out below the overview; the frame has all."""
 _MOST_DRAWN = 500
 """The maximum number of tables that are drawn, the most urgent first; the frame has all."""
-_STATES = ("act", "watch", "unknown", "ok")
-_BARS = "▁▂▃▄▅▆▇█"
-_UNCHECKED = {
-    "unreadable": "versions that cannot be loaded",
-    "health": "health, which overview(health=True) reads",
-}
-"""Columns that are not drawn if they were checked for no table, by their names in words."""
-_WHOLE = ("table", "age", "every")
-"""Drawn columns that are never cut."""
+STATES = ("act", "watch", "unknown", "ok")
 _SUMS = ("added_rows", "removed_rows", "added_bytes", "removed_bytes")
 _READ = ["version", "kind", "added_files", *_SUMS, "total_rows", "readable", "schema_id"]
 """The columns of COMMITS from which the row of a table is computed, in addition to the time."""
@@ -348,110 +335,13 @@ class LakeOverview(Frame):
         is_sorted: bool = False,
     ) -> None:
         """Create an overview of rows, sorted by urgency unless they are sorted otherwise."""
-        urgency = sorted(rows, key=lambda row: (_STATES.index(str(row["state"])), str(row["name"])))
+        urgency = sorted(rows, key=lambda row: (STATES.index(str(row["state"])), str(row["name"])))
         order = rows if is_sorted else urgency
         table = pa.Table.from_pylist([dict(row) for row in order], schema=frames.LAKE_OVERVIEW)
         super().__init__(table, title=f"Lake {name}", noun="tables", limit=min(len(order), _MOST_DRAWN))
         self.name = name
         self.request = request
         self.search = search
-
-    def drawing(self) -> Drawing:
-        """Return the overview as a drawing."""
-        rows = self.to_arrow().to_pylist()
-        counts = Counter(row["state"] for row in rows)
-        states = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state])
-        at = format_utc(self.request.now).removesuffix(".000Z").removesuffix("Z")
-        since = format_utc(self.request.since).partition(".")[0]
-        next_table = next((row["name"] for row in rows if row["problem"] is None), None)
-        notes = [
-            Line(f"{pluralize(len(rows), 'table')}: {states or 'none'}. At {at} UTC; changes since {since} UTC."),
-            *([Line(self.search, is_faint=True)] if self.search else []),
-        ]
-        notes_of = Counter(row["note"] for row in rows if row["note"])
-        shared = {note: count for note, count in notes_of.items() if count > 1}
-        explained = [row | {"note": None} if row["note"] in shared else row for row in rows]
-        marked = [(str(row["name"]), sentence) for row in explained if (sentence := event_text(row)) is not None]
-        ending: list[Part] = []
-        if len(rows) > _MOST_DRAWN:
-            ending.append(
-                Line(
-                    f"{len(rows) - _MOST_DRAWN:,} more tables are not drawn. lake.matching('ord*').overview() draws "
-                    "those of a name; lake.overview().to_pandas() has all."
-                )
-            )
-        ending += [Pairs(tuple(marked[:_EXPLAINED]))] if marked else []
-        if len(marked) > _EXPLAINED:
-            ending.append(Line(f"{len(marked) - _EXPLAINED:,} more tables have a problem, a note or a change."))
-        ending += [Line(f"A note on {pluralize(count, 'table')}: {note}") for note, count in shared.items()]
-        unchecked = [words for name, words in _UNCHECKED.items() if all(row[name] is None for row in rows)]
-        ending += [Line(f"Not checked: {'; '.join(unchecked)}.", is_faint=True)] if unchecked and rows else []
-        ending.append(Line(f"Rhythm: {RHYTHM_RULE}.", is_faint=True))
-        if next_table is not None:
-            ending.append(Code(f"snapshot_explorer.explore(lake[{next_table!r}])"))
-        grid = Grid(_drawn(rows[: self.limit]), total=len(rows), noun="tables", limit=self.limit)
-        return Drawing(title=self.title, parts=(*notes, grid, *ending))
-
-
-def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    columns: dict[str, list[str | None]] = {
-        "state": [row["state"] for row in rows],
-        "table": [row["name"] for row in rows],
-        "age": [None if row["age_seconds"] is None else _span(row["age_seconds"]) for row in rows],
-        "every": [None if row["usual_seconds"] is None else _span(row["usual_seconds"]) for row in rows],
-        "rhythm": [row["rhythm"] for row in rows],
-        "commits": [None if row["commits"] is None else f"{row['commits']:,}" for row in rows],
-        "rows": [_change_text(row["added_rows"], row["removed_rows"], lambda count: f"{count:,}") for row in rows],
-        "bytes": [_change_text(row["added_bytes"], row["removed_bytes"], format_size) for row in rows],
-        "recent": [sparkline(row["recent_rows"] or []) for row in rows],
-        "format": [row["format"] for row in rows],
-        "unreadable": ["not checked" if row["unreadable"] is None else f"{row['unreadable']:,}" for row in rows],
-        "health": [row["health"] or "not checked" for row in rows],
-    }
-    meanings = {
-        "age": "the age of the newest commit that changes data",
-        "every": "the median time between recent commits that change data",
-        "recent": "rows added by each recent commit that changes data, oldest first",
-    }
-    drawn = [name for name in columns if name not in _UNCHECKED or any(row[name] is not None for row in rows)]
-    fields = [
-        pa.field(
-            name,
-            pa.string(),
-            metadata={**DRAWN, "meaning": meanings.get(name, ""), **({"whole": "yes"} if name in _WHOLE else {})},
-        )
-        for name in drawn
-    ]
-    return pa.table([pa.array(columns[name], pa.string()) for name in drawn], schema=pa.schema(fields))
-
-
-def _span(seconds: int) -> str:
-    return span(timedelta(seconds=seconds))
-
-
-def _change_text(added: int | None, removed: int | None, shown: Callable[[int], str]) -> str | None:
-    if added is None or removed is None:
-        return None
-    return " ".join(f"{sign}{shown(count)}" for sign, count in (("+", added), ("-", removed)) if count) or "0"
-
-
-def event_text(row: Mapping[str, Any]) -> str | None:
-    """Return the problems and changes of a table as text; None if there are none."""
-    parts = [row["problem"]] if row["problem"] else []
-    if row["rhythm"] == "late":
-        parts.append(f"late since {_span(row['age_seconds'] - row['late_after_seconds'])}")
-    if row["schema_changes"]:
-        parts.append("the schema changed")
-    parts += [*(row["anomalies"] or []), *([row["note"]] if row["note"] else [])]
-    return "; ".join(parts) or None
-
-
-def sparkline(values: Sequence[int | None]) -> str:
-    """Return a bar per value, from 0 to the maximum; a dot for an unknown value."""
-    most = max((value for value in values if value is not None), default=0)
-    return "".join(
-        "·" if value is None else _BARS[0] if not most else _BARS[min(7, value * 8 // (most + 1))] for value in values
-    )
 
 
 def _seconds(span: timedelta | None) -> int | None:

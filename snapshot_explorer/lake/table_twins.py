@@ -13,6 +13,7 @@ from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.resources import reports_lacking_resources
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_utc, pluralize
 from snapshot_explorer.formats import others_in
 from snapshot_explorer.formats.expiry import format_duration, ranges
@@ -22,7 +23,6 @@ from snapshot_explorer.opening import open_table
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import hidden_options, hidden_url
 from snapshot_explorer.table import Table
-from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs, Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ File = tuple[str, int | None]
 """The identity of a file: its address; or its path below the table's folder, and its size."""
 
 
-class Twins(Drawable):
+class Twins(Shown):
     """Two tables, and which of their versions name the same data files. Displays itself."""
 
     def __init__(self, a: Table, b: Table) -> None:
@@ -46,7 +46,7 @@ class Twins(Drawable):
         """The tables."""
         versions = a.current.version, b.current.version
         sides = [_Side(table) for table in (a, b)]
-        self._sides = sides
+        self.sides = sides
         self.are_copies = not (sides[0].addresses() & sides[1].addresses())
         """Whether no file is in both tables, so that files are matched by their path below the folder and their
         size."""
@@ -61,12 +61,12 @@ class Twins(Drawable):
         """How the deletes of equal newest versions compare: none, the same number in each file, or different; None if
         not checked."""
         self.versions = Frame(
-            self._frame(), title=f"Versions of {self._names[0]} and their twins in {self._names[1]}", noun="versions"
+            self._frame(), title=f"Versions of {self.names[0]} and their twins in {self.names[1]}", noun="versions"
         )
         """TWINS: every version of both, newest first."""
 
     @property
-    def _names(self) -> tuple[str, str]:
+    def names(self) -> tuple[str, str]:
         names = tuple(history_of(table).table_format.title for table in (self.a, self.b))
         if names[0] == names[1]:
             names = tuple(table.name if self.a.name != self.b.name else table.path for table in (self.a, self.b))
@@ -87,7 +87,7 @@ class Twins(Drawable):
         """How many versions each table has after the newest pair that names the same files, or in all without one."""
         after = self.matched
         counts = [
-            sum(after is None or version > after[side] for version in self._sides[side].versions) for side in (0, 1)
+            sum(after is None or version > after[side] for version in self.sides[side].versions) for side in (0, 1)
         ]
         return counts[0], counts[1]
 
@@ -97,7 +97,7 @@ class Twins(Drawable):
         after = self.matched
         times = [
             side.times[next(version for version in side.versions if after is None or version > after[index])]
-            for index, side in enumerate(self._sides)
+            for index, side in enumerate(self.sides)
             if self.ahead[index]
         ]
         known = [time for time in times if time is not None]
@@ -110,14 +110,14 @@ class Twins(Drawable):
         if self.is_in_step or after is None or 0 not in self.ahead:
             return None
         index = 0 if self.ahead[0] else 1
-        side = self._sides[index]
+        side = self.sides[index]
         first, last = side.times[after[index]], side.times[side.versions[-1]]
         return None if first is None or last is None else last - first
 
     @property
     def verdict(self) -> str:
         """The result in a sentence or two."""
-        a, b = self._names
+        a, b = self.names
         if not (self.only_a or self.only_b):
             files = pluralize(self.shared, "data file")
             words = {
@@ -144,7 +144,7 @@ class Twins(Drawable):
 
     @property
     def _difference(self) -> str:
-        a, b = self._names
+        a, b = self.names
         is_are = "is" if self.only_a == 1 else "are"
         return (
             f"Of the newest versions, {pluralize(self.only_a, 'data file')} {is_are} only in {a}, {self.only_b:,} only "
@@ -156,32 +156,10 @@ class Twins(Drawable):
         result: RowDiff = diff(self.a.current, self.b.current, key, **options)
         return result
 
-    def drawing(self) -> Drawing:
-        """Return the result as a drawing: the verdict, both tables, and the versions that correspond."""
-        facts: list[tuple[str, object]] = []
-        for title, table, side in zip(self._names, (self.a, self.b), self._sides, strict=True):
-            newest = side.versions[-1] if side.versions else None
-            time = None if newest is None else side.times[newest]
-            newest_text = "no version" if newest is None else f"version {newest:,}"
-            facts.append((title, f"{newest_text}{'' if time is None else f' of {format_utc(time)}'}, {table.path}"))
-        only = f"{self.only_a:,} only in {self._names[0]}, {self.only_b:,} only in {self._names[1]}"
-        facts += [
-            ("newest versions", f"{pluralize(self.shared, 'data file')} in both, {only}"),
-            ("deletes", "not checked" if self.deletes is None else self.deletes),
-        ]
-        notes = [note for side in self._sides for note in side.notes]
-        if self.are_copies and self.shared:
-            notes.append("No file is in both: files count as the same by their path below the folder, and their size.")
-        parts: list[Part] = [Line(self.verdict), Pairs(tuple(facts)), *map(Line, notes), *self.versions.drawing().parts]
-        if not self.is_in_step:
-            paths = dict.fromkeys(repr(table.path) for table in (self.a, self.b))
-            parts += [Line("Which rows differ:"), Code(f"twins({', '.join(paths)}).diff()")]
-        return Drawing(title=f"Twins: {self._names[0]} and {self._names[1]}", parts=tuple(parts))
-
     def _deletes(self) -> str | None:
         """Return how the deletes of the newest versions, which name the same files, compare. Reads their FILES."""
         counts = []
-        for side, table in zip(self._sides, (self.a, self.b), strict=True):
+        for side, table in zip(self.sides, (self.a, self.b), strict=True):
             files = table.current.files().to_arrow()
             is_whole = files["deletion_vector"].is_valid().to_pylist()
             deleted = zip(is_whole, files["deleted_rows"].to_pylist(), strict=True)
@@ -199,7 +177,7 @@ class Twins(Drawable):
         return "same number" if any(counts[0].values()) else "none"
 
     def _frame(self) -> pa.Table:
-        a, b = self._sides
+        a, b = self.sides
         matched_a, matched_b = ({pair[side] for pair in self._pairs} for side in (0, 1))
         rows = [_row(a, version, b, twin) for version, twin in self._pairs]
         rows += [_row(a, version, b, None) for version in a.versions if version not in matched_a]

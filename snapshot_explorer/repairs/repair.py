@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.view.text import WIDTH
+from snapshot_explorer.core.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from snapshot_explorer.repairs.selection import RowCounts
     from snapshot_explorer.results import Frame
-
-_WITH_BLANK = re.compile(r"'[^']* [^']*'|`[^`]* [^`]*`")
-"""A text or a name with a blank, at which text is wrapped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +34,7 @@ class LaterRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Repair(Drawable):
+class Repair(Shown):
     """A statement for the user's engine that puts back rows of an earlier version. Draws itself; nothing is run."""
 
     path: str
@@ -97,31 +90,6 @@ class Repair(Drawable):
         """The number of rows that the statement inserts, deletes and updates."""
         return {"inserted": self.rows.inserted, "deleted": self.rows.deleted, "updated": self.rows.updated}
 
-    def drawing(self) -> Drawing:
-        """Return the plan as a drawing: the statement, the rows to expect, and the next steps."""
-        commits = pluralize(len(self.later), "commit")
-        facts: list[tuple[str, object]] = [
-            ("format", self.format),
-            ("planned at version", self.version),
-            ("key", ", ".join(self.key) if self.key else None),
-            ("rows to expect", ", ".join(f"{count:,} {word}" for word, count in self.counts.items())),
-            self._scope(commits),
-            ("check afterwards", Code(self.check)),
-            ("call", Code(self.call)),
-            ("next", None if self._command is None else Code(self._command)),
-        ]
-        known = Pairs(tuple(fact for fact in facts if fact[1] is not None))
-        notes = tuple(map(Line, self.notes))
-        left = (
-            () if self.left is None or not len(self.left) else (Line(f"{self.left.title}:"), *self.left.drawing().parts)
-        )
-        if self.is_empty:
-            return Drawing(title=self._title, parts=(Line(self._nothing), known, *notes, *left))
-        parts: list[Part] = [*map(Line, self.warnings), Line("Spark SQL:"), *self._drawn_statement()]
-        parts += [] if self.flink is None else [Line("Flink SQL:"), Code(self.flink)]
-        later = self.later.drawing().parts if len(self.later) and self.undone is None else ()
-        return Drawing(title=self._title, parts=(*parts, known, *notes, *left, *later))
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """The changes that the repair undoes in addition to one commit, with numbers of rows; empty without any."""
@@ -145,41 +113,6 @@ class Repair(Drawable):
             return first, of_later
         call = later.alone.rpartition(".repair(")[2]
         return first, of_later, f"To undo version {later.first} alone and touch no later row: repair({call}."
-
-    @property
-    def _command(self) -> str | None:
-        return self.later_rows.command if self.later_rows is not None and self.warnings else None
-
-    @property
-    def _title(self) -> str:
-        which = "all rows" if self.where is None else f"the rows where {self.where}"
-        if self.undone is not None:
-            where = "" if self.where is None else f" where {self.where}"
-            return f"Repair of {self.name}, not run: undo version {self.undone} alone{where}"
-        beyond = f", which undoes {len(self.later):,} commits" if self.warnings else ""
-        return f"Repair of {self.name}, not run: {which} as at version {self.to}{beyond}"
-
-    @property
-    def _nothing(self) -> str:
-        if self.undone is None:
-            return "Nothing to do: no row differs."
-        if self.notes:
-            return "Nothing to do: no row is as this commit left it."
-        return f"Nothing to do: version {self.undone} changed no such row."
-
-    def _scope(self, commits: str) -> tuple[str, object]:
-        if self.undone is not None:
-            return "not undone", f"what {commits} since version {self.undone} did"
-        return "undone", None if self.is_empty else f"what {commits} since version {self.to} did to these rows"
-
-    def _drawn_statement(self) -> tuple[Part, ...]:
-        """Return the whole statement, to be copied, or a line that names the attribute with it."""
-        lines = self.statement.split("\n")
-        # A break in a text or a name, where a terminal wraps the line, would be another text.
-        is_broken = any(len(line) > WIDTH and _WITH_BLANK.search(line) for line in lines)
-        if is_broken or any(sanitize(line) != line for line in lines):
-            return (Line("The statement has long texts or invisible characters. Copy it from .statement."),)
-        return (Code(self.statement, is_whole=True),)
 
 
 def _rows(count: int) -> str:

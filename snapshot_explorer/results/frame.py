@@ -1,49 +1,42 @@
-"""`Frame`, which wraps a metadata table and draws it, and the choice of columns to draw."""
+"""`Frame`, a metadata table with what is needed to draw it, and the choice of columns to draw."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
-from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.shown import Shown, figure_of
 from snapshot_explorer.results.exports import Exportable
-from snapshot_explorer.view import DRAWN_ROWS, Drawable, Drawing, Grid, Line
-from snapshot_explorer.view.cells import NOT_CHECKED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     import plotly.graph_objects as go
 
-    from snapshot_explorer.view.figures import Picture
+
+FrameKind = Literal["table", "log", "branches", "actions", "slices", "readability", "parts", "lake log"]
+"""What a frame contains, where it is drawn differently from other tables."""
 
 
-class PictureMaker(Protocol):
-    """Creates a picture of a frame's rows."""
-
-    def __call__(self, rows: pa.Table, /, *, y: str, title: str, total: int | None) -> Picture:
-        """Return the picture. Its bars count `y`; `total` is the number of all rows."""
-        ...
-
-
-class Frame(Exportable, Drawable):
+class Frame(Exportable, Shown):
     """A metadata table: an Arrow table that draws itself in a terminal and in a notebook."""
 
     __slots__ = (
-        "_depict",
-        "_draw",
-        "_drawn",
         "_of_rows",
         "_recorded",
         "_shown",
+        "drawn",
+        "kind",
         "limit",
         "notes",
         "noun",
+        "options",
         "title",
         "total",
     )
@@ -56,9 +49,9 @@ class Frame(Exportable, Drawable):
         noun: str = "rows",
         total: int | None = None,
         drawn: tuple[str, ...] = (),
-        draw: Callable[[pa.Table], pa.Table] | None = None,
         limit: int | None = None,
-        depict: PictureMaker | None = None,
+        kind: FrameKind = "table",
+        options: Mapping[str, Any] | None = None,
         notes: tuple[str, ...] = (),
         of_rows: bool = False,
     ) -> None:
@@ -67,9 +60,9 @@ class Frame(Exportable, Drawable):
         Args:
             total: The number of all rows, if `rows` contains only the first of them.
             drawn: The columns to draw, in order; all if empty. The data keeps all columns.
-            draw: Returns rows as they are drawn, of the first of the rows; by default as they are.
             limit: The number of rows to draw; None for the caller's limit. The data keeps all rows.
-            depict: Creates a picture of the rows, for frames with a figure.
+            kind: What the rows are, where they are drawn differently from other tables.
+            options: What is drawn in addition for that kind.
             notes: Sentences on what the rows do not contain, such as a missing version; drawn above them.
             of_rows: Whether texts are values of a table's rows, which are not changed.
         """
@@ -81,9 +74,9 @@ class Frame(Exportable, Drawable):
         self.total = total
         self.limit = limit
         self.notes = notes
-        self._drawn = drawn
-        self._draw = draw
-        self._depict = depict
+        self.drawn = drawn
+        self.kind = kind
+        self.options = {} if options is None else options
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())]
@@ -135,52 +128,28 @@ class Frame(Exportable, Drawable):
         rows: list[dict[str, Any]] = with_dicts(self._rows, "strict")
         return rows
 
-    def picture(self, *, y: str = "rows") -> Picture:
-        """Return the rows as a figure with a table beside it, for terminals and pages that show no figures.
+    def first_rows(self, limit: int | None) -> pa.Table:
+        """Return the first rows, with the secrets of URLs hidden in these alone; all rows if `limit` is None."""
+        return self._rows if limit is None else self._without_secrets(self._recorded.slice(0, limit))
+
+    def is_unchecked(self, name: str) -> bool:
+        """Return whether a column states at no row whether a version can be loaded."""
+        words = (self._recorded.schema.field(name).metadata or {}).get(b"words")
+        return words == b"readable" and 0 < len(self) == self._recorded[name].null_count
+
+    def picture(self, *, y: str = "rows") -> go.Figure:
+        """Return the rows as a plotly figure. It displays as a table on pages that show no figures.
 
         Args:
             y: The measure of the bars of a history: rows, files or bytes.
         """
-        if self._depict is None:
-            raise UnsupportedFeatureError(
-                f"There is no figure of {self.title!r}. "
-                "There is one of table.history(), table.lifetimes() and table.compare(a, b), and of the metadata "
-                "tables for which %snapshot inspect says so."
-            )
-        return self._depict(self._rows, y=y, title=self.title, total=self.total)
-
-    def figure(self, *, y: str = "rows") -> go.Figure:
-        """Return only the plotly figure; see `picture`."""
-        return self.picture(y=y).figure
+        return figure_of(self, y=y)
 
     def __len__(self) -> int:
         return self.num_rows
 
     def __getitem__(self, name: str) -> pa.ChunkedArray:
         return self.column(name)
-
-    def drawing(self) -> Drawing:
-        limit = DRAWN_ROWS if self.limit is None else self.limit
-        rows = self.drawn_rows(limit)
-        unchecked = [name for name in rows.column_names if self._is_unchecked(name)]
-        rows = rows.drop_columns(unchecked)
-        # Rows that are not drawn at all do not count as cut off.
-        total = max(self.total or 0, len(rows), len(self) if len(self) > limit else 0)
-        grid = Grid(rows, total=total, noun=self.noun, limit=self.limit)
-        remarks = [
-            Line(f"{name}: {NOT_CHECKED}; readability looks for every file", is_faint=True) for name in unchecked
-        ]
-        return Drawing(title=self.title, parts=(*map(Line, self.notes), grid, *remarks))
-
-    def drawn_rows(self, limit: int | None = None) -> pa.Table:
-        """Return the rows as they are drawn, all of them unless the frame has so many that `limit` applies."""
-        rows = self._rows if self._draw is None else self._draw(self._without_secrets(self._recorded.slice(0, limit)))
-        return rows.select(list(self._drawn)) if self._drawn else rows
-
-    def _is_unchecked(self, name: str) -> bool:
-        """Return whether a column states at no row whether a version can be loaded."""
-        words = (self._recorded.schema.field(name).metadata or {}).get(b"words")
-        return words == b"readable" and 0 < len(self) == self._recorded[name].null_count
 
 
 def _value_columns(schema: pa.Schema) -> frozenset[str]:

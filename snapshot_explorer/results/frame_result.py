@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.core.shown import Shown, figure_of
 from snapshot_explorer.results import Exportable
-from snapshot_explorer.view import Drawable
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import pyarrow as pa
 
     from snapshot_explorer.results import Frame
-    from snapshot_explorer.view.figures import Picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class FrameResult(Exportable, Drawable):
+class FrameResult(Exportable, Shown):
     """A result on versions of a table, whose data is a frame."""
 
     path: str
@@ -36,13 +35,9 @@ class FrameResult(Exportable, Drawable):
         """Return the data as a frame."""
         raise NotImplementedError
 
-    def picture(self) -> Picture:
-        """Return the result as a figure with its drawing beside it."""
-        raise NotImplementedError
-
-    def figure(self) -> go.Figure:
-        """Return only the plotly figure; see `picture`."""
-        return self.picture().figure
+    def picture(self) -> go.Figure:
+        """Return the result as a plotly figure. It displays as its text on pages that show no figures."""
+        return figure_of(self)
 
     def to_arrow(self) -> pa.Table:
         return self.frame.to_arrow()

@@ -1,16 +1,13 @@
-"""Render values and frames as aligned text and as HTML. Independent of tables and formats."""
+"""What is drawn of records, as aligned text, as HTML and as figures: `drawing_of` and `picture_of`, by their types."""
 
-from typing import Any
-
+from snapshot_explorer.view.dispatch import drawing_of, picture_of
 from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lane, LaneDiagram, Line, Pairs, Part
 from snapshot_explorer.view.html import render_html
-from snapshot_explorer.view.records import drawing_of
 from snapshot_explorer.view.text import render_text
 
 __all__ = [
     "DRAWN_ROWS",
     "Code",
-    "Drawable",
     "Drawing",
     "Grid",
     "Item",
@@ -22,6 +19,7 @@ __all__ = [
     "drawing_of",
     "mimebundle",
     "mimebundle_of",
+    "picture_of",
     "render_html",
     "render_text",
     "text_of",
@@ -38,22 +36,6 @@ def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> dict[str, str]:
         "text/plain": render_text(drawing, limit=limit),
         "text/html": render_html(drawing, limit=limit, can_copy=True),
     }
-
-
-class Drawable:
-    """A result that displays as its drawing, in a terminal and in a notebook."""
-
-    __slots__ = ()
-
-    def drawing(self) -> Drawing:
-        """Return the result as a drawing."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return render_text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return mimebundle(self.drawing())
 
 
 def text_of(record: object) -> str:

@@ -21,16 +21,13 @@ _MOST_LEVELS = 3
 """The maximum number of tracks of a service, for actions that ran at the same time."""
 
 
-def action_timeline(rows: pa.Table, *, y: str = "", title: str, total: int | None = None) -> TracksPicture:
+def action_timeline(rows: pa.Table, *, title: str) -> TracksPicture:
     """Return actions as a picture: requested, running and completed ones, and actions that ran at the same time.
 
     Args:
         rows: With the columns `requested`, `action`, `service`, `state`, `requested_at`, `completed_at`, `seconds`,
             `overlaps` and `removed_by`, ascending.
-        y: Unused; lengths are times.
-        total: Unused.
     """
-    del y, total
     actions = rows.to_pylist()
     lines = _answers(actions)
     longest = max((row["seconds"] or 0.0 for row in actions), default=0.0)
@@ -55,7 +52,7 @@ def action_timeline(rows: pa.Table, *, y: str = "", title: str, total: int | Non
         notes=tuple(lines[:3]),
         clock="as the writer's clock showed it",
     )
-    return TracksPicture(drawing, tracks)
+    return TracksPicture(drawing, lambda: tracks)
 
 
 def _answers(actions: Sequence[Mapping[str, object]]) -> list[str]:

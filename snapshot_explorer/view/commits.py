@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import MINUS, readable_words
+from snapshot_explorer.core.records import Measure
 from snapshot_explorer.core.text import format_size, format_utc
 from snapshot_explorer.view.anomaly_marks import rule_lines
-from snapshot_explorer.view.cells import MINUS, WORDS
 from snapshot_explorer.view.drawing import Grid
 from snapshot_explorer.view.figures import Style, clean_text, escape_plotly, numbers, numbers_with_gaps
 from snapshot_explorer.view.palette import GRAY, KIND_COLORS
@@ -20,8 +21,6 @@ from snapshot_explorer.view.palette import GRAY, KIND_COLORS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Measure = Literal["rows", "files", "bytes"]
-"""The measure of the bars of a timeline."""
 STYLES = {
     "append": Style(color=KIND_COLORS["append"], pattern="", symbol="triangle-up", sign="+"),
     "overwrite": Style(color=KIND_COLORS["overwrite"], pattern="x", symbol="square", sign="~"),
@@ -66,13 +65,6 @@ def log_rows(commits: pa.Table, readable: Sequence[str] | None = None) -> pa.Tab
         field = field.with_metadata({**field.metadata, "prose": "yes"} if name == "readable" else field.metadata)
         commits = commits.set_column(index, field, pa.array(values, pa.string()))
     return commits
-
-
-def readable_words(readable: str | None, reason: str | None = None) -> str:
-    """Return whether a version can be loaded, in words, such as `no: 8 of 8 files are gone`."""
-    words = {**WORDS["readable"], "metadata": "no"} if reason else WORDS["readable"]
-    word = words.get(readable, readable)
-    return f"{word}: {reason}" if reason else str(word)
 
 
 def commit_message(details: str | None) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.view.cells import ELLIPSIS, format_cell
+from snapshot_explorer.arrow.value_text import ELLIPSIS, format_cell
 from snapshot_explorer.view.figures import (
     ADDED,
     REMOVED,

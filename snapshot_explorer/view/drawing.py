@@ -1,8 +1,11 @@
 """Drawings: records of text and tables to show, independent of tables, formats and output."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
+
+from snapshot_explorer.arrow.value_text import format_cell, unit_of
 
 DRAWN_ROWS = 20
 """The default number of rows to draw."""
@@ -26,7 +29,7 @@ class Grid:
 
     rows: pa.Table
     """The rows to draw. Rows that do not fit are cut, with a note. Field metadata `unit` determines the format
-    of a number: `bytes`, `rows`, `files`; `meaning` is the column's tooltip; `words` is a key of `cells.WORDS`."""
+    of a number: `bytes`, `rows`, `files`; `meaning` is the column's tooltip; `words` is a key of `value_text.WORDS`."""
     total: int | None = None
     """The total number of rows, if `rows` is only the first of them."""
     noun: str = "rows"
@@ -102,3 +105,14 @@ class Drawing:
     title: str
     parts: tuple[Part, ...]
     """The parts below it, in order."""
+
+
+def fact_line(facts: Iterable[tuple[str, object]]) -> Line:
+    """Return names with their values as one gray line, to follow an answer."""
+    return Line(" · ".join(f"{name} {format_cell(value, unit_of(name)).text}" for name, value in facts), is_faint=True)
+
+
+def codes_of(value: object) -> tuple[Code, ...]:
+    """Return the `Code` or the tuple of `Code` that a value is; empty for other values."""
+    result = value if isinstance(value, tuple) else (value,)
+    return result if result and all(isinstance(item, Code) for item in result) else ()

@@ -10,19 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.view.cells import truncate
-from snapshot_explorer.view.drawing import DRAWN_ROWS
-from snapshot_explorer.view.html import render_html
 from snapshot_explorer.view.palette import GRAY, GREEN, SKY, VERMILLION
-from snapshot_explorer.view.text import render_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,9 +27,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from snapshot_explorer.view.drawing import Drawing
+    from snapshot_explorer.view.plotly_figure import FigureWithTable
 
-PLOTLY = "application/vnd.plotly.v1+json"
-"""The MIME type of a figure in a notebook."""
 INK = "#7b7b7b"
 """The color of text and lines: 4.2 times as dark as white, 4.5 times as light as JupyterLab's dark page."""
 GRID = "rgba(128,128,128,0.25)"
@@ -74,43 +69,18 @@ SHARED = Style(color=GRAY, pattern="", symbol="circle", sign="")
 
 
 class Picture:
-    """A figure with its table: displays as a figure if the page shows plotly, otherwise as the table."""
+    """A figure, which is made at first use, and the drawing of the table beside it."""
 
     def __init__(self, drawing: Drawing, make: Callable[[], go.Figure]) -> None:
-        """Create a picture from the drawing of the table, and the function that creates the figure at first use."""
-        self._drawing = drawing
+        self.drawing = drawing
         self._make = make
 
     @cached_property
-    def figure(self) -> go.Figure:
-        """Return the plotly figure."""
-        return self._make()
+    def figure(self) -> FigureWithTable:
+        """Return the plotly figure, which displays with the table."""
+        from snapshot_explorer.view.plotly_figure import FigureWithTable  # noqa: PLC0415 - it imports plotly
 
-    @property
-    def fig(self) -> go.Figure:
-        """Return the plotly figure, under the name that notebooks use."""
-        return self.figure
-
-    def drawing(self) -> Drawing:
-        """Return the table in place of the figure."""
-        return self._drawing
-
-    def mimebundle(self, *, limit: int = DRAWN_ROWS) -> dict[str, Any]:
-        """Return the figure and the table, as HTML and as text, for `_repr_mimebundle_`."""
-        shown: dict[str, Any] = orjson.loads(self.figure.to_json())
-        # Not `responsive`: notebooks resize figures themselves, and with both the figure collapses to its margins.
-        shown["config"] = {"displaylogo": False, "displayModeBar": "hover"}
-        return {
-            PLOTLY: shown,
-            "text/html": render_html(self._drawing, limit=limit, can_copy=True),
-            "text/plain": render_text(self._drawing, limit=limit),
-        }
-
-    def __repr__(self) -> str:
-        return render_text(self._drawing)
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return self.mimebundle()
+        return FigureWithTable.of(self._make(), self.drawing)
 
 
 def plotly_text(content: str, longest: int = _LONGEST) -> str:

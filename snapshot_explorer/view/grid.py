@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow.data_types import is_number
-from snapshot_explorer.view.cells import DRAWN, MINUS, WORDS, Cell, format_cell, to_the_second, unit_of
+from snapshot_explorer.arrow.value_text import DRAWN, MINUS, WORDS, Cell, format_cell, to_the_second, unit_of
 from snapshot_explorer.view.drawing import DRAWN_COLUMNS, Grid
 
 _SIGNS = {"added": "+", "removed": MINUS}

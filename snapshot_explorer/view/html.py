@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from html import escape
 
+from snapshot_explorer.arrow.value_text import NULL, Cell, format_cell, truncate, unit_of
 from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.view.cells import NULL, Cell, codes_of, format_cell, truncate, unit_of
-from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs
+from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs, codes_of
 from snapshot_explorer.view.grid import ShownColumn, columns_note, rows_note, shown_columns
 from snapshot_explorer.view.palette import KIND_COLORS
 

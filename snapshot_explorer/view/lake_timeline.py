@@ -10,8 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import commit_lines
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
-from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.tracks import Mark, Track, Tracks, tracks_figure
+from snapshot_explorer.view.tracks import Mark, Track, Tracks, TracksPicture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,20 +23,12 @@ _MAX_POINTS = 5_000
 def lake_timeline(
     commits: pa.Table,
     *,
-    y: str = "",
     title: str,
-    total: int | None = None,
     since: datetime,
     until: datetime,
     notes: Sequence[str] = (),
-) -> Picture:
-    """Return LAKE_COMMITS as a picture. Lanes are ordered by their first commit, so that jobs read top to bottom.
-
-    Args:
-        y: Unused; every point is a commit.
-        total: Unused.
-    """
-    del y, total
+) -> TracksPicture:
+    """Return LAKE_COMMITS as a picture. Lanes are ordered by their first commit, so that jobs read top to bottom."""
     counts = commits.group_by("table").aggregate([("committed_at", "min"), ("committed_at", "count")])
     busiest = counts.sort_by([("committed_at_count", "descending"), ("table", "ascending")]).slice(0, _MAX_LANES)
     lanes = busiest.sort_by([("committed_at_min", "ascending"), ("table", "ascending")])["table"].to_pylist()
@@ -50,18 +41,16 @@ def lake_timeline(
         noun="commits",
     )
     drawing = Drawing(title=title, parts=(*map(Line, lines), grid))
-    return Picture(
+    return TracksPicture(
         drawing,
-        lambda: tracks_figure(
-            Tracks(
-                title=title,
-                tracks=_tracks(drawn, lanes),
-                total=len(lanes),
-                noun="commits",
-                notes=tuple(lines[:3]),
-                clock="UTC",
-                period=(since, until),
-            )
+        lambda: Tracks(
+            title=title,
+            tracks=_tracks(drawn, lanes),
+            total=len(lanes),
+            noun="commits",
+            notes=tuple(lines[:3]),
+            clock="UTC",
+            period=(since, until),
         ),
     )
 

@@ -20,16 +20,13 @@ _SIGNS = 60
 _SHORT_ID = 8
 
 
-def slice_tracks(rows: pa.Table, *, y: str = "", title: str, total: int | None = None) -> TracksPicture:
+def slice_tracks(rows: pa.Table, *, title: str) -> TracksPicture:
     """Return file slices as a picture: a track for each file group, over the versions that changed it.
 
     Args:
         rows: With the columns `partition`, `file_id`, `base_file`, `log_files`, `rows`, `base_bytes`, `log_bytes`,
             `first_version`, `removed_version` and `appended`, the slices of a group one after another.
-        y: Unused.
-        total: Unused.
     """
-    del y, total
     groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         groups.setdefault((*map(tuple, row["partition"]), row["file_id"]), []).append(row)
@@ -55,7 +52,7 @@ def slice_tracks(rows: pa.Table, *, y: str = "", title: str, total: int | None =
     if len(versions) > _SIGNS:
         lines.append(f"The table shows the last {_SIGNS} of {len(versions):,} versions.")
     grid = Grid(_table(groups, versions), noun="file groups")
-    return TracksPicture(Drawing(title=title, parts=(*map(Line, lines), grid)), drawn)
+    return TracksPicture(Drawing(title=title, parts=(*map(Line, lines), grid)), lambda: drawn)
 
 
 def _label(slices: Sequence[Mapping[str, Any]]) -> str:

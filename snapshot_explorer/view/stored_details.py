@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.view.cells import truncate
+from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.view.drawing import Line, Pairs
 
 if TYPE_CHECKING:

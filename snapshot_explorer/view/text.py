@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
+from snapshot_explorer.arrow.value_text import MINUS, format_cell, pad, text_width, truncate, unit_of
 from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.view.cells import MINUS, format_cell, pad, text_width, truncate, unit_of
-from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs
+from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, LaneDiagram, Line, Pairs, codes_of
 from snapshot_explorer.view.grid import ShownColumn, columns_note, rows_note, shown_columns
 
 WIDTH = 120
@@ -77,7 +77,8 @@ def _pairs(pairs: Pairs, room: int) -> Iterator[str]:
     names = [truncate(sanitize(name), room // 3) for name, _ in pairs.rows]
     edge = max(map(text_width, names), default=0)
     for name, (unit_name, value) in zip(names, pairs.rows, strict=True):
-        shown = format_cell(value, unit_of(unit_name)).text
+        codes = [sanitize(code.text) for code in codes_of(value)]
+        shown = ", ".join(codes) if codes else format_cell(value, unit_of(unit_name)).text
         first, *more = _wrap(shown, room - edge - _GAP)
         yield pad(name, edge, right=False) + " " * _GAP + first
         yield from (" " * (edge + _GAP) + line for line in more)

@@ -11,16 +11,10 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.view.anomaly_marks import listed_rules, rule_lines, with_marks
-from snapshot_explorer.view.commits import (
-    OTHER,
-    STYLES,
-    UNREADABLE,
-    Measure,
-    commit_hover_text,
-    commit_table,
-    time_texts,
-)
+from snapshot_explorer.core.records import Measure
+from snapshot_explorer.history.anomaly_marks import with_marks
+from snapshot_explorer.view.anomaly_marks import listed_rules, rule_lines
+from snapshot_explorer.view.commits import OTHER, STYLES, UNREADABLE, commit_hover_text, commit_table, time_texts
 from snapshot_explorer.view.drawing import Drawing, Line
 from snapshot_explorer.view.figures import (
     INK,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.view.commits import OTHER, STYLES
+from snapshot_explorer.view.dispatch import picture_of
 from snapshot_explorer.view.figures import GRID, INK, Picture, Style, axis, layout, plotly_text, shades
 from snapshot_explorer.view.palette import BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 
@@ -191,14 +192,26 @@ def low_texts(track: Track, count: int) -> frozenset[int]:
 class TracksPicture(Picture):
     """A picture whose figure draws tracks, which the explorer draws itself."""
 
-    def __init__(self, drawing: Drawing, tracks: Tracks) -> None:
-        super().__init__(drawing, partial(tracks_figure, tracks))
-        self.tracks = tracks
+    def __init__(self, drawing: Drawing, read: Callable[[], Tracks]) -> None:
+        """Create a picture from the drawing of its table, and the function that computes the tracks at first use."""
+        super().__init__(drawing, lambda: tracks_figure(self.tracks))
+        self._read = read
+
+    @cached_property
+    def tracks(self) -> Tracks:
+        """Return what the figure draws."""
+        return self._read()
 
 
 def style_of(group: str) -> Style:
     """Return the style of a group."""
     return GROUPS.get(group, OTHER)
+
+
+def tracks_of(record: object) -> dict[str, Any]:
+    """Return the tracks of a record whose picture draws tracks, as plain data for the page."""
+    picture = picture_of(record)
+    return tracks_content(picture.tracks) if isinstance(picture, TracksPicture) else {}
 
 
 def tracks_content(tracks: Tracks) -> dict[str, Any]:

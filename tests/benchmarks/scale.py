@@ -25,6 +25,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from snapshot_explorer.view import drawing_of
+
 sys.path.append(str(Path(__file__).parents[2]))
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +67,7 @@ def _explore(path: str) -> object:
 
 def _compared(table: Any) -> object:
     found = table.compare(f"latest~{_YOUNG}", "latest")
-    return found.drawing(), found.files, found.partitions
+    return drawing_of(found), found.files, found.partitions
 
 
 _ON_FILES: Mapping[str, Callable[[Any], object]] = {

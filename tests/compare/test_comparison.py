@@ -102,7 +102,7 @@ def assert_mirrored(there, back):
 def assert_figures_mirrored(there, back):
     """Check that what a figure draws as removed, the figure of the comparison turned round draws as added."""
     bars = [
-        {bar.name: dict(zip(bar.y, (abs(value) for value in bar.x), strict=True)) for bar in one.figure().data[2:]}
+        {bar.name: dict(zip(bar.y, (abs(value) for value in bar.x), strict=True)) for bar in one.picture().data[2:]}
         for one in (there, back)
     ]
     assert any(bars[0]["removed files"].values()) or any(bars[0]["added files"].values())

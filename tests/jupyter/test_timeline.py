@@ -9,14 +9,14 @@ from snapshot_explorer import samples
 from snapshot_explorer.core import progress
 from snapshot_explorer.core.progress import Progress, step
 from snapshot_explorer.jupyter.progress import CellProgress
-from snapshot_explorer.view.figures import PLOTLY, Picture
+from snapshot_explorer.view.plotly_figure import PLOTLY, FigureWithTable
 from tests.support.kernels import ON_SOCKETS
 
 
 def test_timeline_is_a_figure_with_a_table_beside_it(orders):
     cell = orders.ok("%snapshot timeline")
 
-    assert isinstance(cell.result, Picture)
+    assert isinstance(cell.result, FigureWithTable)
     assert set(cell.shown) == {PLOTLY, "text/html", "text/plain"}
     assert [trace["name"] for trace in cell.shown[PLOTLY]["data"]][:2] == ["+ append", "~ overwrite"]
     assert "v1" in cell.shown["text/plain"]
@@ -28,7 +28,7 @@ def test_metadata_tables_that_have_a_picture_are_drawn(shell):
     cell = shell.ok("%snapshot inspect timeline --picture")
     listed = shell.ok("%snapshot inspect").result.to_dict()
 
-    assert isinstance(cell.result, Picture)
+    assert isinstance(cell.result, FigureWithTable)
     assert set(cell.shown) == {PLOTLY, "text/html", "text/plain"}
     assert "1 requested and not begun: compaction 20261112020000257." in cell.shown["text/plain"]
     assert [row["name"] for row in listed if row["has_picture"]] == ["timeline", "file_groups"]
@@ -36,11 +36,11 @@ def test_metadata_tables_that_have_a_picture_are_drawn(shell):
 
 
 def test_timeline_passes_range_filters_and_measure_on(orders):
-    made = orders.ok("%snapshot timeline 2..4 --kind append -y files").result.figure
+    made = orders.ok("%snapshot timeline 2..4 --kind append -y files").result
 
     assert list(made.data[0].x) == [2, 3]
     assert made.layout.yaxis.title.text == "files added, removed"
-    assert list(orders.ok("%snapshot timeline -n 1").result.figure.data[0].x) == [5]
+    assert list(orders.ok("%snapshot timeline -n 1").result.data[0].x) == [5]
 
 
 def test_the_table_beside_a_figure_is_as_long_as_the_setting_says(orders):

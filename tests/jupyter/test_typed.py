@@ -56,7 +56,7 @@ def test_the_title_of_a_history_has_the_branch(shell, written):
     title = f"History of {shell['dev'].name}, branch dev"
 
     assert shell.ok("%snapshot log").shown["text/plain"].startswith(title)
-    assert shell["dev"].history().figure().layout.title.text.endswith(", branch dev")
+    assert shell["dev"].history().picture().layout.title.text.endswith(", branch dev")
 
 
 @pytest.mark.parametrize("command", ["show", "load", "files", "manifests"])

@@ -202,7 +202,7 @@ def test_changes_are_summed_up_by_table_user_and_hour(shop):
 
 
 def test_the_figure_has_a_lane_per_table(shop):
-    figure = open_lake(shop).changes("2026-11-07", "2026-11-09 23:00").figure()
+    figure = open_lake(shop).changes("2026-11-07", "2026-11-09 23:00").picture()
 
     assert [*figure.layout.yaxis.ticktext] == ["orders", "payments", "shipments"]
     assert sum(len(trace.x) for trace in figure.data) == len(open_lake(shop).changes("2026-11-07", "2026-11-09 23:00"))

@@ -54,7 +54,7 @@ shipments = open_table(paths["shipments"])
 found = snapshot_explorer.find_tables(paths["orders"])
 rows = %snapshot load 8 --where "amount < 0"
 sums = %snapshot sql "select count(*) as n from orders version as of 8"
-figure = orders.history().figure()
+figure = orders.history().picture()
 explorer = %snapshot explore
 %snapshot help
 """.strip().splitlines():

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from snapshot_explorer import open_table, samples
+from snapshot_explorer import open_table, report, samples
 from tests.support.contrast import low_contrasts
 
 pytestmark = [
@@ -28,7 +28,7 @@ def page(blank_page):
 
 def test_a_report_reads_in_light_dark_and_print_and_requests_nothing(page, tmp_path):
     orders = open_table(samples.path("orders"))
-    content = orders.report(tmp_path / "r.html", "7..8", where="order_id = 42").read_text("utf-8")
+    content = report(tmp_path / "r.html", orders, between="7..8", where="order_id = 42").read_text("utf-8")
 
     for scheme, background in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(30, 30, 30)")):
         page.emulate_media(color_scheme=scheme)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer as sx
-from snapshot_explorer import check
+from snapshot_explorer import check, report
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.results import Frame
@@ -28,7 +28,7 @@ def references(page):
 
 
 def test_a_table_is_reported_with_the_incident_the_code_and_what_was_not_read(orders, tmp_path):
-    file = orders.report(tmp_path / "night.html", INCIDENT, where="order_id = 42")
+    file = report(tmp_path / "night.html", orders, between=INCIDENT, where="order_id = 42")
     page = file.read_text("utf-8")
 
     assert references(page) == []
@@ -74,7 +74,7 @@ def test_a_part_that_cannot_be_read_says_so_and_the_rest_is_reported(tmp_path):
         if "_delta_log" not in str(file):
             file.unlink()
 
-    page = table.report(tmp_path / "r.html", "20..21").read_text("utf-8")
+    page = report(tmp_path / "r.html", table, between="20..21").read_text("utf-8")
 
     assert "Rows that differ</div><div>Not read: " in page
     assert "payments: version 20 to 21" in page
@@ -111,14 +111,14 @@ def test_a_report_replaces_nothing_unasked_and_is_not_written_into_a_table(order
         ("s3://lake/r.html", "is a URL"),
     ):
         with pytest.raises(InvalidArgumentError, match=re.escape(message)):
-            orders.report(path)
+            report(path, orders)
     assert file.read_text() == "mine"
     with pytest.raises(InvalidArgumentError, match="not int"):
         sx.report(tmp_path / "x.html", 7)
     with pytest.raises(InvalidArgumentError, match="A report needs results"):
         sx.report(tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
-    assert orders.report(file, overwrite=True).read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert report(file, orders, overwrite=True).read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_the_terminal_writes_a_report(orders, tmp_path, capsys):

@@ -133,8 +133,8 @@ def test_the_timeline_marks_what_jumps_with_its_rule():
     found = open_table(samples.path("payments")).history(anomalies=True).picture()
 
     (rule,) = open_table(samples.path("payments")).anomalies("amount", "11..11")["rule"].to_pylist()
-    (mark,) = [trace for trace in found.figure.data if trace.name == "jump"]
-    (hover,) = [trace for trace in found.figure.data if trace.name == "commits"]
+    (mark,) = [trace for trace in found.data if trace.name == "jump"]
+    (hover,) = [trace for trace in found.data if trace.name == "commits"]
     assert list(mark.x) == [6, 8, 11, 13]
     assert f"jump: {rule}" in hover.hovertext[11].replace("<br>", " ")
     assert f"Version 11: {rule}." in " ".join(repr(found).split())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.view import picture_of
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
 from tests.support.row_histories import KINDS, STEPS, play
 
@@ -432,10 +433,15 @@ def test_a_condition_that_changes_often_is_said_to_or_the_answer_says_what_it_as
         assert "at most 20 loads" in found.notes[-1]
         if found.version is not None:
             assert found.assumes_one_change
-            for shown in (found.answer, repr(found), found._repr_mimebundle_()["text/html"], found.tracks().title):
+            for shown in (
+                found.answer,
+                repr(found),
+                found._repr_mimebundle_()["text/html"],
+                picture_of(found).tracks.title,
+            ):
                 assert "if it changes only once" in shown
             assert f"Version {found.version} is the first one if the condition changes only once." in repr(found)
-        drawn = [span for span in found.tracks().tracks[0].spans if span.group == "not evaluated"]
+        drawn = [span for span in picture_of(found).tracks.tracks[0].spans if span.group == "not evaluated"]
         assert sum(span.last - span.first + 1 for span in drawn) == len(versions) - len(answers)
         assert found.changes.title.startswith(f"{found.condition} changes at least ")
 

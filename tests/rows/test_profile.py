@@ -160,7 +160,7 @@ def test_a_profile_draws_lines_with_the_versions_marked_where_a_number_jumps():
     profile = open_table(samples.path("payments")).profile_over("amount")
 
     bundle = profile._repr_mimebundle_()
-    marks = [trace for trace in profile.figure().data if trace.name == "jump"]
+    marks = [trace for trace in profile.picture().data if trace.name == "jump"]
 
     assert set(bundle) == {"application/vnd.plotly.v1+json", "text/html", "text/plain"}
     assert any(11 in trace.x.tolist() for trace in marks)

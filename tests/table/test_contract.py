@@ -11,6 +11,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.history import history_of
 from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.view import drawing_of
 from tests.support.scenarios import FIRST, SCENARIOS, played
 
 
@@ -247,7 +248,7 @@ def test_the_number_of_live_files_is_that_of_the_files(table, version):
 def test_manifests_are_drawn_without_columns_that_say_nothing(table):
     manifests = table.current.manifests()
 
-    (grid,) = manifests.drawing().parts
+    (grid,) = drawing_of(manifests).parts
 
     assert {"list", "path", "size_bytes"} <= set(grid.rows.column_names)
     assert all(column.null_count < len(manifests) for column in grid.rows.columns)

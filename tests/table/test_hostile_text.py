@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer import check, open_lake, open_table
+from snapshot_explorer import check, open_lake, open_table, report
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history.management import log as management_log
@@ -144,8 +144,8 @@ def test_a_lake_and_a_check_write_no_raw_character(table, tmp_path):
         checked.to_json(),
         checked.to_markdown(),
         checked.to_junit(),
-        lake.report(tmp_path / "lake.html").read_text(),
-        opened.report(tmp_path / "table.html").read_text(),
+        report(tmp_path / "lake.html", lake).read_text(),
+        report(tmp_path / "table.html", opened).read_text(),
     ):
         assert not RAW.search(text)
 

@@ -60,7 +60,6 @@ NO_RESULTS = {
     *(
         "Lake",
         "LakeSnapshot",
-        "report_sections",
         "Limits",
         "load_ipython_extension",
         "samples",
@@ -69,7 +68,7 @@ NO_RESULTS = {
         "unload_ipython_extension",
     ),
     *("renamed_column", "uncache"),
-    *("drawing", "loaded", "pair_side", "past", "read_overview"),
+    *("card", "loaded", "pair_side", "past", "read_overview"),
 }
 """Public names that return nothing about the files of versions, or what other names return too."""
 ON_SPARK = {"to_spark"}

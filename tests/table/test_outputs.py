@@ -51,7 +51,7 @@ def outputs(lake):
         "RowDiff.to_parquet": diff.to_parquet,
         "LakeSnapshot.to_json": pinned.to_json,
         "report": lambda path: report(path, history, overwrite=True),
-        "Table.report": lambda path: table.report(path, overwrite=True),
+        "Table.report": lambda path: report(path, table, overwrite=True),
         "lifetimes": lambda path: open_table(table.path).lifetimes(cache_dir=path),
     }
 

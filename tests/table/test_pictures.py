@@ -19,20 +19,20 @@ def orders(memory_root):
 
 
 def test_a_history_has_a_figure(orders):
-    made = orders.history().figure(y="files")
+    made = orders.history().picture(y="files")
 
     assert list(made.data[0].x) == [1, 2, 3, 4]
     assert made.layout.title.text == f"History of {orders.name}"
-    assert "3 of 4 versions" in orders.history(limit=3).figure().layout.title.text
+    assert "3 of 4 versions" in orders.history(limit=3).picture().layout.title.text
     with pytest.raises(InvalidArgumentError, match="counts rows, files, bytes"):
-        orders.history().figure(y="cows")
+        orders.history().picture(y="cows")
 
 
 def test_a_frame_without_a_figure_says_which_have_one(orders):
     with pytest.raises(
         UnsupportedFeatureError, match=r"There is no figure of 'Tags of .*'\. There is one of table.hist"
     ):
-        orders.tags().figure()
+        orders.tags().picture()
 
 
 def test_a_comparison_has_a_figure_and_is_the_table_beside_it(orders):
@@ -40,18 +40,18 @@ def test_a_comparison_has_a_figure_and_is_the_table_beside_it(orders):
 
     picture = comparison.picture()
 
-    assert dict(zip(picture.figure.data[0].y, picture.figure.data[0].x, strict=True))["added"] == 2
+    assert dict(zip(picture.data[0].y, picture.data[0].x, strict=True))["added"] == 2
     assert repr(picture) == repr(comparison)
-    assert comparison.figure().to_json() == picture.figure.to_json()
-    assert picture.figure.layout.title.text == f"{orders.name}: version 1 to 3"
+    assert comparison.picture().to_json() == picture.to_json()
+    assert picture.layout.title.text == f"{orders.name}: version 1 to 3"
 
 
 def test_lifetimes_have_a_figure(orders):
     picture = orders.lifetimes().picture()
 
-    assert list(picture.figure.data[0].y) == [1, 2, 3, 4]
+    assert list(picture.data[0].y) == [1, 2, 3, 4]
     assert repr(picture).splitlines()[3].split()[0] == "4"
-    assert orders.lifetimes().figure().to_json() == picture.figure.to_json()
+    assert orders.lifetimes().picture().to_json() == picture.to_json()
 
 
 @pytest.mark.parametrize("name", samples.names())
@@ -60,10 +60,10 @@ def test_samples_have_every_figure(name):
     first, last = table.versions()[0], table.versions()[-1]
 
     for y in ("rows", "files", "bytes"):
-        assert table.history().figure(y=y).data
-    assert len(table.compare(first, last).figure().data) == 4
-    assert len(table.compare(last, last).figure().data) == 4
-    assert table.lifetimes().figure().data
+        assert table.history().picture(y=y).data
+    assert len(table.compare(first, last).picture().data) == 4
+    assert len(table.compare(last, last).picture().data) == 4
+    assert table.lifetimes().picture().data
 
 
 def test_long_work_tells_how_far_it_has_come(orders, monkeypatch):

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from snapshot_explorer import check, open_lake, open_table
+from snapshot_explorer import check, open_lake, open_table, report
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError
 from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage.masks import Mask
@@ -220,7 +220,7 @@ def test_no_output_or_file_of_a_lake_holds_a_secret(url, tmp_path, monkeypatch, 
         result = check(lake, "late,unreadable,rows > 0")
         watch.texts += [*drawn(result), result.to_json(), result.to_markdown(), result.to_junit()]
         lake.at().to_json(tmp_path / "night.json")
-        lake.report(tmp_path / "lake.html")
+        report(tmp_path / "lake.html", lake)
     watch.texts += [(tmp_path / name).read_text() for name in ("night.json", "lake.html")]
 
     assert len(result.lines) == 3 * len(lake)
@@ -329,8 +329,8 @@ def test_reports_and_checks_hold_no_secret(url, tmp_path, monkeypatch):
             checked = check(table, "late,anomaly,schema-change,unreadable,duplicates,rows < previous", since="9000d")
             contents += [checked.to_markdown(), checked.to_junit(), checked.to_json(), repr(checked)]
             try:
-                file = table.report(
-                    tmp_path / "r.html", f"{versions[0]}..{versions[-1]}", where="1 = 1", overwrite=True
+                file = report(
+                    tmp_path / "r.html", table, between=f"{versions[0]}..{versions[-1]}", where="1 = 1", overwrite=True
                 )
                 contents.append(file.read_text("utf-8"))
             except SnapshotExplorerError as error:

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from snapshot_explorer import check, open_lake, open_table
+from snapshot_explorer import check, open_lake, open_table, report
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history import CachedMetadata
 from snapshot_explorer.snapshot import Snapshot
@@ -117,8 +117,8 @@ def test_no_page_report_or_lake_shows_a_secret_of_a_log(url, tmp_path):
     lake = open_lake(url)
     for question in (lake.overview, lambda: lake.changes("2020-01-01"), lake.at, lambda: lake.diff(lake)):
         texts += asked(question)
-    table.report(tmp_path / "table.html", f"{versions[0]}..{versions[-1]}", overwrite=True)
-    lake.report(tmp_path / "lake.html")
+    report(tmp_path / "table.html", table, between=f"{versions[0]}..{versions[-1]}", overwrite=True)
+    report(tmp_path / "lake.html", lake)
     texts += [(tmp_path / name).read_text() for name in ("table.html", "lake.html")]
     explorer = Explorer(table, name="t", variables={}).wait()
     try:

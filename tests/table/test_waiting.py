@@ -13,7 +13,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.history import history_of
 from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.view import render_text
+from snapshot_explorer.view import drawing_of, render_text
 from tests.support.blocking import SECONDS, blocking
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.iceberg.table_builder import IcebergTable
@@ -65,7 +65,7 @@ def test_the_card_the_schema_and_completion_do_not_wait_for_a_read(slow):
         assert waits.wait(SECONDS)
 
         assert list(in_time(lambda: history_of(table).cached).columns) == names
-        assert names[0] in in_time(lambda: render_text(table.drawing()))
+        assert names[0] in in_time(lambda: render_text(drawing_of(table)))
         assert in_time(lambda: table.current.schema) is table.current.schema
         assert in_time(lambda: repr(table))
     reader.join(SECONDS)

@@ -9,7 +9,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.formats import bind
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.view import render_html, render_text
+from snapshot_explorer.view import drawing_of, render_html, render_text
 from tests.support.delta.table_builder import DeltaTable, add, metadata
 from tests.support.effort import at_most_steps
 
@@ -55,12 +55,12 @@ def test_a_frame_of_very_many_columns_is_drawn_in_part():
     rows = pa.table({f"column_{number}": [number] for number in range(COLUMNS)})
     deep = pa.table({"statistics": pa.StructArray.from_arrays([pa.array([1])] * COLUMNS, names=rows.column_names)})
 
-    shown, page = render_text(Frame(rows, title="Rows").drawing()), render_html(Frame(rows, title="Rows").drawing())
+    shown, page = render_text(drawing_of(Frame(rows, title="Rows"))), render_html(drawing_of(Frame(rows, title="Rows")))
 
     assert "of 5,000 columns; not shown: column_" in shown.replace("\n", " ")
     assert "100 of 5,000 columns" in page
     assert (len(shown), len(page)) < (LONGEST_TEXT, LONGEST_PAGE)
-    assert len(render_html(Frame(deep, title="Rows").drawing())) < LONGEST_PAGE
+    assert len(render_html(drawing_of(Frame(deep, title="Rows")))) < LONGEST_PAGE
 
 
 class CountedName(str):

@@ -9,7 +9,8 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.view import render_text
 from snapshot_explorer.view.commits import MINUS
 from snapshot_explorer.view.differences import difference_figure
-from snapshot_explorer.view.figures import PLOTLY, plotly_text
+from snapshot_explorer.view.figures import plotly_text
+from snapshot_explorer.view.plotly_figure import PLOTLY
 from snapshot_explorer.view.timeline import timeline
 from snapshot_explorer.view.totals import totals_figure
 
@@ -184,8 +185,8 @@ def test_names_of_many_branches_are_reported_where_the_pointer_is():
 def test_branches_stand_in_the_table_beside_the_figure():
     rows = commits({}, {})
 
-    assert "branches" not in render_text(timeline(rows, y="rows", title="History").drawing())
-    drawn = render_text(timeline(rows, y="rows", title="History", branches={1: ["dev"]}).drawing()).splitlines()
+    assert "branches" not in render_text(timeline(rows, y="rows", title="History").drawing)
+    drawn = render_text(timeline(rows, y="rows", title="History", branches={1: ["dev"]}).drawing).splitlines()
     assert drawn[1].split()[-1] == "branches"
     assert drawn[3].split()[-1] == "dev"
 
@@ -261,7 +262,7 @@ def test_no_commits_make_an_empty_figure():
 
     assert made.data == ()
     assert made.layout.annotations[0].text == "no commits"
-    assert "no versions" in repr(timeline(COMMITS.empty_table(), y="rows", title="History"))
+    assert "no versions" in repr(timeline(COMMITS.empty_table(), y="rows", title="History").figure)
 
 
 def test_the_order_of_the_rows_does_not_matter():
@@ -295,18 +296,17 @@ def test_a_picture_is_a_figure_with_a_table_beside_it():
     )
     picture = timeline(rows, y="rows", title="History of orders", total=9)
 
-    shown = picture._repr_mimebundle_()
+    shown = picture.figure._repr_mimebundle_()
 
     assert set(shown) == {PLOTLY, "text/html", "text/plain"}
     assert set(shown[PLOTLY]) == {"data", "layout", "config"}
-    assert picture.fig is picture.figure
     lines = shown["text/plain"].splitlines()
     assert lines[0] == "History of orders"
     assert [line.split()[4] for line in lines[3:7]] == ["?", "0", "+" * 12 + MINUS * 12, "+" * 24]
     assert lines[-1] == "4 of 9 versions"
     assert "4 of 9 versions" in picture.figure.layout.title.text
     assert "<table" in shown["text/html"]
-    assert repr(picture) == shown["text/plain"]
+    assert repr(picture.figure) == shown["text/plain"]
 
 
 def compared(**files):
@@ -392,7 +392,7 @@ def test_marks_have_their_rule_on_hover_in_a_long_history_too():
     (mark,) = [trace for trace in found.figure.data if trace.name == "jump"]
     assert list(mark.x) == [5, *range(100, 130)]
     assert mark.customdata[0] == "jump: min of &lt;b&gt; changed<br>jump: max of &lt;b&gt; changed"
-    assert "11 more versions are marked; %snapshot anomalies has the rules of all." in repr(found)
+    assert "11 more versions are marked; %snapshot anomalies has the rules of all." in repr(found.figure)
 
 
 def test_bars_far_above_all_others_are_cut_and_say_how_high_they_are():

@@ -40,7 +40,7 @@ def commits(count, **facts):
 def test_the_timeline_of_a_sample_is_drawn(page):
     table = open_table(samples.path("orders"))
 
-    page.evaluate(DRAW, table.history().figure().to_json())
+    page.evaluate(DRAW, table.history().picture().to_json())
 
     assert page.locator(".cartesianlayer .bars .point path").count() > table.history().num_rows
     assert page.locator(".rangeslider-container").count() == 1
@@ -49,7 +49,7 @@ def test_the_timeline_of_a_sample_is_drawn(page):
 
 
 def test_text_is_grey_and_paper_is_clear_so_that_both_themes_read(page):
-    page.evaluate(DRAW, open_table(samples.path("orders")).compare(7, 15).figure().to_json())
+    page.evaluate(DRAW, open_table(samples.path("orders")).compare(7, 15).picture().to_json())
 
     colours = page.evaluate("() => [...document.querySelectorAll('.xtick text, .ytick text')].map(e => e.style.fill)")
     red, green, blue = (int(INK[at : at + 2], 16) for at in (1, 3, 5))

@@ -8,7 +8,19 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.core.frames import COMMITS, FOUND_TABLES, UTC_MILLIS
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view import Code, Drawing, Grid, Item, Lane, LaneDiagram, Line, Pairs, mimebundle, render_html
+from snapshot_explorer.view import (
+    Code,
+    Drawing,
+    Grid,
+    Item,
+    Lane,
+    LaneDiagram,
+    Line,
+    Pairs,
+    drawing_of,
+    mimebundle,
+    render_html,
+)
 from snapshot_explorer.view.html import COPY_SCRIPT
 
 VOID = {"wbr"}
@@ -199,7 +211,7 @@ def test_twenty_commits_stay_small() -> None:
     }
     frame = Frame(pa.Table.from_pylist([row] * 30, COMMITS).select(list(row)), title="History", noun="versions")
 
-    assert len(mimebundle(frame.drawing())["text/html"]) < 15_000
+    assert len(mimebundle(drawing_of(frame))["text/html"]) < 15_000
 
 
 @given(st.text(max_size=100), st.text(max_size=100), st.text(max_size=300) | st.none())

@@ -4,9 +4,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshot_explorer.arrow.value_text import text_width
 from snapshot_explorer.core.frames import ANOMALIES, COMMITS
 from snapshot_explorer.view import Drawing, Grid, Line, Pairs, render_text
-from snapshot_explorer.view.cells import text_width
 from snapshot_explorer.view.text import WIDTH
 
 LETTERS = st.text(st.characters(exclude_categories=[]), max_size=200)

@@ -7,7 +7,10 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.history import branch_graph, history_of
+from snapshot_explorer.history import history_of
+from snapshot_explorer.view import picture_of
+from snapshot_explorer.view.branch_graph import branch_graph
+from snapshot_explorer.view.file_lifetimes import file_tracks, partition_heat
 from snapshot_explorer.view.heat_map import heat_map_content
 from snapshot_explorer.view.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_content, tracks_figure
 
@@ -28,21 +31,21 @@ def test_a_bisection_is_a_strip_with_the_first_version_ringed(orders):
     found = orders.bisect("amount < 0", bad=8)
     by_halving = orders.bisect("amount < 0", bad=8, single_pass=False)
 
-    (strip,) = found.tracks().tracks
+    (strip,) = picture_of(found).tracks.tracks
 
     assert [(span.first, span.last, span.group) for span in strip.spans] == [(0, 6, "does not hold"), (7, 7, "holds")]
     assert groups_of(strip)[-1] == (7, "first")
     assert strip.marks[-1].text == "8 append by 3389c2bd"
     assert [mark.place for mark in strip.marks] == [0, 7, 7]
-    names = [trace.name for trace in found.figure().data]
+    names = [trace.name for trace in found.picture().data]
     assert names == ["does not hold", "does not hold", "holds", "holds", "first"]
-    (strip,) = by_halving.tracks().tracks
+    (strip,) = picture_of(by_halving).tracks.tracks
     assert len(strip.marks) == 1 + len(by_halving.evaluated)
 
 
 def test_a_condition_that_never_holds_has_no_ring(orders):
     found = orders.bisect("amount < -1000000", single_pass=False)
-    (strip,) = found.tracks().tracks
+    (strip,) = picture_of(found).tracks.tracks
 
     assert [span.group for span in strip.spans] == ["not evaluated", "does not hold"]
     assert "first" not in {mark.group for mark in strip.marks}
@@ -58,40 +61,40 @@ def test_versions_that_were_not_evaluated_are_hatched_and_never_drawn_as_if_they
         found = orders.bisect(condition, bad=bad, single_pass=False)
         evaluated = dict(zip(found.evaluated["version"].to_pylist(), found.evaluated["holds"].to_pylist(), strict=True))
 
-        (strip,) = found.tracks().tracks
+        (strip,) = picture_of(found).tracks.tracks
 
         drawn = {place: span.group for span in strip.spans for place in range(span.first, span.last + 1)}
         words = {True: "holds", False: "does not hold", None: "not evaluated"}
         assert [drawn[place] for place in range(len(found.versions))] == [
             words[evaluated.get(version)] for version in found.versions
         ]
-        lines = {trace.name: trace.line.dash for trace in found.figure().data if trace.mode == "lines"}
+        lines = {trace.name: trace.line.dash for trace in found.picture().data if trace.mode == "lines"}
         assert lines.pop("not evaluated") == "3px,4px"
         assert set(lines.values()) == {None}
         assert found.assumes_one_change
-        assert found.figure().layout.title.text.endswith(", if it changes only once")
+        assert found.picture().layout.title.text.endswith(", if it changes only once")
 
 
 def test_the_life_of_a_row_is_a_track(orders):
-    found = orders.blame("order_id in (3, 27)").tracks()
+    found = picture_of(orders.blame("order_id in (3, 27)")).tracks
 
     assert [track.label for track in found.tracks] == ["order_id 3", "order_id 27"]
     (life,) = found.tracks[1].spans
     assert (found.versions[life.first], found.versions[life.last]) == (3, 17)
     assert groups_of(found.tracks[1]) == [(2, "inserted"), (16, "deleted")]
     assert [mark.text for mark in found.tracks[0].marks if mark.text] == ["placed", "shipped", "delivered"]
-    assert orders.blame("order_id < 0").tracks().tracks == ()
+    assert picture_of(orders.blame("order_id < 0")).tracks.tracks == ()
 
 
 def test_the_life_of_a_file_is_a_track(orders):
     lifetimes = orders.lifetimes()
 
-    found = lifetimes.tracks()
+    found = file_tracks(lifetimes)
 
     ends = lifetimes.to_arrow()["removed_version"]
     assert [track.spans[0].group for track in found.tracks].count("live") == ends.null_count
     assert (found.total, found.note) == (len(lifetimes), "")
-    assert lifetimes.picture("files").figure.layout.yaxis.ticktext[0] == found.tracks[0].label
+    assert lifetimes.picture("files").layout.yaxis.ticktext[0] == found.tracks[0].label
 
 
 def test_compactions_and_missing_files_are_marked_once_files_were_looked_for(tmp_path):
@@ -100,9 +103,9 @@ def test_compactions_and_missing_files_are_marked_once_files_were_looked_for(tmp
     (tmp_path / "payments" / payments.current.files()["path"][0].as_py()).unlink()
     lifetimes = payments.lifetimes()
 
-    before = lifetimes.tracks()
+    before = file_tracks(lifetimes)
     payments.verify()
-    after = lifetimes.tracks()
+    after = file_tracks(lifetimes)
 
     assert before.notes == ("Whether the files exist was not checked",)
     assert [(before.versions[stripe.first], stripe.group) for stripe in before.stripes] == [
@@ -126,7 +129,7 @@ def test_branches_are_lanes_that_begin_where_they_were_created(orders):
     assert {mark.text: mark.opens for mark in main.marks if mark.text} == {"opening": 1, "v1": 5}
     assert dev.marks[0].opens is None
     assert tracks_content(graph)["links"] == [[link.begin[0], 0, link.end[0], 1]]
-    assert orders.branches().figure().layout.yaxis.ticktext == ("main", "dev")
+    assert orders.branches().picture().layout.yaxis.ticktext == ("main", "dev")
 
 
 def test_a_branch_without_commits_of_its_own_is_a_text_at_its_newest_one():
@@ -156,15 +159,15 @@ def test_a_table_without_branches_is_one_lane_that_says_so(name, note):
 def test_what_changed_in_partitions_is_a_heat_map():
     events = open_table(samples.path("events")).lifetimes()
 
-    (heat,) = events.figure("partitions").data
+    (heat,) = events.picture("partitions").data
 
     rows = events.to_arrow().filter(events.to_arrow()["removed_version"].is_valid())
     changed = sum(events.to_arrow()["rows"].to_pylist()) + sum(rows["rows"].to_pylist())
-    assert events.heat_map().numbers.sum() == changed
+    assert partition_heat(events).numbers.sum() == changed
     assert heat.y[0] == "day=2026-11-01"
     assert heat.customdata[0][0].tolist() == ["12 rows in files added or removed", "version 1"]
-    bytes_map = heat_map_content(events.heat_map("bytes"))
-    assert len(bytes_map["cells"]) == len(heat_map_content(events.heat_map("files"))["cells"])
+    bytes_map = heat_map_content(partition_heat(events, "bytes"))
+    assert len(bytes_map["cells"]) == len(heat_map_content(partition_heat(events, "files"))["cells"])
     assert bytes_map["cells"][0][3].endswith("kB in files added or removed")
     with pytest.raises(InvalidArgumentError, match="totals, files or partitions, not 'cows'"):
         events.picture("cows")

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.safe_text import sanitize, sanitize_json
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_utc, pluralize
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view import Drawable, Drawing, Line, Pairs, Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ class CheckLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class CheckResult(Drawable):
+class CheckResult(Shown):
     """The results of rules. Draws itself: rules that fail first, then rules that could not be evaluated."""
 
     name: str
@@ -96,7 +96,7 @@ class CheckResult(Drawable):
     @property
     def frame(self) -> Frame:
         """Return CHECKED: a row for each table and rule, failed rules first."""
-        return Frame(self._rows(self._sorted), title=f"Checks of {self.name}", noun="checks")
+        return Frame(self._rows(self.sorted_lines), title=f"Checks of {self.name}", noun="checks")
 
     def to_dict(self) -> dict[str, object]:
         """Return the result as a dict: name, since, at, exit_code, the number of lines of each state, and the lines."""
@@ -107,7 +107,7 @@ class CheckResult(Drawable):
             "at": self.at,
             "exit_code": self.exit_code,
             **{_WORDS[state].replace(" ", "_"): counts[state] for state in _ORDER},
-            "checks": [asdict(line) | {"state": _WORDS[line.state]} for line in self._sorted],
+            "checks": [asdict(line) | {"state": _WORDS[line.state]} for line in self.sorted_lines],
         }
 
     def to_json(self) -> str:
@@ -117,9 +117,9 @@ class CheckResult(Drawable):
     def to_markdown(self) -> str:
         """Return the result as Markdown, such as for a comment on a pull request; passed checks are folded."""
         sign = {0: "\N{WHITE HEAVY CHECK MARK}", 1: "\N{CROSS MARK}"}.get(self.exit_code, "\N{WARNING SIGN}\ufe0f")
-        lines = [f"### {sign} {_markdown(self.name)}: {self.verdict}", "", self._window, ""]
-        open_lines = [line for line in self._sorted if line.state != "passed"]
-        passed = [line for line in self._sorted if line.state == "passed"]
+        lines = [f"### {sign} {_markdown(self.name)}: {self.verdict}", "", self.window, ""]
+        open_lines = [line for line in self.sorted_lines if line.state != "passed"]
+        passed = [line for line in self.sorted_lines if line.state == "passed"]
         if open_lines:
             lines += [*_markdown_table(open_lines), ""]
         if passed:
@@ -162,25 +162,14 @@ class CheckResult(Drawable):
         ET.indent(root)
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
-    def drawing(self) -> Drawing:
-        """Return the drawing: the verdict, and rules that did not pass; for one table also rules that passed."""
-        is_lake = len({line.table for line in self.lines}) > 1
-        shown = [line for line in self._sorted if line.state != "passed" or not is_lake]
-        rows = [
-            (f"{_WORDS[line.state]}: {f'{line.table}, ' if is_lake else ''}{line.rule}", line.found)
-            for line in shown[:_MOST_LINES]
-        ]
-        more = len(shown) - _MOST_LINES
-        cut_off = [Line(f"and {pluralize(more, 'more check')}; .frame has all.")] if more > 0 else []
-        parts: list[Part] = [Line(self._window), *([Pairs(tuple(rows))] if rows else []), *cut_off]
-        return Drawing(title=f"{self.name}: {self.verdict}", parts=tuple(parts))
-
     @property
-    def _window(self) -> str:
+    def window(self) -> str:
+        """The period of the commits that were judged, as a sentence."""
         return f"Commits since {format_utc(self.since)}, judged at {format_utc(self.at)}."
 
     @property
-    def _sorted(self) -> Sequence[CheckLine]:
+    def sorted_lines(self) -> Sequence[CheckLine]:
+        """The lines of rules that fail, of rules that could not be evaluated, and of rules that pass."""
         return sorted(self.lines, key=lambda line: _ORDER.index(line.state))
 
     def _of_state(self, state: State | None) -> tuple[CheckLine, ...]:

@@ -29,6 +29,7 @@ from snapshot_explorer.core.errors import (
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import gaps_note, gaps_text, runs_of, runs_text
 from snapshot_explorer.core.safe_text import logger_of
+from snapshot_explorer.core.shown import Shown, figure_of
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.unread_versions import (
@@ -40,11 +41,6 @@ from snapshot_explorer.formats.unread_versions import (
 )
 from snapshot_explorer.history.lifetimes import time_of
 from snapshot_explorer.results import Frame, drawn_of_commits, non_empty_columns
-from snapshot_explorer.view import Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.view.commits import log_rows
-from snapshot_explorer.view.differences import difference_figure
-from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.timeline import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -77,12 +73,7 @@ EMPTY_TEXTS = {
 """The text in place of a part without rows."""
 
 
-def _without_zeros(summary: pa.Table) -> pa.Table:
-    """Return COMPARED without the lines for shared, added and removed files if there are none."""
-    return summary.filter(pc.or_(pc.not_equal(summary["files"], 0), pc.starts_with(summary["part"], "in ")))
-
-
-class Comparison(Drawable):
+class Comparison(Shown):
     """The differences from version A to version B of a table. Displays itself. Each part is read once, at first use.
 
     Either may be the newer one. All parts go from A to B: items that only B has are added, items that only A has are
@@ -122,7 +113,8 @@ class Comparison(Drawable):
         self._between = listing.between(older, newer)
         self._gaps = listing.gaps_between(older, newer) if older >= 0 or divergence is None else ()
         self._without_files = listing.without_files
-        self._shown: tuple[str, ...] = ()
+        self.shown: tuple[str, ...] = ()
+        """The parts that `showing` chose; empty for the usual ones."""
 
     @property
     def call(self) -> str:
@@ -151,8 +143,7 @@ class Comparison(Drawable):
             noun="versions",
             total=total,
             drawn=drawn,
-            draw=log_rows,
-            depict=partial(timeline, notes=notes),
+            kind="log",
             notes=notes,
         )
 
@@ -238,7 +229,7 @@ class Comparison(Drawable):
             summary_frame(self._difference, self.files.to_arrow()),
             title=self._title("Summary"),
             noun="parts",
-            draw=_without_zeros,
+            kind="parts",
         )
 
     @cached_property
@@ -259,20 +250,21 @@ class Comparison(Drawable):
             if name not in PARTS:
                 raise InvalidArgumentError(f"{name!r} is not a part. Parts: {', '.join(PARTS)}.")
         other = copy(self)
-        other._shown = names  # noqa: SLF001 - a copy of this object
+        other.shown = names
         return other
 
-    def drawing(self) -> Drawing:
-        """Return the drawing: the verdict, and the parts with differences."""
-        parts: list[Part] = []
-        with self._a.storage.keeping_immutable():
-            self._read_together()
-        for name in self._shown or _DRAWN:
-            parts += [item for item in self._section(name) if not isinstance(item, Line) or item not in parts]
-        return Drawing(title=self._title(self._name), parts=tuple(parts))
+    @property
+    def title(self) -> str:
+        """The heading: the table and its versions."""
+        return self._title(self._name)
 
-    def _read_together(self) -> None:
-        """Read the metadata that the parts need, concurrently on remote storage. A part states its own error."""
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts to display: those of `showing`, or those that most questions are about."""
+        return self.shown or _DRAWN
+
+    def read_together(self) -> None:
+        """Read the metadata that the parts need, concurrently on remote storage. A part raises its own error later."""
 
         def attempt(read: Callable[[], object]) -> None:
             try:
@@ -281,38 +273,22 @@ class Comparison(Drawable):
                 log.debug("a part of a comparison cannot be read: %s", error)
 
         reads: list[Callable[[], object]] = [lambda: self.schema]
-        names = self._shown or _DRAWN
-        if {"summary", "commits"}.intersection(names):
+        if {"summary", "commits"}.intersection(self.parts):
             reads += [lambda: self._commit_times, lambda: self._has_other_rows]
-        if {"summary", "partitions", "files"}.intersection(names):
+        if {"summary", "partitions", "files"}.intersection(self.parts):
             reads += [lambda: self._changes, lambda: self._difference]
-        self._a.storage.together(*(partial(attempt, read) for read in reads))
+        with self._a.storage.keeping_immutable():
+            self._a.storage.together(*(partial(attempt, read) for read in reads))
 
-    def picture(self) -> Picture:
-        """Return a figure of files and bytes by part and by partition, with the comparison.
+    def picture(self) -> go.Figure:
+        """Return a plotly figure of files and bytes by part and by partition. It displays as text without figures.
 
         Draws the partitions and buckets with the most files that differ. Reads as `files` does.
         """
-        return Picture(self.drawing(), self.figure)
+        return figure_of(self)
 
-    def figure(self) -> go.Figure:
-        """Return only the plotly figure; see `picture`."""
-        summary, partitions = self.summary.to_arrow(), self.partitions.to_arrow()
-        return difference_figure(summary, partitions, title=self._title(self._name))
-
-    def _section(self, name: str) -> Sequence[Part]:
-        """Return the drawing of a part, or of the error if it cannot be read."""
-        try:
-            if name == "summary":
-                return [*self._facts(), *self.summary.drawing().parts]
-            frame: Frame = getattr(self, name)
-        except SnapshotExplorerError as error:
-            return [Line(str(error))]
-        if not len(frame):
-            return [Line(EMPTY_TEXTS[name])] if name in self._shown else []
-        return [Line(f"{name.capitalize()}:"), *frame.drawing().parts]
-
-    def _facts(self) -> Sequence[Part]:
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return A, B and the commits between, each as text. Reads the commits."""
         commits, unread = self.commits, self._unread_commits
         known = zip(commits["version"].to_pylist(), commits["kind"].to_pylist(), strict=True)
         kinds = Counter(kind for version, kind in known if version not in unread)
@@ -323,8 +299,7 @@ class Comparison(Drawable):
         between = ("commits between", kinds_text + gone + undone)
         if self._divergence:
             between = ("commits of B", f"{kinds_text}{gone}, {self._divergence.since}")
-        rows = [("A", self._version_text(self.a, of_a=True)), ("B", self._version_text(self.b, of_a=False)), between]
-        return [Line(self.proven), Pairs(tuple(rows))]
+        return ("A", self._version_text(self.a, of_a=True)), ("B", self._version_text(self.b, of_a=False)), between
 
     def _version_text(self, version: int, *, of_a: bool) -> str:
         committed_at = self._commit_times[0 if of_a else 1]

@@ -18,9 +18,9 @@ from snapshot_explorer.analysis.diff.row_matching import (
     unmatched_indices,
 )
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
-from snapshot_explorer.view.cells import format_cell, truncate
 
 _KINDS = (INSERTED, BEFORE, AFTER, DELETED)
 _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)

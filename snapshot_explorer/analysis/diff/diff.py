@@ -12,10 +12,10 @@ from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan, Side
 from snapshot_explorer.analysis.diff.diff_result import HELD_BYTES, RowDiff, spill
 from snapshot_explorer.analysis.diff.row_matching import HashedRows, Hashes, find_repeated, is_in, row_hashes
 from snapshot_explorer.analysis.diff.spilled_rows import EqualRows, SplitRows
+from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import check_files
-from snapshot_explorer.view.cells import format_cell, truncate
 
 _WIDEST_VALUE = 60
 """Characters of a value in a message."""

@@ -11,7 +11,8 @@ from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, alig
 from snapshot_explorer.analysis.diff.changed_splits import changed_splits
 from snapshot_explorer.analysis.diff.comparison_rules import EXACT, ComparisonRules
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.core.records import Gap, Split, gaps_text
+from snapshot_explorer.core.records import Gap, Split
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_size, format_utc, pluralize
 from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.engines.scan import check_files
@@ -19,7 +20,6 @@ from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.history import Divergence, call_text, open_expression
 from snapshot_explorer.history.lifetimes import time_of
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class RowDiffPlan(Drawable):
+class RowDiffPlan(Shown):
     """The plan of a row diff. Draws itself."""
 
     path: str
@@ -176,50 +176,6 @@ class RowDiffPlan(Drawable):
         if self.partition_rows is None:
             return None
         return Frame(self.partition_rows, title=f"{self.title}, by partition, not read", noun="partitions")
-
-    def drawing(self) -> Drawing:
-        partitions = () if self.by_partition is None else self.by_partition.drawing().parts
-        return Drawing(
-            title=f"{self.title}, not read",
-            parts=(
-                Line(self.announcement),
-                Pairs(
-                    (
-                        *facts(self),
-                        ("call", Code(self.call)),
-                        ("at most deleted or updated rows", _or_unknown(self.most_deleted)),
-                        ("at most inserted or updated rows", _or_unknown(self.most_inserted)),
-                    )
-                ),
-                *partitions,
-            ),
-        )
-
-
-def _or_unknown(count: int | None) -> int | str:
-    return "unknown: not in the metadata" if count is None else count
-
-
-def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
-    """Return the facts of the comparison as names and values for a drawing."""
-    lines: list[tuple[str, object]] = [
-        ("format", plan.format),
-        ("A", plan.a.named),
-        ("B", plan.b.named),
-        ("key", ", ".join(plan.key) if plan.key else "none: whole rows are compared"),
-    ]
-    if plan.gaps:
-        lines.append(("between", gaps_text(plan.gaps)))
-    if plan.where is not None:
-        lines.append(("where", plan.where))
-    if plan.columns_only_a:
-        lines.append(("only in A, not compared", ", ".join(plan.columns_only_a)))
-    if plan.columns_only_b:
-        lines.append(("only in B, not compared", ", ".join(plan.columns_only_b)))
-    if plan.conversions:
-        lines.append(("types that differ", "; ".join(plan.conversions)))
-    lines += plan.rules.facts
-    return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

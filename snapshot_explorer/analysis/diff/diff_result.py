@@ -19,31 +19,28 @@ from snapshot_explorer.analysis.diff.changed_rows import (
     of_kinds,
     side_by_side,
 )
-from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan, facts
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED
-from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.results import Exportable, Frame
 from snapshot_explorer.results.exports import flatten_rows
 from snapshot_explorer.results.outputs import scratch_folder
-from snapshot_explorer.view import Code, Drawable, Drawing, Grid, Line, Pairs
-from snapshot_explorer.view.cells import fact_line, format_cell, truncate
-from snapshot_explorer.view.grid import drawn_field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame
+
+    from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan
 
 _HEAD_ROWS = 1_000
 """The rows of each kind that remain in memory, to be drawn."""
 HELD_BYTES = 256 * 2**20
 """The maximum number of bytes of changed rows in memory; more are written to a temporary file."""
 _DRAWN_ROWS = 20
-_WIDEST_CELL = 60
 
 
 class DiffRows:
@@ -142,7 +139,7 @@ def spill(parts: Iterable[pa.Table], schema: pa.Schema, *, limit_bytes: int = HE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class RowDiff(Exportable, Drawable):
+class RowDiff(Exportable, Shown):
     """The rows that differ between version A and version B of a table. Draws itself.
 
     The rows of A less `before` plus `after` are the rows of B, as multisets. Columns have the names of B and the wider
@@ -274,38 +271,6 @@ class RowDiff(Exportable, Drawable):
             raise InvalidArgumentError("rows must be a whole number, 0 or more, got None. to_arrow() has all rows.")
         return replace(self, drawn_rows=rows)
 
-    def drawing(self) -> Drawing:
-        """Return the diff as a drawing: how many rows changed, the first of them, and facts of the comparison."""
-        counts = self.counts
-        words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        plan = self.plan
-        read = [f"{pluralize(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b)]
-        reading = ("read", f"{' and '.join(read)}; not read: {pluralize(plan.shared_files, 'file')} that both have")
-        first = Line("No row differs." if self.is_empty else f"Rows: {words}.")
-        proof = (("proven by metadata", plan.proof),) if plan.proof else ()
-        hint = () if self._key_command is None else (Pairs((("next", Code(self._key_command)),)),)
-        grid = () if self.is_empty else (self._grid(),)
-        background = (fact_line((*facts(plan), *proof, reading)), Code(plan.call))
-        return Drawing(title=plan.title, parts=(first, *grid, *hint, *background))
-
-    @property
-    def _key_command(self) -> str | None:
-        """The command that compares with the suggested key; None without one, or between two histories."""
-        name, (a, b) = self.suggested_key, (self.plan.a, self.plan.b)
-        if name is None or any(side.branch or side.table for side in (a, b)):
-            return None
-        return f"%snapshot diff {a.number}..{b.number} --rows --key " + (name if name.isidentifier() else f'"{name}"')
-
-    def _grid(self) -> Grid:
-        """Return the first changed rows: an updated one as one row, with both values in changed cells."""
-        heads = self.changed.heads
-        sizes = {kind: len(heads[kind]) for kind in (DELETED, INSERTED, AFTER) if kind in heads}
-        shares = _shares(sizes, self.drawn_rows)
-        indices = [(kind, index) for kind, count in shares.items() for index in range(count)]
-        rows, marked = drawn_changes(heads, self.plan.key_first, indices)
-        total = sum(self.counts.values())
-        return Grid(rows, total=total, noun="changed rows", limit=self.drawn_rows, marked=marked)
-
 
 def _shared_values(a: pa.ChunkedArray, b: pa.ChunkedArray) -> int:
     """Return how many values both sides have; 0 if a side has a value twice or null, or the type cannot be a key."""
@@ -319,50 +284,3 @@ def _shared_values(a: pa.ChunkedArray, b: pa.ChunkedArray) -> int:
 
 
 _COUNTED = {"inserted": INSERTED, "deleted": DELETED, "updated": AFTER}
-CHANGE_WORDS = {DELETED: "- deleted", INSERTED: "+ inserted", AFTER: "~ updated"}
-
-
-def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
-    """Return how many rows of each kind are drawn: equal shares, and the remainder from the kinds with more."""
-    shares = dict.fromkeys(sizes, 0)
-    left = min(limit, sum(sizes.values()))
-    while left:
-        open_kinds = [kind for kind in sizes if shares[kind] < sizes[kind]]
-        for kind in open_kinds:
-            more = min(max(1, left // len(open_kinds)), sizes[kind] - shares[kind], left)
-            shares[kind] += more
-            left -= more
-    return shares
-
-
-def drawn_changes(
-    heads: Mapping[str, pa.Table], names: Sequence[str], indices: Sequence[tuple[str, int]]
-) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
-    """Return some changed rows as they are drawn, all text, and the cells that changed.
-
-    Args:
-        heads: Rows of each kind, as `Changes.heads`.
-        indices: Which rows: their kind, of an updated one `AFTER`, and their index in the rows of that kind.
-    """
-    columns: list[list[str | None]] = [[CHANGE_WORDS[kind] for kind, _ in indices]]
-    marked: set[tuple[int, int]] = set()
-    for column, name in enumerate(names, 1):
-        cells = [_shown(heads, kind, name, index) for kind, index in indices]
-        columns.append([shown for shown, _ in cells])
-        marked.update((row, column) for row, (_, is_changed) in enumerate(cells) if is_changed)
-    arrays = [pa.array(values, pa.string()) for values in columns]
-    values = next(iter(heads.values()), None)
-    fields = [drawn_field("change", pa.string())]
-    fields += [drawn_field(name, pa.string() if values is None else values.schema.field(name).type) for name in names]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields)), frozenset(marked)
-
-
-def _shown(heads: Mapping[str, pa.Table], kind: str, name: str, index: int) -> tuple[str | None, bool]:
-    """Return the text of a cell, None for an unchanged null, and whether its value changed."""
-    rows = heads[kind]
-    scalar = rows.column(name)[index]
-    value = format_cell(scalar).text
-    if kind != AFTER or name not in (rows.column(1)[index].as_py() or ()):
-        return value if scalar.is_valid else None, False
-    old = format_cell(heads[BEFORE].column(name)[index]).text
-    return f"{truncate(old, _WIDEST_CELL)} → {truncate(value, _WIDEST_CELL)}", True

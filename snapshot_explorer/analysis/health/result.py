@@ -9,42 +9,17 @@ import pyarrow as pa
 from snapshot_explorer.analysis.health.findings import findings_frame, findings_of, noun_of, verdict
 from snapshot_explorer.analysis.health.groups import groups_of, levels_frame, partitions_frame
 from snapshot_explorer.analysis.health.symptoms import Symptom, symptom_of_error
-from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE, SnapshotNotFoundError
 from snapshot_explorer.core.records import Finding, MaintenanceSettings
-from snapshot_explorer.core.text import format_size, pluralize
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.results import Frame, non_empty_columns
-from snapshot_explorer.view import Code, Drawable, Drawing, Grid, Line, Pairs, Part
-from snapshot_explorer.view.cells import format_total_size
-
-_WORST = 10
-"""The number of partitions and buckets in the drawing."""
-_GROUP = (
-    "partition",
-    "bucket",
-    "files",
-    "size_bytes",
-    "median_bytes",
-    "small_files",
-    "mergeable_files",
-    "skew",
-    "sorted_runs",
-    "deleted_ratio",
-)
-
 
 _FINDING = ("state", "finding", "found", "threshold")
 
 
-_NOT_CHECKED = (
-    "Not checked: whether rows are doubled (%snapshot anomalies --key A,B), and whether values are right; both need "
-    "rows to be read."
-)
-
-
-class Health(Drawable):
+class Health(Shown):
     """The health of a table at one version. Displays as what went wrong, a verdict, then findings and sizes.
 
     Thresholds derive from the table's own settings or its engine's defaults: `settings`.
@@ -74,7 +49,8 @@ class Health(Drawable):
         """The settings that thresholds derive from, and their sources; None if the metadata cannot be read."""
         self.symptoms = tuple(symptoms)
         """A sentence each on missing files and on numbers that jump; empty if they were not looked for."""
-        self._failure = failure
+        self.failure = failure
+        """Why the metadata of the version cannot be read; None if it can."""
         self._partitions = partitions
         self._levels = levels
         self._manifests = manifests
@@ -83,7 +59,7 @@ class Health(Drawable):
     @cached_property
     def findings(self) -> Frame:
         """Return HEALTH_FINDINGS, the most urgent first: state, the number, its thresholds, meaning, advice."""
-        return Frame(findings_frame(self._found), title=self._title("Findings"), noun="findings", drawn=_FINDING)
+        return Frame(findings_frame(self.evaluated), title=self._title("Findings"), noun="findings", drawn=_FINDING)
 
     @cached_property
     def partitions(self) -> Frame:
@@ -104,9 +80,9 @@ class Health(Drawable):
     @cached_property
     def verdict(self) -> str:
         """Return a sentence on the most urgent findings, or on why the metadata of the version cannot be read."""
-        if self._failure is not None:
-            return self._failure.sentence
-        return verdict(self._found, is_empty=not len(self._partitions))
+        if self.failure is not None:
+            return self.failure.sentence
+        return verdict(self.evaluated, is_empty=not len(self._partitions))
 
     def to_dict(self) -> dict[str, object]:
         """Return version and verdict, and a list of dicts for each of symptoms, findings, partitions and levels."""
@@ -114,71 +90,13 @@ class Health(Drawable):
         symptoms = [asdict(symptom) for symptom in self.symptoms]
         return {"version": self.version, "verdict": self.verdict, "symptoms": symptoms} | parts
 
-    def drawing(self) -> Drawing:
-        """Return the drawing: what went wrong, the verdict, sizes and thresholds, findings, the worst partitions."""
-        parts: list[Part] = []
-        for symptom in self.symptoms:
-            parts += [Line(symptom.sentence), Code(symptom.command)]
-        parts.append(Line(self.verdict))
-        if self.settings is not None:
-            parts += self._of_version(self.settings)
-        if self.symptoms:
-            parts.append(Line(_NOT_CHECKED, is_faint=True))
-        heading = self._title(f"Health of {self.name}")
-        return Drawing(title=f"{heading}: {self._answer}" if self.symptoms else heading, parts=tuple(parts))
-
-    def _of_version(self, settings: MaintenanceSettings) -> list[Part]:
-        parts: list[Part] = [Pairs(tuple(self._facts(settings)))]
-        parts.append(Pairs(tuple((f"{item.state}: {item.finding}", item.description) for item in self._found)))
-        if any(item.state in ("act", "watch") for item in self._found):
-            parts += [Line(note) for note in settings.notes]
-        if len(self._partitions) > 1:
-            parts += [Line(f"{self._noun.capitalize()}, those with the most removable files first:"), self._worst()]
-        if settings.runs_trigger is not None and len(self._levels):
-            parts += [Line("Levels:"), *self.levels.drawing().parts]
-        return parts
-
-    @property
-    def _answer(self) -> str:
-        """How many things there are to look at, and how much is unknown."""
-        is_urgent = any(item.state == "act" for item in self._found)
-        states = [symptom.is_problem for symptom in self.symptoms]
-        states.append(is_urgent if self._failure is None else self._failure.is_problem)
-        problems, unknown = states.count(True), states.count(None)
-        answer = f"{pluralize(problems, 'thing')} to look at" if problems else "nothing to look at"
-        return f"{answer} in what was checked, {unknown} of {len(states)} unknown" if unknown else answer
-
     @property
     def _noun(self) -> str:
         return noun_of(self._partitions)[0] if len(self._partitions) else "partitions"
 
-    def _facts(self, settings: MaintenanceSettings) -> list[tuple[str, object]]:
-        rows = self._partitions
-        files, size_bytes = (pc.sum(rows[name]).as_py() or 0 for name in ("files", "size_bytes"))
-        known = not rows["rows"].null_count
-        return [
-            ("files", files),
-            ("rows in files", f"{pc.sum(rows['rows']).as_py() or 0:,}" if known else None),
-            ("size", format_total_size(rows["size_bytes"])),
-            (
-                "average file size",
-                format_size(size_bytes // files) if files and not rows["size_bytes"].null_count else None,
-            ),
-            ("target file size", f"{format_size(settings.target_bytes)}: {settings.target_source}"),
-            ("small file threshold", f"{format_size(settings.small_bytes)}: {settings.small_source}"),
-        ]
-
-    def _worst(self) -> Grid:
-        rows = self._partitions
-        shown = [name for name in _GROUP if rows[name].null_count < len(rows)]
-        without = {"partition"} if not any(rows["partition"].slice(0, 1).to_pylist()) else set()
-        without |= {"deleted_ratio"} if not pc.sum(rows["vector_files"]).as_py() else set()
-        shown = [name for name in shown if name not in without]
-        first = rows.slice(0, _WORST).select(shown)
-        return Grid(first, total=len(rows), noun=self._noun, limit=_WORST)
-
     @cached_property
-    def _found(self) -> tuple[Finding, ...]:
+    def evaluated(self) -> tuple[Finding, ...]:
+        """The findings as records."""
         if self.settings is None:
             return ()
         return findings_of(

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import format_cell
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.view.cells import format_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

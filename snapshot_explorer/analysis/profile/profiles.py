@@ -33,10 +33,6 @@ from snapshot_explorer.history import History
 from snapshot_explorer.history.lifetimes import read_statistics
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.frame_result import FrameResult
-from snapshot_explorer.view import Code, Drawing, Line, mimebundle
-from snapshot_explorer.view.cells import fact_line
-from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.profiles import profile_figure
 
 _Numbers = tuple[tuple[int, ...], dict[str, pa.Table], tuple[str, ...]]
 """Versions, the numbers of each column at them, and notes on versions that cannot be read."""
@@ -85,28 +81,14 @@ class Profile(FrameResult):
         )
         return jumps(totals, self.columns, self.rules, self.gaps)
 
-    def picture(self) -> Picture:
-        """Return rows, null rates and the range of each column as lines over versions, jumps marked."""
-        return Picture(
-            self.drawing(),
-            lambda: profile_figure(self.columns, self.anomalies, title=f"Columns of {self.name}"),
-        )
-
-    def drawing(self) -> Drawing:
-        """Return the profile as a drawing: its frame, its facts, and the call that returns it."""
-        shown = self.frame.drawing()
-        facts = fact_line((("format", self.format), ("versions", self.span)))
-        unrecorded = unrecorded_columns(self.columns, everywhere=False)
-        where = "" if unrecorded == unrecorded_columns(self.columns, everywhere=True) else " at some versions"
-        note = f"The metadata has no statistics of {unrecorded}{where}: exact=True reads the rows."
-        lines = (Line(note),) if unrecorded else ()
-        return Drawing(title=shown.title, parts=(*shown.parts, *lines, facts, Code(self.call)))
-
     def __len__(self) -> int:
         return len(self.frame)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return self.picture().mimebundle() if self.columns and self.versions else mimebundle(self.drawing())
+        if not self.columns or not self.versions:
+            return super()._repr_mimebundle_()
+        bundle: dict[str, Any] = self.picture()._repr_mimebundle_()
+        return bundle
 
 
 def profile_over(

@@ -7,26 +7,25 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import format_total_size
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.progress import step
-from snapshot_explorer.core.text import format_size, format_utc, pluralize
+from snapshot_explorer.core.shown import Shown
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats import TableFormat, metadata_folders, others_in
 from snapshot_explorer.formats.expiry import check_age, format_duration, parse_duration
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.same_files import match_files
-from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.view.cells import format_total_size
 
 _FOLDERS_AT_ONCE = 256
 """The maximum number of folders whose entries are in memory as objects."""
-_MOST_NOTES = 5
 _LISTED = pa.schema([frames.ORPHANS.field(name) for name in ("path", "size_bytes", "modified")])
 
 
-class Orphans(Drawable):
+class Orphans(Shown):
     """The files below a table's folder that no version, tag or branch names. Displays itself. Deletes nothing."""
 
     def __init__(  # noqa: PLR0913 - the parts of the search
@@ -54,13 +53,13 @@ class Orphans(Drawable):
             undecided: A sentence on paths in the metadata that could not be compared with the listed ones, if any.
             notes: Sentences on what was not searched.
         """
-        self._name = name
-        self._older_than = older_than
-        self._listed, self._young, self._under_way = listed, young, under_way
-        self._clean_up = clean_up
+        self.name = name
+        self.older_than = older_than
+        self.listed, self.young, self.under_way = listed, young, under_way
+        self.clean_up = clean_up
         self.examined_at = examined_at
         """When the folder was listed, aware, UTC. Metadata was read afterwards."""
-        self._not_read, self._undecided = tuple(unread), undecided
+        self.not_read, self.undecided = tuple(unread), undecided
         self.unread = (*unread, *([undecided] if undecided else []))
         """Metadata that could not be read, folders that could not be listed, and paths that could not be compared with
         the listed ones, a sentence each. With any, no file is called an orphan."""
@@ -79,13 +78,13 @@ class Orphans(Drawable):
     def verdict(self) -> str:
         """The result in a sentence or two."""
         rows = self.files.to_arrow()
-        old = f" older than {format_duration(self._older_than)}" if self._older_than else ""
-        if self._not_read:
+        old = f" older than {format_duration(self.older_than)}" if self.older_than else ""
+        if self.not_read:
             return (
                 "Which files are orphaned is unknown, because not everything could be read. The metadata that could be "
                 f"read does not name {pluralize(len(rows), 'file')}{old}."
             )
-        if self._undecided:
+        if self.undecided:
             files = pluralize(len(rows), "file")
             return f"Which files are orphaned is unknown, because not all could be decided: {files}{old} may be."
         orphans = rows.filter(pc.fill_null(rows["is_orphan"], fill_value=False))
@@ -98,52 +97,10 @@ class Orphans(Drawable):
         is_are = "is" if len(orphans) == 1 else "are"
         return f"{files}{old} {is_are} orphaned, {total}.{rest}"
 
-    def drawing(self) -> Drawing:
-        """Return the result as a drawing: the verdict, the kinds of files, the engine's clean-up, and the files."""
-        rows = self.files.to_arrow()
-        facts: list[tuple[str, object]] = [
-            ("listed", f"{format_utc(self.examined_at)}, {pluralize(self._listed, 'file')}"),
-            ("older than", format_duration(self._older_than)),
-            (
-                "younger",
-                f"{pluralize(self._young, 'file')} without a name in the metadata, left out" if self._young else None,
-            ),
-            (
-                "under way",
-                f"{pluralize(self._under_way, 'file')} of commits under way, left out" if self._under_way else None,
-            ),
-            ("by kind", _by(rows, "kind") or None),
-            ("clean-up", _by(rows, "clean_up") or None),
-        ]
-        parts: list[Part] = [Line(self.verdict), Pairs(tuple(fact for fact in facts if fact[1] is not None))]
-        parts += [Line(f"Not read: {reason}") for reason in self._not_read[:_MOST_NOTES]]
-        if len(self._not_read) > _MOST_NOTES:
-            parts.append(Line(f"Not read: {len(self._not_read) - _MOST_NOTES:,} more."))
-        parts += [Line(self._undecided)] if self._undecided else []
-        parts += map(Line, self.notes)
-        if len(rows):
-            parts += [*self.files.drawing().parts, Line(self._clean_up.rule)]
-            for whom, command in self.commands:
-                parts += [Line(f"{whom}:"), Code(command)]
-        return Drawing(title=f"Orphaned files of {self._name}", parts=tuple(parts))
-
 
 def _drawn(rows: pa.Table) -> tuple[str, ...]:
     filled = {*non_empty_columns(rows), "is_orphan"}
     return tuple(name for name in rows.column_names if name in filled)
-
-
-def _by(rows: pa.Table, column: str) -> str:
-    whole = pc.ScalarAggregateOptions(skip_nulls=False)
-    groups = rows.group_by(column, use_threads=False).aggregate([("size_bytes", "sum", whole), ([], "count_all")])
-    listed = sorted(groups.to_pylist(), key=lambda row: -row["count_all"])
-    return ", ".join(
-        f"{row['count_all']:,} {row[column] or 'unknown'} ({_size(row['size_bytes_sum'])})" for row in listed
-    )
-
-
-def _size(size_bytes: int | None) -> str:
-    return "size unknown" if size_bytes is None else format_size(size_bytes)
 
 
 def find_orphans(

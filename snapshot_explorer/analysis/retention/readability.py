@@ -17,7 +17,6 @@ from snapshot_explorer.formats.unread_versions import readable_times
 from snapshot_explorer.history import History, KnownReadability
 from snapshot_explorer.history.lifetimes import FileLifetimes
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view.commits import readable_words
 
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 """The character of each state in a strip of versions."""
@@ -81,17 +80,9 @@ def readability_frame(
         title=title,
         noun="versions",
         drawn=("version", "committed_at", "readable", "files", "missing_files", "missing_bytes"),
-        draw=_in_words,
+        kind="readability",
         notes=(*gaps_note(listing.gaps(listing.versions), "its files were not looked for"), *lifetimes.unread_notes),
     )
-
-
-def _in_words(rows: pa.Table) -> pa.Table:
-    """Return READABILITY with its reasons in `readable`."""
-    pairs = zip(rows["readable"].to_pylist(), rows["reason"].to_pylist(), strict=True)
-    words = pa.array([readable_words(*pair) for pair in pairs], pa.string())
-    field = rows.schema.field("reason").with_name("readable")
-    return rows.set_column(rows.schema.get_field_index("readable"), field, words)
 
 
 def strip(rows: pa.Table) -> str:

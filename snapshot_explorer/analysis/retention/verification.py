@@ -28,7 +28,8 @@ from snapshot_explorer.core.errors import (
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Listing, Split, capitalized, runs_of, runs_text
 from snapshot_explorer.core.refs import MAIN
-from snapshot_explorer.core.text import format_utc, pluralize
+from snapshot_explorer.core.shown import Shown
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.expiry import Presence, ranges
 from snapshot_explorer.formats.file_checks import FileCheck, RecordedFile
@@ -36,8 +37,6 @@ from snapshot_explorer.history import KnownReadability
 from snapshot_explorer.history.lifetimes import FileLifetimes, despite_expiry
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.view import Drawable, Drawing, Line, Pairs, Part
-from snapshot_explorer.view.cells import format_total_size
 
 Level = Literal["existence", "footers", "bytes"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -48,10 +47,9 @@ THREADS = 8
 _REMOTE_THREADS = 32
 _State = tuple[str | None, str | None]
 """The state of a file in VERIFIED_FILES, and the detail of a problem."""
-_MOST_NOTES = 5
 
 
-class Verification(Drawable):
+class Verification(Shown):
     """Whether the files that versions need exist, and are as the metadata records. Draws itself."""
 
     def __init__(
@@ -66,8 +64,8 @@ class Verification(Drawable):
         versions: Frame,
     ) -> None:
         """Create a result. Use `Table.verify` to get one."""
-        self._name = name
-        self._notes = tuple(notes)
+        self.name = name
+        self.notes = tuple(notes)
         self.level: Level = level
         """The level of the check."""
         self.verified_at = verified_at
@@ -100,27 +98,6 @@ class Verification(Drawable):
             "bytes": f"{were} read as a whole, with all deletes, and {have} the recorded rows where some are recorded",
         }
         return f"{'The only data file' if is_single else f'All {files}'} {phrases[self.level]}."
-
-    def drawing(self) -> Drawing:
-        """Return the result as a drawing: the verdict, and the files with problems."""
-        rows = self.files.to_arrow()
-        facts = (("level", self.level), ("verified", format_utc(self.verified_at)), ("files", f"{len(rows):,}"))
-        parts: list[Part] = [
-            Line(self.verdict),
-            Pairs((*facts, ("size", format_total_size(rows["size_bytes"])))),
-            Line(f"{self.versions.title}."),
-            *map(Line, self._notes[:_MOST_NOTES]),
-        ]
-        bad = rows.filter(pc.fill_null(pc.not_equal(rows["state"], "ok"), fill_value=True))
-        reasons = Counter(zip(bad["state"].to_pylist(), bad["reason"].to_pylist(), strict=True))
-        parts += [
-            Line(f"{pluralize(count, 'file')} {state or 'not checked'}: {str(reason).rstrip('.')}.")
-            for (state, reason), count in reasons.most_common(_MOST_NOTES)
-        ]
-        shown = Frame(bad, title="", noun="files that are not ok")
-        return Drawing(
-            title=f"Verification of {self._name}", parts=(*parts, *(shown.drawing().parts if len(bad) else ()))
-        )
 
 
 def verify(  # noqa: PLR0913 - the table, what is known of it, and what to look at

@@ -1,7 +1,6 @@
 """`Bisection`: the first version where a condition holds, and how it was found. Draws itself and exports."""
 
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +10,6 @@ from snapshot_explorer.core.records import Commit, Gap, alternatives_text, gaps_
 from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.results import Frame
 from snapshot_explorer.results.frame_result import FrameResult
-from snapshot_explorer.view import Code, Drawing, Grid, Line, Pairs
-from snapshot_explorer.view.cells import fact_line
-from snapshot_explorer.view.commits import short_user
-from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.tracks import NOT_EVALUATED, Mark, Span, Track, Tracks, tracks_figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,48 +157,6 @@ class Bisection(FrameResult):
             unless = f", unless at {self.good}, which was given as good and cannot be read"
         return f"{self.condition} holds first at {where} of {self.name}{missing}{unless}{self._how_often}"
 
-    def drawing(self) -> Drawing:
-        """Return the result as a drawing: the version, the versions around it, and how it was found."""
-        rows = self._neighbors()
-        grid = Grid(rows, total=len(self.evaluated), noun="evaluated versions", limit=max(1, len(rows)))
-        notes = [Line(note) for note in self.notes]
-        facts = self._facts()
-        pairs = (Pairs(tuple(facts)),) if facts else ()
-        answered = len(self.evaluated) - len(self.skipped)
-        evaluated = f"{answered:,} of {pluralize(len(self.versions), 'version')}"
-        background = fact_line((("format", self.format), ("versions", self.span), ("evaluated", evaluated)))
-        return Drawing(title=self.answer, parts=(*pairs, *notes, grid, background, Code(self.call)))
-
-    def tracks(self) -> Tracks:
-        """Return the versions as a strip: the evaluated ones, and the first version at which the condition holds."""
-        known = np.asarray(self.versions, np.int64)
-        holds = dict(zip(self.evaluated["version"].to_pylist(), self.evaluated["holds"].to_pylist(), strict=True))
-        groups = [_GROUPS[holds[version]] if version in holds else NOT_EVALUATED for version in self.versions]
-        spans, marks = [], []
-        for group, run in groupby(range(len(groups)), key=groups.__getitem__):
-            places = list(run)
-            versions = [self.versions[place] for place in places]
-            hover = f"{_run_text(versions[0], versions[-1])}: {group}"
-            spans.append(Span(first=places[0], last=places[-1], group=group, hover=hover))
-            if group != NOT_EVALUATED:
-                # Each evaluated version if some are not, since they are the evidence; otherwise the changes.
-                marked = places[:1] if len(holds) == len(groups) else places
-                marks += [
-                    Mark(place=place, group=group, hover=f"version {self.versions[place]}: {group}") for place in marked
-                ]
-        if self.version is not None:
-            commit = self.commit
-            user = f" by {short_user(commit.user)}" if commit is not None and commit.user else ""
-            done = "" if commit is None else f" {commit.operation or commit.kind}{user}"
-            first = int(np.searchsorted(known, self.version))
-            marks.append(Mark(place=first, group="first", text=f"{self.first}{done}", hover=self.answer))
-        track = Track(label="", spans=tuple(spans), marks=tuple(marks))
-        return Tracks(title=self.answer, versions=self.versions, tracks=(track,), total=1, noun="conditions")
-
-    def picture(self) -> Picture:
-        """Return the versions as a strip: evaluated ones marked, the first at which the condition holds ringed."""
-        return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
-
     @property
     def _how_often(self) -> str:
         """Return how often the condition changes, as the end of a sentence; empty for once, or if it is unknown."""
@@ -223,37 +175,3 @@ class Bisection(FrameResult):
         return (
             "holds at no version" if len(answered) == len(self.versions) else f"does not hold at version {answered[-1]}"
         )
-
-    def _facts(self) -> list[tuple[str, object]]:
-        commit = self.commit
-        facts: list[tuple[str, object]] = []
-        if commit is not None:
-            done = [commit.kind, commit.operation, f"by {commit.user}" if commit.user else None]
-            of_version = "" if self.gap is None else f" of {self.version}"
-            facts += [
-                ("first version", self.first),
-                (f"commit time{of_version}" if of_version else "committed at", commit.committed_at),
-                (f"commit{of_version}", ", ".join(dict.fromkeys(word for word in done if word))),
-                ("last version before", self.last_good),
-            ]
-        return [*facts, ("next", tuple(map(Code, self.next_commands)))] if self.next_commands else facts
-
-    def _neighbors(self) -> pa.Table:
-        """Return the evaluated versions; if there are many, the versions around the result."""
-        rows = self.evaluated.to_arrow()
-        if len(rows) > _DRAWN:
-            index = 0 if self.version is None else int(np.searchsorted(rows["version"].to_numpy(), self.version))
-            begin = min(max(0, index - _DRAWN // 2), len(rows) - _DRAWN)
-            rows = rows.slice(begin, _DRAWN)
-        return rows.drop_columns(["note"]) if rows["note"].null_count == len(rows) else rows
-
-
-_GROUPS = {True: "holds", False: "does not hold", None: "could not be read"}
-
-
-def _run_text(first: int, last: int) -> str:
-    return f"version {first}" if first == last else f"versions {first} to {last}"
-
-
-_DRAWN = 14
-"""Evaluated versions that are drawn."""

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.analysis.retention import retention_of
-from snapshot_explorer.analysis.rows.trace import METADATA, MISSING, READ, UNREADABLE_FILE, trace_history
-from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.analysis.rows.trace import trace_history
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
 from snapshot_explorer.core.records import capitalized, gaps_note, runs_of, runs_text
 from snapshot_explorer.core.refs import MAIN
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_utc, pluralize
 from snapshot_explorer.results import Frame, non_empty_columns
-from snapshot_explorer.view import Code, Drawable, Drawing, Line, Pairs, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,11 +32,10 @@ _YEARS = 10
 """How far ahead retention is evaluated."""
 _MOST_TIMED_FILES = 50_000
 """The maximum number of data files for which retention is evaluated, a few dozen times."""
-_NOT_COVERED = "Not looked at: {}files that no version names, and copies of the table elsewhere."
 _MOST_REASONS = 5
 
 
-class Trace(Drawable):
+class Trace(Shown):
     """The places of rows of a condition: versions, files, changelogs and metadata. Draws itself.
 
     `verdict` covers only what was examined: a version or a file that could not be read never counts as one without
@@ -70,11 +68,13 @@ class Trace(Drawable):
             notes: Sentences on what could not be examined.
             is_complete: Whether everything else was examined.
         """
-        self._source = source
-        self._where = where
-        self._notes = tuple(notes)
-        self._found = [(branch, version) for branch, history in histories.items() for version in history.versions]
-        self._histories = histories
+        self.source = source
+        self.where = where
+        self.notes = tuple(notes)
+        self.traced_versions = [
+            (branch, version) for branch, history in histories.items() for version in history.versions
+        ]
+        self.histories = histories
         outcomes = (
             {} if retention is None else {row["version"]: row for row in retention.versions.to_arrow().to_pylist()}
         )
@@ -85,7 +85,7 @@ class Trace(Drawable):
         self._refs = refs
         self.examined_at = examined_at
         """When the table was examined, aware, UTC."""
-        unknown = any(version.rows is None or version.stored_rows is None for _, version in self._found)
+        unknown = any(version.rows is None or version.stored_rows is None for _, version in self.traced_versions)
         self.versions = self._versions()
         """TRACED_VERSIONS: every version, oldest first."""
         self.files = self._files()
@@ -101,7 +101,7 @@ class Trace(Drawable):
     @property
     def verdict(self) -> str:
         """The result in a sentence or two."""
-        live = [version for _, version in self._found if version.rows]
+        live = [version for _, version in self.traced_versions if version.rows]
         storing = [row for row in self.files.to_arrow().to_pylist() if row["stored_rows"]]
         elsewhere = self._elsewhere()
         if live:
@@ -140,7 +140,7 @@ class Trace(Drawable):
 
     def _since(self, live: Sequence[TracedVersion]) -> str:
         first = min(live, key=lambda version: version.number)
-        history = next(history for history in self._histories.values() if first in history.versions)
+        history = next(history for history in self.histories.values() if first in history.versions)
         before = [version for version in history.versions if version.number < first.number]
         time = "" if first.committed_at is None else f", of {format_utc(first.committed_at)}"
         is_certain = before[-1].rows == 0 if before else history.begins_with_first
@@ -150,7 +150,7 @@ class Trace(Drawable):
     def holds(self) -> str:
         """A sentence on what keeps matching rows from being removed, or on what would remove them."""
         storing = self._storing
-        holding = [(branch, version) for branch, version in self._found if version.rows or version.stored_rows]
+        holding = [(branch, version) for branch, version in self.traced_versions if version.rows or version.stored_rows]
         if not storing and not holding:
             return "No file with matching rows is known."
         if self._retention is None:
@@ -174,7 +174,7 @@ class Trace(Drawable):
         return f"The next clean-up by the table's own settings removes {removed}.{others}{self._waiting}"
 
     def _of(self, branch: str | None) -> str:
-        return f" of {_history_name(branch, self._source)}" if branch and len(self._histories) > 1 else ""
+        return f" of {_history_name(branch, self.source)}" if branch and len(self.histories) > 1 else ""
 
     def _because(self, branch: str | None, number: int) -> str:
         row = self._outcomes.get((branch, number))
@@ -186,8 +186,8 @@ class Trace(Drawable):
     def digest(self) -> str:
         """SHA-256, as hexadecimal text, of the request and of all numbers and evidence, without the time."""
         content = {
-            "path": self._source.path,
-            "where": self._where,
+            "path": self.source.path,
+            "where": self.where,
             "versions": [
                 {name: str(value) for name, value in row.items()} for row in self.versions.to_arrow().to_pylist()
             ],
@@ -196,13 +196,13 @@ class Trace(Drawable):
             "metadata": [
                 {name: str(value) for name, value in row.items()} for row in self.metadata.to_arrow().to_pylist()
             ],
-            "notes": self._notes,
+            "notes": self.notes,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
     def _versions(self) -> Frame:
         rows = []
-        for branch, version in self._found:
+        for branch, version in self.traced_versions:
             outcome = self._outcomes.get((branch, version.number), {})
             rows.append(
                 {
@@ -222,7 +222,7 @@ class Trace(Drawable):
     def _files(self) -> Frame:
         known: dict[str, TracedFile] = {}
         named: dict[str, bool | None] = {}
-        for history in self._histories.values():
+        for history in self.histories.values():
             for path, file in history.files.items():
                 if path not in known or (known[path].stored_rows or 0) < (file.stored_rows or 0):
                     known[path] = file
@@ -249,15 +249,15 @@ class Trace(Drawable):
                 "reason": file.reason,
                 **self._clean_up(file.path, branch, [file.version]),
             }
-            for branch, history in self._histories.items()
+            for branch, history in self.histories.items()
             for file in history.changelogs
         ]
         return self._frame(rows, frames.TRACED_CHANGELOGS, "Changelog files", "changelog files")
 
     def _metadata(self) -> Frame:
-        times = {(branch, version.number): version.committed_at for branch, version in self._found}
+        times = {(branch, version.number): version.committed_at for branch, version in self.traced_versions}
         rows = []
-        for branch, history in self._histories.items():
+        for branch, history in self.histories.items():
             numbers = [version.number for version in history.versions]
             for traced in history.metadata:
                 file = traced.file
@@ -274,7 +274,7 @@ class Trace(Drawable):
                         "last_version": file.last,
                         "since": times.get((branch, file.first)),
                         "reason": traced.reason,
-                        **self._clean_up(file.path, branch, needing, by=self._source.format.statistics_clean_up),
+                        **self._clean_up(file.path, branch, needing, by=self.source.format.statistics_clean_up),
                     }
                 )
         return self._frame(rows, frames.TRACED_METADATA, "Metadata files", "metadata files")
@@ -307,16 +307,16 @@ class Trace(Drawable):
         table = pa.Table.from_pylist(rows, schema)
         return Frame(
             table,
-            title=f"{title} of {self._source.name} and rows where {self._where}",
+            title=f"{title} of {self.source.name} and rows where {self.where}",
             noun=noun,
-            drawn=_drawn_columns(table),
+            drawn=drawn_columns(table),
         )
 
     @property
-    def _unknown(self) -> Sequence[str]:
+    def unknown_reasons(self) -> Sequence[str]:
         """Return why rows of versions are unknown, a sentence for each reason."""
         versions: defaultdict[tuple[str, str | None], list[int]] = defaultdict(list)
-        for branch, version in self._found:
+        for branch, version in self.traced_versions:
             if version.reason:
                 versions[version.reason, branch].append(version.number)
         reasons = [
@@ -325,58 +325,6 @@ class Trace(Drawable):
         ]
         more = [f"Not known for {pluralize(len(reasons) - _MOST_REASONS, 'more reason')}; see `versions`."]
         return [*reasons[:_MOST_REASONS], *(more if len(reasons) > _MOST_REASONS else ())]
-
-    def drawing(self) -> Drawing:
-        """Return the result as a drawing: the verdict, the evidence, and what was not examined."""
-        files = self.files.to_arrow().to_pylist()
-        evidence = {word: sum(row["evidence"] == word for row in files) for word in _WORDS}
-        changelogs = self.changelogs.to_arrow()["rows"].to_pylist()
-        examined = sum(len(history.metadata) for history in self._histories.values())
-        metadata = self.metadata.to_arrow()["columns"]
-        facts: list[tuple[str, object]] = [
-            ("format", self._source.format.name),
-            ("where", self._where),
-            ("examined", format_utc(self.examined_at)),
-            ("versions", f"{len(self._found):,}"),
-            (
-                "data files",
-                ", ".join(f"{count:,} {_WORDS[word]}" for word, count in evidence.items() if count) or "none",
-            ),
-            (
-                "changelog files",
-                _counts(len(changelogs), sum(map(bool, changelogs)), "with matching rows", changelogs.count(None)),
-            ),
-            (
-                "metadata files with statistics",
-                _counts(examined, len(metadata) - metadata.null_count, "naming a matching value", metadata.null_count),
-            ),
-            ("retention", self.holds),
-            ("digest", f"sha256:{self.digest}"),
-            ("call", Code(f"{self._source.open_expression}.trace({self._where!r})")),
-        ]
-        unsearched = self._source.format.unsearched_values
-        not_covered = _NOT_COVERED.format("" if unsearched is None else f"{unsearched}, ")
-        clean_up = self._source.format.statistics_clean_up
-        removal = [f"Its metadata files are removed by {clean_up}."] if clean_up and len(metadata) else []
-        notes = [Line(note) for note in (*self._unknown, *self._notes, *removal, not_covered)]
-        versions = self.versions.to_arrow()
-        holding = versions.filter(
-            pa.array([bool(version.rows or version.stored_rows) for _, version in self._found], pa.bool_())
-        )
-        # The lines above state reason and because.
-        drawn = tuple(name for name in _drawn_columns(holding) if name not in ("reason", "because"))
-        shown = Frame(holding, title="", noun="versions with matching rows", drawn=drawn)
-        parts: list[Part] = [Line(self.verdict), Pairs(tuple(facts)), *notes]
-        parts += shown.drawing().parts if len(holding) else ()
-        changelogs = self.changelogs.to_arrow()
-        for frame, chosen in (
-            (self.changelogs, changelogs.filter(pc.fill_null(pc.not_equal(changelogs["rows"], 0), fill_value=True))),
-            (self.metadata, self.metadata.to_arrow()),
-        ):
-            if len(chosen):
-                drawn = tuple(name for name in _drawn_columns(chosen) if name != "because")
-                parts += Frame(chosen, title="", noun=frame.noun, drawn=drawn).drawing().parts
-        return Drawing(title=f"Trace of rows in {self._source.name}", parts=tuple(parts))
 
 
 def trace(
@@ -511,16 +459,10 @@ def _history_name(branch: str, source: History) -> str:
     return f"{'snapshot' if branch in source.format.detached_heads() else 'branch'} {branch}"
 
 
-def _drawn_columns(rows: pa.Table) -> tuple[str, ...]:
+def drawn_columns(rows: pa.Table) -> tuple[str, ...]:
     """Return the columns to draw: columns with values, and columns whose nulls mean that nothing was checked."""
     filled = frozenset(non_empty_columns(rows))
     return tuple(name for name in rows.column_names if name in filled or name in _NUMBERS)
 
 
-def _counts(total: int, chosen: int, which: str, unknown: int) -> str:
-    more = f", {unknown:,} could not be examined" if unknown else ""
-    return f"{total:,}, {chosen or 'none'} {which}{more}" if total else "none"
-
-
 _NUMBERS = ("rows", "stored_rows", "bounds_name_value")
-_WORDS = {READ: "read", METADATA: "ruled out by metadata", MISSING: "missing", UNREADABLE_FILE: "unreadable"}

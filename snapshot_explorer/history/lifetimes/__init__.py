@@ -1,7 +1,7 @@
 """When each data file of a table was added and removed, from one pass over its log."""
 
+from snapshot_explorer.history.lifetimes.facts import FileFacts
 from snapshot_explorer.history.lifetimes.index import FileLifetimes
-from snapshot_explorer.history.lifetimes.pictures import FileFacts
 from snapshot_explorer.history.lifetimes.reading import despite_expiry, keep_lifetimes, read_lifetimes, time_of
 from snapshot_explorer.history.lifetimes.statistics import FileStatistics, read_statistics
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,8 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.core.records import CHANGED_BY_NEXT, gaps_note
+from snapshot_explorer.core.records import CHANGED_BY_NEXT, Measure, gaps_note
+from snapshot_explorer.core.shown import Shown, figure_of
 from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.history.lifetimes.intervals import (
     OPEN,
@@ -24,14 +25,7 @@ from snapshot_explorer.history.lifetimes.intervals import (
     with_changes,
     with_state,
 )
-from snapshot_explorer.history.lifetimes.pictures import FileFacts, file_tracks, partition_heat
 from snapshot_explorer.results import Exportable, Frame, non_empty_columns
-from snapshot_explorer.view import Drawable, Drawing, Grid, Line
-from snapshot_explorer.view.commits import Measure
-from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.heat_map import HeatMap, heat_map_figure
-from snapshot_explorer.view.totals import totals_figure
-from snapshot_explorer.view.tracks import tracks_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +36,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.core.records import Gap, Listing
     from snapshot_explorer.formats.unread_versions import Reasons
-    from snapshot_explorer.view.tracks import Tracks
+    from snapshot_explorer.history.lifetimes.facts import FileFacts
 
 _EXACT = tuple(name for name in frames.FILES.names if name not in ("deletion_vector", "deleted_rows"))
 _SUMMED = ("rows", "size_bytes")
@@ -50,7 +44,7 @@ _TOTALS = [frames.FILES.field(name) for name in _SUMMED]
 _FILES = frames.COMMITS.field("added_files").with_name("files")
 
 
-class FileLifetimes(Exportable, Drawable):
+class FileLifetimes(Exportable, Shown):
     """When each data file was added and removed, over the versions whose files are known. Immutable.
 
     Displays as the LIFETIMES frame. Reads nothing.
@@ -65,7 +59,8 @@ class FileLifetimes(Exportable, Drawable):
         intervals: Intervals | None = None,
     ) -> None:
         """Create lifetimes without versions, or from stored ones. `with_state` and `extended` return longer ones."""
-        self._title = title
+        self.title = title
+        """The heading."""
         self.versions = versions
         """The versions whose files are known, ascending."""
         self.committed_at: pa.Array = pa.array([], frames.UTC_MILLIS) if committed_at is None else committed_at
@@ -165,7 +160,7 @@ class FileLifetimes(Exportable, Drawable):
 
     def _with(self, intervals: Intervals, versions: Sequence[int], committed_at: pa.Array) -> FileLifetimes:
         return FileLifetimes(
-            title=self._title,
+            title=self.title,
             versions=(*self.versions, *versions),
             committed_at=pa.concat_arrays([self.committed_at, committed_at]),
             intervals=intervals,
@@ -260,7 +255,7 @@ class FileLifetimes(Exportable, Drawable):
         rows = self.recorded()
         names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version", "removed_version")
         drawn = non_empty_columns(rows.select(names))
-        return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn, notes=self.notes)
+        return Frame(rows, title=self.title, noun="lifetimes", drawn=drawn, notes=self.notes)
 
     def to_arrow(self) -> pa.Table:
         return self.frame.to_arrow()
@@ -290,19 +285,8 @@ class FileLifetimes(Exportable, Drawable):
     def __len__(self) -> int:
         return int(self.intervals.rows.num_rows)
 
-    def tracks(self) -> Tracks:
-        """Return the lifetime of each file as a track; of the newest files if there are many.
-
-        Reads the commits of their versions, up to 1,000.
-        """
-        return file_tracks(self.recorded(), self.versions, self.facts, title=self._title)
-
-    def heat_map(self, y: Measure = "rows") -> HeatMap:
-        """Return how many rows, files or bytes each version added to and removed from each partition."""
-        return partition_heat(self.intervals, self.versions, title=self._title, y=y)
-
-    def picture(self, of: Literal["totals", "files", "partitions"] = "totals", *, y: Measure = "rows") -> Picture:
-        """Return a figure over the known versions, with a table beside it.
+    def picture(self, of: Literal["totals", "files", "partitions"] = "totals", *, y: Measure = "rows") -> go.Figure:
+        """Return a plotly figure over the known versions. It displays as a table on pages that show no figures.
 
         Args:
             of: `totals` for files, rows and bytes; `files` for a line per file from the version that added it to the
@@ -313,27 +297,7 @@ class FileLifetimes(Exportable, Drawable):
         Raises:
             InvalidArgumentError: `of` or `y` is not one of these.
         """
-        if y not in get_args(Measure):
-            raise InvalidArgumentError(f"A picture counts {', '.join(get_args(Measure))}, not {y!r}. Try y='bytes'.")
-        if of == "files":
-            return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
-        if of == "partitions":
-            return Picture(self.drawing(), lambda: heat_map_figure(self.heat_map(y)))
-        if of != "totals":
-            raise InvalidArgumentError(
-                f"A picture shows totals, files or partitions, not {of!r}. Try picture('files')."
-            )
-        totals = self.totals()
-        newest_first = Grid(totals.sort_by([("version", "descending")]), noun="versions")
-        drawing = Drawing(title=self._title, parts=(*map(Line, self.notes), newest_first))
-        return Picture(drawing, lambda: totals_figure(totals, title=self._title))
-
-    def figure(self, of: Literal["totals", "files", "partitions"] = "totals", *, y: Measure = "rows") -> go.Figure:
-        """Return only the plotly figure; see `picture`."""
-        return self.picture(of, y=y).figure
-
-    def drawing(self) -> Drawing:
-        return self.frame.drawing()
+        return figure_of(self, of=of, y=y)
 
     @cached_property
     def _identities(self) -> npt.NDArray[np.int64] | None:

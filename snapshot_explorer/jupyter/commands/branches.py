@@ -1,11 +1,16 @@
 """`%snapshot branches`: the branches."""
 
+from typing import TYPE_CHECKING
+
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.results import Frame
-from snapshot_explorer.view.figures import Picture
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from snapshot_explorer.results import Frame
 
 
-def _branches(invocation: Invocation) -> Frame | Picture:
+def _branches(invocation: Invocation) -> "Frame | go.Figure":
     frame = invocation.table()[1].branches()
     return frame.picture() if invocation.arguments.has("picture") else frame
 

@@ -1,13 +1,18 @@
 """`%snapshot inspect`: a table of metadata under the format's own name."""
 
+from typing import TYPE_CHECKING
+
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import show_read_size
-from snapshot_explorer.results import Frame
-from snapshot_explorer.view.figures import Picture
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from snapshot_explorer.results import Frame
 
 
-def _inspect(invocation: Invocation) -> Frame | Picture:
+def _inspect(invocation: Invocation) -> "Frame | go.Figure":
     """Return a system table or its figure, or without a name their list; a table of rows is limited like `load`."""
     name, table = invocation.table()
     system_table, ref = invocation.arguments.get("name"), invocation.arguments.get("ref")

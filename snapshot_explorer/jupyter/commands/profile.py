@@ -35,6 +35,6 @@ PROFILE = Command(
         TABLE,
     ),
     notes="Computed from the file statistics in the metadata; the column bounds shows which numbers are bounds, and "
-    "why. p.frame is the table, p.figure() the lines, p.anomalies the versions where a number jumps, each with "
+    "why. p.frame is the table, p.picture() the lines, p.anomalies the versions where a number jumps, each with "
     "its rule.",
 )

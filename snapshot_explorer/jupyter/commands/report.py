@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from snapshot_explorer.analysis.reports import report
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, WHERE
 from snapshot_explorer.jupyter.help_text import HelpText
 from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.view.reports import report
 
 
 def _report(invocation: Invocation) -> HelpText:
@@ -17,7 +17,7 @@ def _report(invocation: Invocation) -> HelpText:
     if names is None:
         _, table = invocation.table()
         between, where = arguments.get("a..b"), arguments.get("where")
-        target = table.report(file, between, where=where, title=title, overwrite=overwrite)
+        target = report(file, table, between=between, where=where, title=title, overwrite=overwrite)
     else:
         alone = next((name for name in ("a..b", "where") if arguments.get(name) is not None), None)
         if alone is not None:
@@ -38,7 +38,7 @@ REPORT = Command(
     name="report",
     summary="One HTML file to hand over",
     run=_report,
-    python='orders.report("night.html", "7..8", where="order_id = 42")',
+    python='report("night.html", orders, between="7..8", where="order_id = 42")',
     examples=(
         "%snapshot report night.html",
         '%snapshot report night.html 7..8 --where "order_id = 42"',

@@ -1,18 +1,20 @@
 """`%snapshot timeline`: commits as a figure."""
 
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
+from snapshot_explorer.core.records import Measure
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, MARKED, RANGE, read_commits
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.view.commits import Measure
-from snapshot_explorer.view.figures import Picture
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 TIMELINE_COMMITS = 10_000
 """Commits that `timeline` reads without `-n`."""
 
 
-def _timeline(invocation: Invocation) -> Picture:
+def _timeline(invocation: Invocation) -> "go.Figure":
     y = invocation.arguments.get("y") or "rows"
     if y not in get_args(Measure):
         raise UsageError(f"-y must be one of {', '.join(get_args(Measure))}, got {y!r}. Example: -y files.")
@@ -48,6 +50,6 @@ TIMELINE = Command(
     notes="Bars above the axis show what a commit added, bars below what it removed, by kind; the line is the total. "
     "Tags are flags, dotted lines are new schemas; versions on grey can no longer be loaded. --anomalies marks "
     "versions where a number jumps, with the rule on hover and below the table; it reads the statistics of all "
-    "files. Without figures, only the table is shown. p.figure is the plotly figure; rows are counted as "
+    "files. Without figures, only the table is shown. p is a plotly figure; rows are counted as "
     "%snapshot log counts them.",
 )

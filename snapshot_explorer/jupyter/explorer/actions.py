@@ -13,8 +13,8 @@ from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewReques
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.views import View
 from snapshot_explorer.jupyter.explorer.work import Job
-from snapshot_explorer.view import Code, Drawing, Line, Pairs
-from snapshot_explorer.view.tracks import tracks_content
+from snapshot_explorer.view import Code, Drawing, Line, Pairs, drawing_of
+from snapshot_explorer.view.tracks import tracks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -60,10 +60,10 @@ def blame(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return every version that changed rows of the condition, with the rows before and after. Reads rows."""
     result = cache.table.blame(request["rows_where"], key=request["key"] or None)
     return ViewResult(
-        drawing=_without_call(result.drawing()),
+        drawing=_without_call(drawing_of(result)),
         code=request.name + result.call.removeprefix(result.opened),
         source=cache.cited(result.versions[0], result.versions[-1]),
-        tracks=tracks_content(result.tracks()) if len(result) else {},
+        tracks=tracks_of(result) if len(result) else {},
     )
 
 
@@ -71,7 +71,7 @@ def trace(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the versions and data files that still have rows of the condition. Reads the files that may have some."""
     result = cache.table.trace(request["rows_where"])
     return ViewResult(
-        drawing=_without_call(result.drawing()),
+        drawing=_without_call(drawing_of(result)),
         code=f"{request.name}.trace({request['rows_where']!r})",
         source=cache.cited(cache.table.current.version),
     )
@@ -85,7 +85,7 @@ def repair(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     result = cache.table.repair(to, **options)
     arguments = [f"to={to}", *(f"{name}={value!r}" for name, value in options.items())]
     return ViewResult(
-        drawing=_without_call(result.drawing()),
+        drawing=_without_call(drawing_of(result)),
         code=f"{request.name}.repair({', '.join(arguments)})",
         source=cache.cited(to, result.version),
     )
@@ -99,7 +99,7 @@ def undo(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     result = cache.table.repair(undo=version, **options)
     arguments = [f"undo={version}", *(f"{name}={value!r}" for name, value in options.items())]
     return ViewResult(
-        drawing=_without_call(result.drawing()),
+        drawing=_without_call(drawing_of(result)),
         code=f"{request.name}.repair({', '.join(arguments)})",
         source=cache.cited(result.to, result.version),
     )
@@ -224,7 +224,7 @@ class Bisector(Action):
             drawing=Drawing(title=answer, parts=(Line(" ".join(more)),) if more else ()),
             code=self._context.name + bisection.call.removeprefix(bisection.opened),
             source=source,
-            tracks=tracks_content(bisection.tracks()),
+            tracks=tracks_of(bisection),
         )
         self.view.show(result)
         if bisection.version is not None:

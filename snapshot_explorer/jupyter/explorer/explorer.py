@@ -352,7 +352,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         view = self._views.front
         lines = [*self._lines(), *(text for text in (self.problem, view.error) if text)]
         lines += [] if view.result is None else [f"{view.result.code}    Source: {view.result.source}"]
-        parts = () if self._picture is None else self._picture.drawing().parts
+        parts = () if self._picture is None else self._picture.drawing.parts
         shown = None if view.result is None else view.result.drawing
         return static_view(lines, parts, shown, title=f"Explorer of {self.table.name}")
 

@@ -16,7 +16,7 @@ from snapshot_explorer.jupyter.explorer.environment import has_kernel, widget_bu
 from snapshot_explorer.jupyter.explorer.page.scripts import packed_script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import still_html
 from snapshot_explorer.lake.overview import LakeOverview
-from snapshot_explorer.view import mimebundle, render_html
+from snapshot_explorer.view import drawing_of, mimebundle, render_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,7 +154,7 @@ class LakeView(anywidget.AnyWidget):
         overview = self.overview
         with self.hold_sync():
             self.names = overview["name"].to_pylist()
-            self.overview_html = render_html(overview.drawing(), limit=len(self.lake))
+            self.overview_html = render_html(drawing_of(overview), limit=len(self.lake))
 
     @observe("follows")
     def _follow(self, change: dict[str, Any]) -> None:
@@ -166,11 +166,11 @@ class LakeView(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:  # type: ignore[override]  # a pair, and none
         """Return the widget, with the overview for pages without widgets."""
-        return widget_bundle(self) | mimebundle(self.overview.drawing())
+        return widget_bundle(self) | mimebundle(drawing_of(self.overview))
 
     def _ipython_display_(self) -> None:
         """Show the overview, which remains when the widget is gone, and the widget, which hides it."""
-        still = mimebundle(self.overview.drawing())
+        still = mimebundle(drawing_of(self.overview))
         display(still | {"text/html": still_html(still["text/html"])}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
         if not self._is_closed and has_kernel():
             display(widget_bundle(self) | {"text/plain": repr(self.lake)}, raw=True)  # type: ignore[no-untyped-call]  # likewise

@@ -13,14 +13,13 @@ from snapshot_explorer.analysis.retention import LEVELS
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.core.records import MAINTENANCE_KINDS, Kind
+from snapshot_explorer.core.records import MAINTENANCE_KINDS, Kind, Measure
 from snapshot_explorer.core.refs import parse_time_bound
 from snapshot_explorer.history import CommitFilter
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.tables import is_variable_name
 from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.results import PandasTypes
-from snapshot_explorer.view.commits import Measure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from snapshot_explorer.jupyter.cost import ReadLimits
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
-from snapshot_explorer.view import Grid
+from snapshot_explorer.view import Grid, drawing_of
 from snapshot_explorer.view.grid import shown_columns
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
@@ -560,7 +560,7 @@ def test_values_that_look_alike_are_drawn_apart_and_in_one_way_everywhere(ambigu
     explorer.wait()
     changed = [rows[2:] for rows in sorted(grid_of(explorer, "compare")[1])]
     explorer.close()
-    blame = next(part for part in ambiguous.blame("id > 0").drawing().parts if isinstance(part, Grid))
+    blame = next(part for part in drawing_of(ambiguous.blame("id > 0")).parts if isinstance(part, Grid))
     blamed = sorted(
         zip(*([cell.text for cell in column.cells] for column in shown_columns(blame, 10)[-3:]), strict=True)
     )

@@ -29,7 +29,7 @@ def lines(table):
     assert sum(size for *_, size in sent) < 190_000  # a page that opens receives what it draws once
     drawn, name = unpacked(explorer.facts["total"]), explorer.facts["line"]
     explorer.close()
-    (line,) = [trace for trace in table.history().figure().data if trace.yaxis == "y2"]
+    (line,) = [trace for trace in table.history().picture().data if trace.yaxis == "y2"]
     return drawn, np.asarray(line.y).tolist(), (name, line.name)
 
 

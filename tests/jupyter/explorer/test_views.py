@@ -9,11 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.history import branch_graph, history_of
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
-from snapshot_explorer.view import render_text
+from snapshot_explorer.view import drawing_of, render_text
+from snapshot_explorer.view.branch_graph import branch_graph
+from snapshot_explorer.view.file_lifetimes import file_tracks, partition_heat
 from snapshot_explorer.view.heat_map import heat_map_content
 from snapshot_explorer.view.tracks import tracks_content
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
@@ -39,7 +41,7 @@ def test_what_an_operation_counted_stands_by_itself():
     assert re.search(r"numDeletedRows +11\n", said)
     stored = said.partition("What the operation counted:")[2].partition("payments.at(18)")[0].split()
     assert " ".join(stored) in " ".join(str(explorer.table.at(18).commit).split())
-    assert " ".join(stored) in " ".join(render_text(explorer.table.at(18).drawing()).split())
+    assert " ".join(stored) in " ".join(render_text(drawing_of(explorer.table.at(18))).split())
     explorer.close()
 
 
@@ -438,8 +440,8 @@ def test_pictures_of_all_versions_are_those_of_python(explorer, orders):
     graph = explorer.view
 
     assert lives["title"] == "34 files over 18 versions. Whether the files exist was not checked"
-    assert lives["tracks"] == tracks_content(orders.lifetimes().tracks())
-    assert heat["heat"] == heat_map_content(orders.lifetimes().heat_map("files"))
+    assert lives["tracks"] == tracks_content(file_tracks(orders.lifetimes()))
+    assert heat["heat"] == heat_map_content(partition_heat(orders.lifetimes(), "files"))
     assert heat["code"] == "orders.lifetimes().picture('partitions', y='files')"
     assert graph["tracks"] == tracks_content(branch_graph(history_of(orders)))
     assert "opening" in shown_text(explorer, "branches")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.diff_result import CHANGE_WORDS, drawn_changes
 from snapshot_explorer.core.records import AFTER, DELETED, INSERTED
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.jupyter.cost import Cost, ReadLimits
@@ -17,6 +16,7 @@ from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_condi
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.view import Drawing, Grid, Line
+from snapshot_explorer.view.records.diffs import CHANGE_WORDS, drawn_changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

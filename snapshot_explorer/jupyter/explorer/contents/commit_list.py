@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.core.safe_text import sanitize
-from snapshot_explorer.view.cells import truncate
 from snapshot_explorer.view.commits import commit_message
 from snapshot_explorer.view.figures import numbers
 

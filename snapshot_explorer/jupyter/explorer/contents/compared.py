@@ -10,7 +10,8 @@ from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_row
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
-from snapshot_explorer.view import Drawing, Grid, Line
+from snapshot_explorer.view import Drawing, Grid, Line, drawing_of
+from snapshot_explorer.view.records.frames import drawn_rows
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
@@ -41,8 +42,8 @@ def _twins(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     result = cache.twins(other)
     named = other if other in (cache.variables or {}) else repr(result.b.path)
     code = f"twins({request.name}{f', {named}' if other else ''})"
-    grid = grid_rows(result.versions.drawn_rows(), noun=result.versions.noun)
-    return ViewResult(drawing=result.drawing(), code=code, source=source, grid=grid)
+    grid = grid_rows(drawn_rows(result.versions), noun=result.versions.noun)
+    return ViewResult(drawing=drawing_of(result), code=code, source=source, grid=grid)
 
 
 def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
@@ -57,7 +58,7 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     comparison = cache.compare(a, b)
     code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)
     if part == "overview":
-        drawing = comparison.showing("summary", "schema", "properties").drawing()
+        drawing = drawing_of(comparison.showing("summary", "schema", "properties"))
         answer, *parts = drawing.parts
         title = answer.text if isinstance(answer, Line) else drawing.title
         files = dict(zip(*(comparison.summary[name].to_pylist() for name in ("part", "files")), strict=True))
@@ -71,7 +72,7 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     if not len(frame):
         drawing = Drawing(title=frame.title, parts=(Line(EMPTY_TEXTS[part]),))
         return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)
-    rows, count = frame.drawn_rows(), f"{len(frame):,} {frame.noun}" if len(frame) > 1 else "one"
+    rows, count = drawn_rows(frame), f"{len(frame):,} {frame.noun}" if len(frame) > 1 else "one"
     drawing = Drawing(
         title=f"{frame.title}: {count}", parts=(Line(direction(a, b)), Grid(rows, noun=frame.noun, limit=PAGE))
     )

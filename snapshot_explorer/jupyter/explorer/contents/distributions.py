@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
+from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import BINS, bin_places
-from snapshot_explorer.view.cells import format_cell, truncate
 from snapshot_explorer.view.figures import clean_text
 
 if TYPE_CHECKING:

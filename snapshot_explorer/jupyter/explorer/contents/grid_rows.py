@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
+from snapshot_explorer.arrow.value_text import DRAWN, NULL, format_cell, truncate, unit_of
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.results.exports import flatten_rows, indented_json
-from snapshot_explorer.view.cells import DRAWN, NULL, format_cell, truncate, unit_of
 from snapshot_explorer.view.drawing import DRAWN_COLUMNS, Grid
 from snapshot_explorer.view.figures import clean_text
 from snapshot_explorer.view.grid import heading_of, shown_columns

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.history import branch_graph, history_of
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents import version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
-from snapshot_explorer.view import Drawing, Grid, Line
+from snapshot_explorer.view import Drawing, Grid, Line, picture_of
+from snapshot_explorer.view.branch_graph import branch_graph
+from snapshot_explorer.view.file_lifetimes import file_tracks, partition_heat
 from snapshot_explorer.view.heat_map import heat_map_content
+from snapshot_explorer.view.records.frames import drawn_rows
 from snapshot_explorer.view.tracks import TracksPicture, tracks_content
 
 if TYPE_CHECKING:
@@ -42,8 +45,8 @@ def _metadata_picture(cache: SnapshotCache, request: ViewRequest, view: str) -> 
     name = next((item.name for item in history_of(cache.table).table_format.inspections if item.picture == view), None)
     if name is None:
         raise InvalidArgumentError(f"{cache.table.name} has no picture of {view}: its format records none.")
-    picture = cache.table.inspect(name).picture()
-    drawing = picture.drawing()
+    picture = picture_of(cache.table.inspect(name))
+    drawing = picture.drawing
     return ViewResult(
         drawing=replace(drawing, parts=tuple(map(_without_signs, drawing.parts))),
         answer=f"{_NAMES[view]} of {cache.table.name}",
@@ -65,9 +68,9 @@ def _lifetimes(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     if request["missing"]:
         read_readability(history_of(table))
     lifetimes = table.lifetimes()
-    tracks = lifetimes.tracks()
+    tracks = file_tracks(lifetimes)
     return ViewResult(
-        drawing=Drawing(title=lifetimes.drawing().title, parts=tuple(map(Line, tracks.notes[1:]))),
+        drawing=Drawing(title=lifetimes.title, parts=tuple(map(Line, tracks.notes[1:]))),
         answer=". ".join([f"{tracks.total:,} files over {len(lifetimes.versions):,} versions", *tracks.notes[:1]]),
         code=f"{request.name}.lifetimes().picture('files')",
         source=cache.cited(*lifetimes.versions[:1], *lifetimes.versions[-1:]),
@@ -77,9 +80,9 @@ def _lifetimes(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 def _partitions(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     lifetimes, y = cache.table.lifetimes(), request["measure"]
-    heat = lifetimes.heat_map(y)
+    heat = partition_heat(lifetimes, y)
     return ViewResult(
-        drawing=Drawing(title=lifetimes.drawing().title, parts=()),
+        drawing=Drawing(title=lifetimes.title, parts=()),
         answer=f"What {len(lifetimes.versions):,} versions changed, by partition: {heat.what}",
         code=f"{request.name}.lifetimes().picture('partitions', y={y!r})",
         source=cache.cited(*lifetimes.versions[:1], *lifetimes.versions[-1:]),
@@ -91,7 +94,7 @@ def branches(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the branches and tags of the table as a graph, and as tables."""
     table = cache.table
     graph, frames = branch_graph(history_of(table)), (table.branches(), table.tags())
-    grids: list[Part] = [Grid(frame.drawn_rows(), noun=frame.noun) for frame in frames if len(frame)]
+    grids: list[Part] = [Grid(drawn_rows(frame), noun=frame.noun) for frame in frames if len(frame)]
     return ViewResult(
         drawing=Drawing(title=graph.title, parts=(*map(Line, graph.notes), *grids)),
         code=f"{request.name}.branches().picture()",

@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import WORDS, format_cell, truncate, unit_of
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_row
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, page_rows
 from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
-from snapshot_explorer.view import Drawing, Grid, Line, Pairs
-from snapshot_explorer.view.cells import WORDS, format_cell, truncate, unit_of
+from snapshot_explorer.view import Drawing, Grid, Line, Pairs, drawing_of
 from snapshot_explorer.view.stored_details import stored_details
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     match request["health"]:
         case "problems":
             return ViewResult(
-                drawing=cache.table.health().drawing(),
+                drawing=drawing_of(cache.table.health()),
                 code=f"{request.name}.health()",
                 source=cache.cited(cache.table.current.version),
             )
@@ -169,7 +169,7 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         case _:
             result = cache.health(request["b"])
             return ViewResult(
-                drawing=result.drawing(),
+                drawing=drawing_of(result),
                 code=f"{request.name}.health({request['b']}, metadata_only=True)",
                 source=cache.cited(request["b"]),
             )
@@ -185,7 +185,7 @@ def _files_read(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         result, drawing = None, Drawing(title=title, parts=(Line(line),))
     else:
         result = cache.files_read(part, *requested)
-        drawing = result.drawing()
+        drawing = drawing_of(result)
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
     call = f"{part}({call_key[0]!r})"
     if part == "duplicates":
@@ -259,7 +259,7 @@ def _retention(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     keep, keep_last = request["keep"], request["keep_last"] or None
     of_last = f", keep_last={keep_last}" if keep_last else ""
     return ViewResult(
-        drawing=cache.table.retention(keep=keep, keep_last=keep_last).drawing(),
+        drawing=drawing_of(cache.table.retention(keep=keep, keep_last=keep_last)),
         code=f"{request.name}.retention(keep={keep!r}{of_last})",
         source=cache.cited(cache.table.current.version),
     )

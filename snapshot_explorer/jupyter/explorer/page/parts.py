@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer.arrow.value_text import NULL, format_cell, truncate, unit_of
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.view import Code, Drawing, Grid, LaneDiagram, Line, Pairs
-from snapshot_explorer.view.cells import NULL, codes_of, format_cell, truncate, unit_of
+from snapshot_explorer.view.drawing import codes_of
 from snapshot_explorer.view.grid import columns_note, rows_note, shown_columns
 from snapshot_explorer.view.palette import KIND_COLORS
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.arrow.value_text import truncate
 from snapshot_explorer.core.records import gaps_text
 from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.history.overview import total_rows_name
 from snapshot_explorer.jupyter.zones import ago, local_text
 from snapshot_explorer.view import Drawing, Grid, Line, render_html, render_text
-from snapshot_explorer.view.cells import truncate
 from snapshot_explorer.view.commit_bars import commit_bars
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Values as short plain text: the same words for the terminal and for the browser."""
+"""Values as short plain text: the same words in messages, for the terminal and for the browser."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,6 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.variant_texts import is_variant, json_text
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.text import format_size, format_utc
-from snapshot_explorer.view.drawing import Code, Line
 
 Unit = Literal["bytes", "count", "drawn"]
 """`drawn` is text that `format_cell` has formatted already: it is not quoted again."""
@@ -88,8 +87,6 @@ def format_cell(value: object, unit: Unit | None = None) -> Cell:
         value = _python(value)
     if unit == "drawn" and isinstance(value, str):
         return Cell(sanitize(value[:_MAX_LENGTH]))
-    if codes := codes_of(value):
-        return Cell(", ".join(sanitize(code.text) for code in codes))
     if isinstance(value, int) and not isinstance(value, bool):
         return _number(value, unit)
     if isinstance(value, float | Decimal):
@@ -103,15 +100,11 @@ def to_the_second(time: Cell) -> Cell:
     return time if shown == time.text else Cell(shown, whole=True, exact=time.text)
 
 
-def fact_line(facts: Iterable[tuple[str, object]]) -> Line:
-    """Return names with their values as one gray line, to follow an answer."""
-    return Line(" · ".join(f"{name} {format_cell(value, unit_of(name)).text}" for name, value in facts), is_faint=True)
-
-
-def codes_of(value: object) -> tuple[Code, ...]:
-    """Return the `Code` or the tuple of `Code` that a value is; empty for other values."""
-    result = value if isinstance(value, tuple) else (value,)
-    return result if result and all(isinstance(item, Code) for item in result) else ()
+def readable_words(readable: str | None, reason: str | None = None) -> str:
+    """Return whether a version can be loaded, in words, such as `no: 8 of 8 files are gone`."""
+    words = {**WORDS["readable"], "metadata": "no"} if reason else WORDS["readable"]
+    word = words.get(readable, readable)
+    return f"{word}: {reason}" if reason else str(word)
 
 
 def _number(value: int, unit: Unit | None) -> Cell:

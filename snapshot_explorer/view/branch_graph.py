@@ -7,7 +7,7 @@ from typing import Any
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.refs import MAIN
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.history.history import History
+from snapshot_explorer.history import History
 from snapshot_explorer.view.commits import commit_lines
 from snapshot_explorer.view.tracks import Link, Mark, Span, Track, Tracks
 

@@ -9,21 +9,31 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.frames import COMMITS
+from snapshot_explorer.core.refs import parse_range
 from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_utc
+from snapshot_explorer.history import history_of
 from snapshot_explorer.results import Frame
 from snapshot_explorer.results.outputs import output_file, output_path
-from snapshot_explorer.view import Code, Drawing, Grid, Line, render_html
-from snapshot_explorer.view.commit_bars import commit_bars
+from snapshot_explorer.table import Table, read_overview
+from snapshot_explorer.view.commit_bars import BARS, commit_bars
+from snapshot_explorer.view.dispatch import drawing_of
+from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs
+from snapshot_explorer.view.html import render_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from os import PathLike
     from pathlib import Path
 
+    from snapshot_explorer.core.refs import Ref
+
 _MAX_BYTES = 450_000
 """The size up to which a file has all rows that it may have."""
 _FEWEST_BARS = 3
+_REPORTED_ROWS = 1_000_000
+"""The rows up to which the report on a table reads those that differ."""
 _ROWS = 200
 """The maximum number of rows of a table."""
 _DARK = (
@@ -61,7 +71,14 @@ class Section:
     """A sentence on content that was not read."""
 
 
-def report(path: str | PathLike[str], *results: object, title: str | None = None, overwrite: bool = False) -> Path:
+def report(
+    path: str | PathLike[str],
+    *results: object,
+    between: str | None = None,
+    where: str | None = None,
+    title: str | None = None,
+    overwrite: bool = False,
+) -> Path:
     """Write results into one HTML file, and return its path. It needs no network, prints well, and stays below 500 kB.
 
     `report("night.html", orders, orders.compare(7, 8), orders.diff_rows(7, 8), orders.blame("order_id = 42"))`
@@ -73,6 +90,8 @@ def report(path: str | PathLike[str], *results: object, title: str | None = None
     Args:
         path: The file, on the local disk, outside of any table.
         results: A table, a lake, or anything that draws itself: comparisons, row diffs, blames, bisections, checks.
+        between: Two refs `A..B`: of each table, also the comparison of these versions and the rows that differ.
+        where: A condition in DuckDB's SQL: the rows of each table that differ match it, and their history is included.
         title: The heading; by default the heading of the first result.
         overwrite: Whether to replace an existing file.
 
@@ -82,11 +101,58 @@ def report(path: str | PathLike[str], *results: object, title: str | None = None
     """
     if not results:
         raise InvalidArgumentError('A report needs results: report("night.html", orders, orders.compare(7, 8)).')
-    target = report_target(path, overwrite=overwrite)
-    return write_report(target, [part for result in results for part in _sections(result)], title=title)
+    target = _target(path, overwrite=overwrite)
+    return _write(target, [part for result in results for part in _sections(result, between, where)], title=title)
 
 
-def report_target(path: str | PathLike[str], *, overwrite: bool) -> Path:
+def _table_sections(table: Table, between: str | None, where: str | None) -> Sequence[Section]:
+    read_overview(table)
+    versions = history_of(table).listing.versions
+    a, b = (None, None) if between is None else parse_range(between)
+    number_a, number_b = (None if ref is None else table.at(ref).version for ref in (a, b))
+    last = next((at for at, version in enumerate(versions) if version == number_b), len(versions) - 1)
+    around = versions[max(0, last - BARS + BARS // 4) : last + BARS // 4][::-1]
+    commits = history_of(table).commits_frame(around) if around else Frame(COMMITS.empty_table(), title="")
+    card, code = drawing_of(table), history_of(table).open_expression
+    card_parts = tuple(
+        replace(part, rows=tuple(row for row in part.rows if row[0] != "next")) if isinstance(part, Pairs) else part
+        for part in card.parts
+    )
+    sections = [
+        Section(
+            drawing=replace(card, parts=card_parts),
+            code=code,
+            picture=commit_bars(commits.to_arrow(), "rows", number_a, number_b),
+            not_read="Whether data files exist was not checked, unless a part says so.",
+        ),
+        Section(drawing=drawing_of(commits), code=f"{code}.history()"),
+    ]
+    if a is None or b is None:
+        sections[0] = replace(sections[0], not_read=f"Rows of {table.name}; whether its data files exist.")
+    else:
+        call = f"{code}.compare({str(a)!r}, {str(b)!r})"
+        sections.append(Section(drawing=drawing_of(table.compare(a, b)), code=call))
+        sections.append(_read_section("Rows that differ", lambda: _rows_section(table, a, b, where)))
+    if where is not None:
+        sections.append(_read_section("Blame", lambda: _blame_section(table, where, between)))
+    return sections
+
+
+def _rows_section(table: Table, a: Ref, b: Ref, where: str | None) -> Section:
+    plan = table.diff_rows(a, b, where=where, preview=True)
+    rows = [side.rows for side in (plan.a, plan.b)]
+    if None in rows or sum(filter(None, rows)) > _REPORTED_ROWS:
+        reason = f"The rows that differ: more than {_REPORTED_ROWS:,} would be read, or an unknown number."
+        return Section(drawing=drawing_of(plan), code=plan.call, not_read=reason)
+    return Section(drawing=drawing_of(table.diff_rows(a, b, where=where)), code=plan.call)
+
+
+def _blame_section(table: Table, where: str, between: str | None) -> Section:
+    result = table.blame(where, between=between)
+    return Section(drawing=drawing_of(result), code=result.call)
+
+
+def _target(path: str | PathLike[str], *, overwrite: bool) -> Path:
     """Return the file to write a report to. Raises InvalidArgumentError if it must not be written."""
     target = output_path(path)
     if target.exists() and not overwrite:
@@ -94,7 +160,7 @@ def report_target(path: str | PathLike[str], *, overwrite: bool) -> Path:
     return target
 
 
-def write_report(target: Path, sections: Sequence[Section], *, title: str | None) -> Path:
+def _write(target: Path, sections: Sequence[Section], *, title: str | None) -> Path:
     """Write sections into an HTML file; see `report`."""
     limit = _ROWS
     page = _page(sections, title, limit)
@@ -106,7 +172,7 @@ def write_report(target: Path, sections: Sequence[Section], *, title: str | None
     return target
 
 
-def read_section(title: str, read: Callable[[], Section]) -> Section:
+def _read_section(title: str, read: Callable[[], Section]) -> Section:
     """Return the section from `read`, or a section with the reason why it was not read: the rest is still useful.
 
     Raises:
@@ -120,12 +186,10 @@ def read_section(title: str, read: Callable[[], Section]) -> Section:
         return Section(drawing=Drawing(title=title, parts=(Line(f"Not read: {error}"),)), not_read=f"{title}: {error}")
 
 
-def _sections(result: object) -> Sequence[Section]:
-    sections = getattr(result, "report_sections", None)
-    if sections is not None:
-        return list(sections())
-    draw = getattr(result, "drawing", None)
-    if draw is None:
+def _sections(result: object, between: str | None, where: str | None) -> Sequence[Section]:
+    if isinstance(result, Table):
+        return _table_sections(result, between, where)
+    if not isinstance(result, Shown):
         raise InvalidArgumentError(
             f"A report has results that draw themselves, such as orders.compare(7, 8), not {type(result).__name__}."
         )
@@ -133,7 +197,9 @@ def _sections(result: object) -> Sequence[Section]:
     picture = ""
     if isinstance(commits, Frame) and commits.schema == COMMITS and commits.num_rows >= _FEWEST_BARS:
         picture = commit_bars(commits.to_arrow(), "rows", None, None)
-    return [Section(drawing=draw(), code=getattr(result, "call", None), picture=picture, not_read=_NOT_READ)]
+    return [
+        Section(drawing=drawing_of(result), code=getattr(result, "call", None), picture=picture, not_read=_NOT_READ)
+    ]
 
 
 def _page(sections: Sequence[Section], title: str | None, limit: int) -> str:

@@ -1,20 +1,21 @@
 """The lifetimes of files as tracks, and the changes of each version in each partition."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.records import Measure
 from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.core.url_secrets import hide_url_secrets
-from snapshot_explorer.history.lifetimes.intervals import OPEN, Intervals
-from snapshot_explorer.view.cells import format_cell, truncate
-from snapshot_explorer.view.commits import UNREADABLE, Measure
+from snapshot_explorer.history.lifetimes import FileLifetimes
+from snapshot_explorer.history.lifetimes.intervals import OPEN
+from snapshot_explorer.view.commits import UNREADABLE
 from snapshot_explorer.view.heat_map import HeatMap
 from snapshot_explorer.view.tracks import MOST_TRACKS, Span, Stripe, Track, Tracks
 
@@ -25,37 +26,24 @@ _LONGEST_LABEL = 24
 _READABLE = {word: name for word, name, _ in UNREADABLE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
-    """The facts that pictures of files mark in addition to lifetimes."""
-
-    commits: Callable[[Sequence[int]], pa.Table]
-    """Returns COMMITS of versions."""
-    missing: Callable[[], Collection[str] | None]
-    """Returns the paths of files that do not exist; None if they were not looked for."""
-
-
-def file_tracks(lifetimes: pa.Table, versions: Sequence[int], facts: FileFacts | None, *, title: str) -> Tracks:
+def file_tracks(lifetimes: FileLifetimes) -> Tracks:
     """Return a track for each file, from the version that added it to the last one that has it, newest last.
 
-    Compactions and versions that cannot be loaded are stripes; whether a file is missing is only drawn if files were
-    looked for.
-
-    Args:
-        lifetimes: LIFETIMES. If there are many, the files added last are drawn, from the first version that has one.
-        versions: The versions whose files are known, ascending.
-        facts: The facts to mark in addition; None for none.
+    If there are many files, the files added last are drawn, from the first version that has one. Compactions and
+    versions that cannot be loaded are stripes; whether a file is missing is only drawn if files were looked for. Reads
+    the commits of their versions, up to 1,000.
     """
-    newest = lifetimes.slice(max(0, len(lifetimes) - MOST_TRACKS))
+    rows, versions, facts = lifetimes.recorded(), lifetimes.versions, lifetimes.facts
+    newest = rows.slice(max(0, len(rows) - MOST_TRACKS))
     begin = bisect_left(versions, pc.min(newest["first_version"]).as_py() or 0)
     shown = versions[begin:]
     missing = None if facts is None else facts.missing()
     notes = ["Whether the files exist was not checked"] if missing is None else []
     if missing is not None:
-        is_missing = pc.is_in(lifetimes["path"], pa.array([*missing], pa.string()))
-        live = pc.sum(pc.and_(is_missing, lifetimes["removed_version"].is_null())).as_py() or 0
+        is_missing = pc.is_in(rows["path"], pa.array([*missing], pa.string()))
+        live = pc.sum(pc.and_(is_missing, rows["removed_version"].is_null())).as_py() or 0
         removed = (pc.sum(is_missing).as_py() or 0) - live
-        lost = f"Missing: {live:,} live and {removed:,} removed of {pluralize(len(lifetimes), 'file')}"
+        lost = f"Missing: {live:,} live and {removed:,} removed of {pluralize(len(rows), 'file')}"
         notes.append(lost if live or removed else "No file is missing")
     stripes: list[Stripe] = []
     if facts is not None:
@@ -63,14 +51,14 @@ def file_tracks(lifetimes: pa.Table, versions: Sequence[int], facts: FileFacts |
             stripes = _stripes(facts.commits(shown[-_MAX_COMMITS:]), shown)
         except SnapshotExplorerError as error:  # a commit may have expired since
             notes.append(f"Compactions are not marked: {error}")
-    older = pc.sum(pc.less(lifetimes["added_version"], lifetimes["first_version"])).as_py() or 0
+    older = pc.sum(pc.less(rows["added_version"], rows["first_version"])).as_py() or 0
     if older and versions:
         notes.append(f"{pluralize(older, 'file')} of versions before {versions[0]}, which have expired")
     return Tracks(
-        title=title,
+        title=lifetimes.title,
         versions=tuple(shown),
         tracks=tuple(_file_track(row, shown, missing or ()) for row in _rows(newest)),
-        total=len(lifetimes),
+        total=len(rows),
         noun="files, those added last",
         notes=tuple(notes),
         stripes=tuple(stripes),
@@ -117,11 +105,12 @@ def _stripes(commits: pa.Table, versions: Sequence[int]) -> list[Stripe]:
     return stripes
 
 
-def partition_heat(intervals: Intervals, versions: Sequence[int], *, title: str, y: Measure = "rows") -> HeatMap:
+def partition_heat(lifetimes: FileLifetimes, y: Measure = "rows") -> HeatMap:
     """Return how many rows, files or bytes each version added to and removed from each partition.
 
     If there are many partitions, the most changed ones are drawn; many versions are summed with their neighbors.
     """
+    intervals, versions = lifetimes.intervals, lifetimes.versions
     rows = intervals.rows
     names = [format_cell(value).text or "all rows" for value in intervals.partitions]
     labels, codes = np.unique(np.array(names, str), return_inverse=True)
@@ -140,7 +129,7 @@ def partition_heat(intervals: Intervals, versions: Sequence[int], *, title: str,
     notes = [f"the {len(chosen)} of {len(labels):,} partitions that changed most"] if few else []
     notes += [f"without {pluralize(unknown, 'file')} whose {y} are not known"] if unknown else []
     return HeatMap(
-        title=title,
+        title=lifetimes.title,
         labels=tuple(labels[chosen].tolist()),
         versions=tuple(end for pair in zip(versions[::width], lasts, strict=True) for end in pair),
         numbers=changed[chosen],

@@ -1,12 +1,10 @@
-"""What is drawn of a record, by its type: one function per type, in a table."""
-
-from functools import singledispatch
-from typing import Any
+"""What is drawn of a commit and of a schema."""
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.value_text import WORDS
 from snapshot_explorer.core.records import Commit, TableSchema
-from snapshot_explorer.view.cells import WORDS
+from snapshot_explorer.view.dispatch import draw
 from snapshot_explorer.view.drawing import Drawing, Grid, Pairs
 from snapshot_explorer.view.stored_details import stored_details
 
@@ -14,14 +12,7 @@ _DRAWN_COLUMNS = 200
 """The maximum number of columns of a schema to draw."""
 
 
-@singledispatch
-def drawing_of(record: Any) -> Drawing:
-    """Return what is drawn of a record."""
-    drawing: Drawing = record.drawing()
-    return drawing
-
-
-@drawing_of.register
+@draw.register
 def _commit(commit: Commit) -> Drawing:
     """A name and a value per line, then the details that its writer stored."""
     names = [name for name in commit.__slots__ if name not in ("version", "details")]
@@ -31,7 +22,7 @@ def _commit(commit: Commit) -> Drawing:
     return Drawing(title=f"version {commit.version}", parts=(known, *stored_details(commit.details)))
 
 
-@drawing_of.register
+@draw.register
 def _schema(schema: TableSchema) -> Drawing:
     """A row per column, up to a limit, with its role in the keys."""
     columns = schema.columns[:_DRAWN_COLUMNS]

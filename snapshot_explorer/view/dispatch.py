@@ -1,0 +1,75 @@
+"""The drawing and the picture of a record, by its type. Modules in `records` have them, imported when needed."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from snapshot_explorer.view.drawing import Drawing
+    from snapshot_explorer.view.figures import Picture
+
+_MODULES = {
+    "core.records.Commit": "commits",
+    "core.records.TableSchema": "commits",
+    "history.lifetimes.index.FileLifetimes": "lifetimes",
+    "results.frame.Frame": "frames",
+    "analysis.retention.report.Retention": "retention",
+    "analysis.retention.orphans.Orphans": "retention",
+    "analysis.retention.verification.Verification": "retention",
+    "analysis.checks.result.CheckResult": "health",
+    "analysis.health.result.Health": "health",
+    "analysis.diff.diff_plan.RowDiffPlan": "diffs",
+    "analysis.diff.diff_result.RowDiff": "diffs",
+    "analysis.rows.blame_result.Blame": "blames",
+    "analysis.rows.bisection_result.Bisection": "bisections",
+    "analysis.profile.profiles.Profile": "profiles",
+    "repairs.repair.Repair": "repairs",
+    "analysis.rows.trace_result.Trace": "traces",
+    "lake.table_twins.Twins": "lakes",
+    "lake.overview.LakeOverview": "lakes",
+    "analysis.compare.comparison.Comparison": "comparisons",
+    "lake.lake.Lake": "lakes",
+    "lake.instant.LakeSnapshot": "lakes",
+    "snapshot.Snapshot": "tables",
+    "table.Table": "tables",
+}
+"""The module in `records` that draws a type. A type that is not listed is drawn like the type it inherits from."""
+
+
+@singledispatch
+def draw(record: Any) -> Drawing:
+    """Return what is drawn of a record. Modules register a function for each type."""
+    raise TypeError(f"{type(record).__qualname__} has no drawing.")
+
+
+@singledispatch
+def depict(record: Any, **_: object) -> Picture:
+    """Return the picture of a record. Modules register a function for each type that has a figure."""
+    raise TypeError(f"{type(record).__qualname__} has no figure.")
+
+
+def drawing_of(record: Any) -> Drawing:
+    """Return what is drawn of a record."""
+    _import_module(type(record))
+    return draw(record)
+
+
+def picture_of(record: Any, **choices: Any) -> Picture:
+    """Return the figure of a record and the table beside it.
+
+    Args:
+        choices: What to draw, as in the `picture` of the record.
+    """
+    _import_module(type(record))
+    return depict(record, **choices)
+
+
+def _import_module(cls: type) -> None:
+    """Import the module that registers the functions of a type."""
+    for base in cls.__mro__:
+        name = _MODULES.get(f"{base.__module__.removeprefix('snapshot_explorer.')}.{base.__qualname__}")
+        if name is not None:
+            import_module(f"snapshot_explorer.view.records.{name}")
+            return

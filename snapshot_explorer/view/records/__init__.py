@@ -1,0 +1,1 @@
+"""What is drawn of records: a module per subject, imported by `view.dispatch` when one of its records is drawn."""

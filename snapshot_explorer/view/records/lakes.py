@@ -1,0 +1,168 @@
+"""What is drawn of a lake: its overview, its versions at one instant, and tables that name the same files."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from snapshot_explorer.analysis.health import RHYTHM_RULE, span
+from snapshot_explorer.arrow.value_text import DRAWN
+from snapshot_explorer.core.text import format_size, format_utc, pluralize
+from snapshot_explorer.lake import Lake, LakeSnapshot
+from snapshot_explorer.lake.overview import STATES, LakeOverview
+from snapshot_explorer.lake.table_twins import Twins
+from snapshot_explorer.view.dispatch import draw, drawing_of
+from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs, Part
+
+_EXPLAINED = 50
+"""The maximum number of tables whose problems are written out below the overview; the frame has all."""
+_BARS = "▁▂▃▄▅▆▇█"
+_UNCHECKED = {
+    "unreadable": "versions that cannot be loaded",
+    "health": "health, which overview(health=True) reads",
+}
+"""Columns that are not drawn if they were checked for no table, by their names in words."""
+_WHOLE = ("table", "age", "every")
+"""Drawn columns that are never cut."""
+
+
+@draw.register
+def _lake(lake: Lake) -> Drawing:
+    """The newest overview, which is read if there is none."""
+    return drawing_of(lake.newest_overview)
+
+
+@draw.register
+def _instant(instant: LakeSnapshot) -> Drawing:
+    """The version of each table."""
+    return drawing_of(instant.versions)
+
+
+@draw.register
+def _twins(result: Twins) -> Drawing:
+    """Return the result as a drawing: the verdict, both tables, and the versions that correspond."""
+    facts: list[tuple[str, object]] = []
+    for title, table, side in zip(result.names, (result.a, result.b), result.sides, strict=True):
+        newest = side.versions[-1] if side.versions else None
+        time = None if newest is None else side.times[newest]
+        newest_text = "no version" if newest is None else f"version {newest:,}"
+        facts.append((title, f"{newest_text}{'' if time is None else f' of {format_utc(time)}'}, {table.path}"))
+    only = f"{result.only_a:,} only in {result.names[0]}, {result.only_b:,} only in {result.names[1]}"
+    facts += [
+        ("newest versions", f"{pluralize(result.shared, 'data file')} in both, {only}"),
+        ("deletes", "not checked" if result.deletes is None else result.deletes),
+    ]
+    notes = [note for side in result.sides for note in side.notes]
+    if result.are_copies and result.shared:
+        notes.append("No file is in both: files count as the same by their path below the folder, and their size.")
+    parts: list[Part] = [
+        Line(result.verdict),
+        Pairs(tuple(facts)),
+        *map(Line, notes),
+        *drawing_of(result.versions).parts,
+    ]
+    if not result.is_in_step:
+        paths = dict.fromkeys(repr(table.path) for table in (result.a, result.b))
+        parts += [Line("Which rows differ:"), Code(f"twins({', '.join(paths)}).diff()")]
+    return Drawing(title=f"Twins: {result.names[0]} and {result.names[1]}", parts=tuple(parts))
+
+
+@draw.register
+def _overview(overview: LakeOverview) -> Drawing:
+    """Return the overview as a drawing."""
+    rows, limit = overview.to_arrow().to_pylist(), overview.limit or 0
+    counts = Counter(row["state"] for row in rows)
+    states = ", ".join(f"{counts[state]:,} {state}" for state in STATES if counts[state])
+    at = format_utc(overview.request.now).removesuffix(".000Z").removesuffix("Z")
+    since = format_utc(overview.request.since).partition(".")[0]
+    next_table = next((row["name"] for row in rows if row["problem"] is None), None)
+    notes = [
+        Line(f"{pluralize(len(rows), 'table')}: {states or 'none'}. At {at} UTC; changes since {since} UTC."),
+        *([Line(overview.search, is_faint=True)] if overview.search else []),
+    ]
+    notes_of = Counter(row["note"] for row in rows if row["note"])
+    shared = {note: count for note, count in notes_of.items() if count > 1}
+    explained = [row | {"note": None} if row["note"] in shared else row for row in rows]
+    marked = [(str(row["name"]), sentence) for row in explained if (sentence := event_text(row)) is not None]
+    ending: list[Part] = []
+    if len(rows) > limit:
+        ending.append(
+            Line(
+                f"{len(rows) - limit:,} more tables are not drawn. lake.matching('ord*').overview() draws "
+                "those of a name; lake.overview().to_pandas() has all."
+            )
+        )
+    ending += [Pairs(tuple(marked[:_EXPLAINED]))] if marked else []
+    if len(marked) > _EXPLAINED:
+        ending.append(Line(f"{len(marked) - _EXPLAINED:,} more tables have a problem, a note or a change."))
+    ending += [Line(f"A note on {pluralize(count, 'table')}: {note}") for note, count in shared.items()]
+    unchecked = [words for name, words in _UNCHECKED.items() if all(row[name] is None for row in rows)]
+    ending += [Line(f"Not checked: {'; '.join(unchecked)}.", is_faint=True)] if unchecked and rows else []
+    ending.append(Line(f"Rhythm: {RHYTHM_RULE}.", is_faint=True))
+    if next_table is not None:
+        ending.append(Code(f"snapshot_explorer.explore(lake[{next_table!r}])"))
+    grid = Grid(_drawn(rows[: overview.limit]), total=len(rows), noun="tables", limit=overview.limit)
+    return Drawing(title=overview.title, parts=(*notes, grid, *ending))
+
+
+def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    columns: dict[str, list[str | None]] = {
+        "state": [row["state"] for row in rows],
+        "table": [row["name"] for row in rows],
+        "age": [None if row["age_seconds"] is None else _span(row["age_seconds"]) for row in rows],
+        "every": [None if row["usual_seconds"] is None else _span(row["usual_seconds"]) for row in rows],
+        "rhythm": [row["rhythm"] for row in rows],
+        "commits": [None if row["commits"] is None else f"{row['commits']:,}" for row in rows],
+        "rows": [_change_text(row["added_rows"], row["removed_rows"], lambda count: f"{count:,}") for row in rows],
+        "bytes": [_change_text(row["added_bytes"], row["removed_bytes"], format_size) for row in rows],
+        "recent": [sparkline(row["recent_rows"] or []) for row in rows],
+        "format": [row["format"] for row in rows],
+        "unreadable": ["not checked" if row["unreadable"] is None else f"{row['unreadable']:,}" for row in rows],
+        "health": [row["health"] or "not checked" for row in rows],
+    }
+    meanings = {
+        "age": "the age of the newest commit that changes data",
+        "every": "the median time between recent commits that change data",
+        "recent": "rows added by each recent commit that changes data, oldest first",
+    }
+    drawn = [name for name in columns if name not in _UNCHECKED or any(row[name] is not None for row in rows)]
+    fields = [
+        pa.field(
+            name,
+            pa.string(),
+            metadata={**DRAWN, "meaning": meanings.get(name, ""), **({"whole": "yes"} if name in _WHOLE else {})},
+        )
+        for name in drawn
+    ]
+    return pa.table([pa.array(columns[name], pa.string()) for name in drawn], schema=pa.schema(fields))
+
+
+def _span(seconds: int) -> str:
+    return span(timedelta(seconds=seconds))
+
+
+def _change_text(added: int | None, removed: int | None, shown: Callable[[int], str]) -> str | None:
+    if added is None or removed is None:
+        return None
+    return " ".join(f"{sign}{shown(count)}" for sign, count in (("+", added), ("-", removed)) if count) or "0"
+
+
+def event_text(row: Mapping[str, Any]) -> str | None:
+    """Return the problems and changes of a table as text; None if there are none."""
+    parts = [row["problem"]] if row["problem"] else []
+    if row["rhythm"] == "late":
+        parts.append(f"late since {_span(row['age_seconds'] - row['late_after_seconds'])}")
+    if row["schema_changes"]:
+        parts.append("the schema changed")
+    parts += [*(row["anomalies"] or []), *([row["note"]] if row["note"] else [])]
+    return "; ".join(parts) or None
+
+
+def sparkline(values: Sequence[int | None]) -> str:
+    """Return a bar per value, from 0 to the maximum; a dot for an unknown value."""
+    most = max((value for value in values if value is not None), default=0)
+    return "".join(
+        "·" if value is None else _BARS[0] if not most else _BARS[min(7, value * 8 // (most + 1))] for value in values
+    )

@@ -1,0 +1,80 @@
+"""What is drawn of a repair: the statement, the rows to expect, and the next steps."""
+
+import re
+
+from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.repairs.repair import Repair
+from snapshot_explorer.view.dispatch import draw, drawing_of
+from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, Part
+from snapshot_explorer.view.text import WIDTH
+
+_WITH_BLANK = re.compile(r"'[^']* [^']*'|`[^`]* [^`]*`")
+"""A text or a name with a blank, at which text is wrapped."""
+
+
+@draw.register
+def _repair(repair: Repair) -> Drawing:
+    """Return the plan as a drawing: the statement, the rows to expect, and the next steps."""
+    command = _command(repair)
+    commits = pluralize(len(repair.later), "commit")
+    facts: list[tuple[str, object]] = [
+        ("format", repair.format),
+        ("planned at version", repair.version),
+        ("key", ", ".join(repair.key) if repair.key else None),
+        ("rows to expect", ", ".join(f"{count:,} {word}" for word, count in repair.counts.items())),
+        _scope(repair, commits),
+        ("check afterwards", Code(repair.check)),
+        ("call", Code(repair.call)),
+        ("next", None if command is None else Code(command)),
+    ]
+    known = Pairs(tuple(fact for fact in facts if fact[1] is not None))
+    notes = tuple(map(Line, repair.notes))
+    left = (
+        ()
+        if repair.left is None or not len(repair.left)
+        else (Line(f"{repair.left.title}:"), *drawing_of(repair.left).parts)
+    )
+    if repair.is_empty:
+        return Drawing(title=_title(repair), parts=(Line(_nothing(repair)), known, *notes, *left))
+    parts: list[Part] = [*map(Line, repair.warnings), Line("Spark SQL:"), *_drawn_statement(repair)]
+    parts += [] if repair.flink is None else [Line("Flink SQL:"), Code(repair.flink)]
+    later = drawing_of(repair.later).parts if len(repair.later) and repair.undone is None else ()
+    return Drawing(title=_title(repair), parts=(*parts, known, *notes, *left, *later))
+
+
+def _command(repair: Repair) -> str | None:
+    return repair.later_rows.command if repair.later_rows is not None and repair.warnings else None
+
+
+def _title(repair: Repair) -> str:
+    which = "all rows" if repair.where is None else f"the rows where {repair.where}"
+    if repair.undone is not None:
+        where = "" if repair.where is None else f" where {repair.where}"
+        return f"Repair of {repair.name}, not run: undo version {repair.undone} alone{where}"
+    beyond = f", which undoes {len(repair.later):,} commits" if repair.warnings else ""
+    return f"Repair of {repair.name}, not run: {which} as at version {repair.to}{beyond}"
+
+
+def _nothing(repair: Repair) -> str:
+    if repair.undone is None:
+        return "Nothing to do: no row differs."
+    if repair.notes:
+        return "Nothing to do: no row is as this commit left it."
+    return f"Nothing to do: version {repair.undone} changed no such row."
+
+
+def _scope(repair: Repair, commits: str) -> tuple[str, object]:
+    if repair.undone is not None:
+        return "not undone", f"what {commits} since version {repair.undone} did"
+    return "undone", None if repair.is_empty else f"what {commits} since version {repair.to} did to these rows"
+
+
+def _drawn_statement(repair: Repair) -> tuple[Part, ...]:
+    """Return the whole statement, to be copied, or a line that names the attribute with it."""
+    lines = repair.statement.split("\n")
+    # A break in a text or a name, where a terminal wraps the line, would be another text.
+    is_broken = any(len(line) > WIDTH and _WITH_BLANK.search(line) for line in lines)
+    if is_broken or any(sanitize(line) != line for line in lines):
+        return (Line("The statement has long texts or invisible characters. Copy it from .statement."),)
+    return (Code(repair.statement, is_whole=True),)
