@@ -14,7 +14,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.core.text import format_utc, pluralize
-from snapshot_explorer.formats import others_in
+from snapshot_explorer.formats import Detection, others_in
 from snapshot_explorer.formats.expiry import format_duration, ranges
 from snapshot_explorer.history import OpenBranch
 from snapshot_explorer.lake.pair_diff import diff
@@ -361,7 +361,7 @@ def _other_tree(table: Table) -> Table:
     storage = table.past.table_format.storage
     for other in others_in(storage, type(table.past.table_format), frozenset(storage.folders(""))):
         twin = other(storage)
-        twin.other_formats = (table.format,)
+        twin.detection = Detection(other_formats=(table.format,))
         return Table(OpenBranch(table.path, twin, storage=storage, name=table.name))
     raise InvalidArgumentError(
         f"{table.path} has only {table.past.table_format.title} metadata, so it has no twin in its folder. To compare "

@@ -30,7 +30,7 @@ def test_its_tables_are_opened_and_found(folder, table):
     assert find_tables(folder).to_arrow().select(["name", "format", "version"]).to_pylist() == [
         {"name": "things", "format": "toy", "version": 3}
     ]
-    with pytest.raises(TableNotFoundError, match="toy tables have no branches"):
+    with pytest.raises(TableNotFoundError, match="Toy tables have no branches"):
         open_table(folder / "things", branch="dev")
 
 

@@ -156,15 +156,15 @@ def read_health(version: TableVersion, *, name: str, readability: Mapping[str, o
     """
     if version.number is None:
         raise SnapshotNotFoundError(f"{name} has no version yet: nothing has been committed to it.")
-    settings = version.maintenance_settings()
-    groups = groups_of(version.measured_files())
+    facts = version.health_facts()
+    groups = groups_of(facts.measured_files())
     return Health(
         name,
         version.number,
-        partitions=partitions_frame(groups, settings),
+        partitions=partitions_frame(groups, facts.settings),
         levels=levels_frame(groups),
         manifests=version.manifests(),
-        settings=settings,
-        own_findings=version.own_findings(),
+        settings=facts.settings,
+        own_findings=facts.own_findings(),
         readability=readability,
     )

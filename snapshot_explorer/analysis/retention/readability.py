@@ -28,11 +28,13 @@ def read_readability(
 ) -> Frame:
     """Return the READABILITY frame of every version of a listing, newest first, and keep the result.
 
-    Lists each folder with data files; see `TableFormat.presence`. Opens no file.
+    Lists each folder with data files; see `Maintenance.presence`. Opens no file.
     """
     known_versions = set(lifetimes.versions)
     rows = lifetimes.recorded()
-    presence = table_format.presence(rows, [version for version in listing.versions if version in known_versions])
+    presence = table_format.maintenance.presence(
+        rows, [version for version in listing.versions if version in known_versions]
+    )
     counts = _Counts(lifetimes, rows, presence)
     times = readable_times(table_format, listing.versions)
     values = []

@@ -256,6 +256,7 @@ class Trace(Drawable):
 
     def _metadata(self) -> Frame:
         times = {(branch, version.number): version.committed_at for branch, version in self._found}
+        clean_up = self._source.format.maintenance.statistics_clean_up
         rows = []
         for branch, history in self._histories.items():
             numbers = [version.number for version in history.versions]
@@ -274,7 +275,7 @@ class Trace(Drawable):
                         "last_version": file.last,
                         "since": times.get((branch, file.first)),
                         "reason": traced.reason,
-                        **self._clean_up(file.path, branch, needing, by=self._source.format.statistics_clean_up),
+                        **self._clean_up(file.path, branch, needing, by=clean_up),
                     }
                 )
         return self._frame(rows, frames.TRACED_METADATA, "Metadata files", "metadata files")
@@ -354,9 +355,9 @@ class Trace(Drawable):
             ("digest", f"sha256:{self.digest}"),
             ("call", Code(f"{self._source.open_expression}.trace({self._where!r})")),
         ]
-        unsearched = self._source.format.unsearched_values
+        unsearched = self._source.format.maintenance.unsearched_values
         not_covered = _NOT_COVERED.format("" if unsearched is None else f"{unsearched}, ")
-        clean_up = self._source.format.statistics_clean_up
+        clean_up = self._source.format.maintenance.statistics_clean_up
         removal = [f"Its metadata files are removed by {clean_up}."] if clean_up and len(metadata) else []
         notes = [Line(note) for note in (*self._unknown, *self._notes, *removal, not_covered)]
         versions = self.versions.to_arrow()
@@ -388,8 +389,9 @@ def trace(
     Args:
         source: The table, or its branch that is open.
     """
-    own_branch = None if source.format.main_branch is None else source.branch or MAIN
-    names = [*source.format.branch_names(), *source.format.detached_heads()]
+    branches = source.format.branches
+    own_branch = None if branches.main is None else source.branch or MAIN
+    names = [*branches.names(), *branches.detached_heads()]
 
     def retention(now: datetime) -> Retention:
         """Return the effect of the table's own retention settings at a time, if nothing is committed before."""
@@ -508,7 +510,7 @@ def _refs(
 
 def _history_name(branch: str, source: History) -> str:
     """Return the name of a history: a branch, or the snapshot that no branch leads to."""
-    return f"{'snapshot' if branch in source.format.detached_heads() else 'branch'} {branch}"
+    return f"{'snapshot' if branch in source.format.branches.detached_heads() else 'branch'} {branch}"
 
 
 def _drawn_columns(rows: pa.Table) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.capabilities import MetadataTasks
 from snapshot_explorer.formats.delta.frames.files import changes_frame, files_frame
 from snapshot_explorer.formats.delta.metadata.actions import check_is_commit, parse_commits
 from snapshot_explorer.formats.delta.metadata.batches import check_size, first_batch
@@ -33,12 +34,13 @@ from snapshot_explorer.formats.delta.metadata.replay import (
     ranks,
 )
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
-from snapshot_explorer.formats.delta.metadata.times import ListedTimes
+from snapshot_explorer.formats.delta.metadata.times import ListedTimes, Times
 from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.metadata_tasks import (
     PREFETCHED,
     MetadataTask,
     Prefetch,
+    StateTasks,
     TaskReader,
     contiguous_runs,
     of_changes,
@@ -137,6 +139,26 @@ def statistics_of(
     return pa.concat_tables(parts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeltaMetadataTasks(MetadataTasks):
+    """The log of a table in tasks."""
+
+    storage: Storage
+    log: DeltaLog
+    times: Times
+
+    def of_state(self, version: int, prefetch: Prefetch) -> StateTasks:
+        tasks = state_tasks(self.storage, self.log, version, prefetch)
+        return StateTasks(tasks=tasks, keeps_last_add=True)
+
+    def of_changes(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
+        listed = self.times.listed(versions) if lifetimes else None
+        return change_tasks(self.storage, self.log, versions, prefetch, listed)
+
+    def reader(self) -> TaskReader:
+        return partial(_read, self.storage)
+
+
 def state_tasks(storage: Storage, log: DeltaLog, version: int, prefetch: Prefetch) -> list[MetadataTask]:
     """Return the tasks for the live files of a version.
 
@@ -184,11 +206,6 @@ def change_tasks(
                 (later[commit.version] for commit in reversed(commits) if commit.version in later), metadata
             )
     return tasks
-
-
-def task_reader(storage: Storage) -> TaskReader:
-    """Return the function that reads tasks."""
-    return partial(_read, storage)
 
 
 def _pieces(commits: Sequence[DeltaLogFile], size_bytes: int = _BYTES) -> list[tuple[DeltaLogFile, ...]]:

@@ -7,7 +7,9 @@ from functools import partial
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.formats.capabilities import MetadataTasks
 from snapshot_explorer.formats.iceberg.frames.files import changes_frame, files_frame
+from snapshot_explorer.formats.iceberg.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, live_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
@@ -15,6 +17,8 @@ from snapshot_explorer.formats.iceberg.metadata.manifests import nonempty_manife
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.metadata_tasks import (
     MetadataTask,
+    Prefetch,
+    StateTasks,
     TaskReader,
     commit_batches,
     manifest_batches,
@@ -40,6 +44,34 @@ class IcebergCommitsTask:
     version: int
     snapshots: tuple[tuple[int, IcebergSnapshot], ...]
     for_lifetimes: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class IcebergMetadataTasks(MetadataTasks):
+    """The manifests of a branch in tasks."""
+
+    metadata: BranchMetadata
+
+    def of_state(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
+        return self._of_state(version, deletes=True)
+
+    def of_lifetimes(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - as above
+        return self._of_state(version, deletes=False)
+
+    def _of_state(self, version: int, *, deletes: bool) -> StateTasks:
+        source, history = self.metadata.having([version])
+        tasks = state_tasks(source, history.snapshots[version], version, deletes=deletes)
+        return StateTasks(tasks=tasks, keeps_last_add=False)
+
+    def of_changes(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
+        return change_tasks(self.metadata.having(versions)[1], versions, lifetimes=lifetimes)
+
+    def reader(self) -> TaskReader:
+        """Return the reader of tasks. It carries the table's schemas and specs, not its snapshots."""
+        source, history = self.metadata.current()
+        metadata = source.metadata.without_history()
+        bare = replace(history, metadata=metadata, versions=(), ids={}, snapshots={}, numbers={}, without_commit=())
+        return partial(_read, replace(source, metadata=metadata), bare)
 
 
 def state_tasks(source: Source, snapshot: IcebergSnapshot, version: int, *, deletes: bool) -> list[MetadataTask]:
@@ -69,13 +101,6 @@ def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes:
         snapshots = tuple((history.versions[index], history.snapshots[history.versions[index]]) for index in run)
         tasks.append(IcebergCommitsTask(version=snapshots[0][0], snapshots=snapshots, for_lifetimes=lifetimes))
     return tasks
-
-
-def task_reader(source: Source, history: IcebergHistory) -> TaskReader:
-    """Return the reader of tasks. It carries the table's schemas and specs, not its snapshots."""
-    metadata = source.metadata.without_history()
-    bare = replace(history, metadata=metadata, versions=(), ids={}, snapshots={}, numbers={}, without_commit=())
-    return partial(_read, replace(source, metadata=metadata), bare)
 
 
 def _read(source: Source, history: IcebergHistory, task: MetadataTask) -> Iterator[pa.Table]:
