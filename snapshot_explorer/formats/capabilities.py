@@ -106,15 +106,20 @@ class MergedManifests(ABC):
         return [None] * len(versions)
 
 
-class Maintenance(ABC):
-    """What the engine's own maintenance does to a table: which versions and files it deletes, and which it needs."""
+@dataclass(frozen=True, kw_only=True)
+class Maintenance:
+    """What the engine's own maintenance does to a table: which versions and files it deletes, and which it needs.
+
+    By default nothing is known, and what must be exact is refused by name.
+    """
 
     statistics_clean_up: ClassVar[str | None] = None
     """The operation that removes metadata files with statistics, as a clause; None if they expire with versions."""
     unsearched_values: ClassVar[str | None] = None
     """Other files of the format that may contain values of rows and are not searched, in a phrase."""
 
-    @abstractmethod
+    format_name: str
+
     def expiry(
         self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
     ) -> Expiry:
@@ -132,19 +137,22 @@ class Maintenance(ABC):
             UnsupportedFeatureError: The result cannot be computed exactly. The message contains the reason.
             InvalidArgumentError: The rule does not fit the table.
         """
+        raise UnsupportedFeatureError(
+            f"Retention of {self.format_name} tables is not supported. Use the engine that expires its versions."
+        )
 
-    @abstractmethod
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         """Return which of the files that versions need exist: data files, and metadata files whose content is not read.
 
         One listing for each folder with data files, deletion vectors or manifests.
         """
+        unchecked = np.ones(len(lifetimes), np.bool_)
+        return Presence(gone=~unchecked, resized=~unchecked, unknown=unchecked, missing_metadata={}, via_tag={})
 
-    @abstractmethod
     def file_check(self) -> FileCheck:
         """Return the function that reads a data file to check it, with the reader of rows."""
+        return lambda *_: CheckedFile(skip_reason=f"data files of {self.format_name} tables are not opened")
 
-    @abstractmethod
     def named_files(self, listed: pa.Array) -> NamedFiles:
         """Return the files that the metadata of all branches names, including the metadata files themselves.
 
@@ -156,14 +164,19 @@ class Maintenance(ABC):
         Raises:
             UnsupportedFeatureError: The format does not support it.
         """
+        raise UnsupportedFeatureError(
+            f"Orphaned files of {self.format_name} tables are not searched: the format does not list what its metadata "
+            "names."
+        )
 
-    @abstractmethod
     def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
         """Return the outcome of the engine's own clean-up of unreferenced files, by its documented rules.
 
         Args:
             files: path, size_bytes and modified of each file.
         """
+        nothing = FileCleanUp(kind="other", outcome="ignored", because="the format has no clean-up of such files")
+        return CleanUp(files=[nothing] * len(files), rule="The format has no clean-up of such files.", commands=())
 
     def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
         """Return the metadata files that record statistics of data files, each with the versions that need it.
@@ -176,41 +189,6 @@ class Maintenance(ABC):
             at: The version whose columns the statistics have.
         """
         return StatisticsFiles(files=())
-
-
-class NoMaintenance(Maintenance):
-    """The maintenance of a format without any: what is not known is refused by name."""
-
-    def __init__(self, format_name: str) -> None:
-        self._format_name = format_name
-
-    def expiry(
-        self,
-        rule: RetentionRule,
-        lifetimes: pa.Table,
-        newest: int | None,
-        unread: Collection[int] = (),
-    ) -> Expiry:
-        raise UnsupportedFeatureError(
-            f"Retention of {self._format_name} tables is not supported. Use the engine that expires its versions."
-        )
-
-    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        unchecked = np.ones(len(lifetimes), np.bool_)
-        return Presence(gone=~unchecked, resized=~unchecked, unknown=unchecked, missing_metadata={}, via_tag={})
-
-    def file_check(self) -> FileCheck:
-        return lambda *_: CheckedFile(skip_reason=f"data files of {self._format_name} tables are not opened")
-
-    def named_files(self, listed: pa.Array) -> NamedFiles:
-        raise UnsupportedFeatureError(
-            f"Orphaned files of {self._format_name} tables are not searched: the format does not list what its "
-            "metadata names."
-        )
-
-    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
-        nothing = FileCleanUp(kind="other", outcome="ignored", because="the format has no clean-up of such files")
-        return CleanUp(files=[nothing] * len(files), rule="The format has no clean-up of such files.", commands=())
 
 
 class MetadataTasks(ABC):

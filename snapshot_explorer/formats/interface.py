@@ -41,7 +41,6 @@ from snapshot_explorer.formats.capabilities import (
     MetadataLayout,
     MetadataTasks,
     NativeFiles,
-    NoMaintenance,
     RowIdentity,
 )
 from snapshot_explorer.storage import Storage
@@ -379,7 +378,7 @@ class TableFormat(ABC):
     @property
     def maintenance(self) -> Maintenance:
         """What the engine's own maintenance does to the table."""
-        return NoMaintenance(self.name)
+        return Maintenance(format_name=self.name)
 
     @property
     def metadata_tasks(self) -> MetadataTasks | None:

@@ -53,8 +53,8 @@ UNDECLARED = {
     "paimon/repairs.py:PaimonRepairs.settings": "a statement that the connector does not run; the table is read",
     "interface.py:TableFormat.row_changes": "a format without the feature",
     "interface.py:TableVersion.health_facts": "a format without the feature",
-    "capabilities.py:NoMaintenance.expiry": "a format without the feature",
-    "capabilities.py:NoMaintenance.named_files": "a format without the feature",
+    "capabilities.py:Maintenance.expiry": "a format without the feature",
+    "capabilities.py:Maintenance.named_files": "a format without the feature",
     "capabilities.py:NativeFiles.deleted_positions": "a format without the feature",
     "capabilities.py:RowIdentity.rows_deleted": "a format without the feature",
 }

@@ -200,7 +200,7 @@ class Delta(TableFormat):
 
     @property
     def maintenance(self) -> DeltaMaintenance:
-        return DeltaMaintenance(storage=self._storage, log=self._log, times=self._times)
+        return DeltaMaintenance(format_name=self.name, storage=self._storage, log=self._log, times=self._times)
 
     @property
     def metadata_tasks(self) -> DeltaMetadataTasks:

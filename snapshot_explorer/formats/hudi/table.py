@@ -118,7 +118,7 @@ class Hudi(TableFormat):
 
     @property
     def maintenance(self) -> HudiMaintenance:
-        return HudiMaintenance(storage=self._storage, history=self._history)
+        return HudiMaintenance(format_name=self.name, storage=self._storage, history=self._history)
 
     @property
     def metadata_tasks(self) -> HudiMetadataTasks:

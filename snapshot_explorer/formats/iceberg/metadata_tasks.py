@@ -59,12 +59,31 @@ class IcebergMetadataTasks(MetadataTasks):
         return self._of_state(version, deletes=False)
 
     def _of_state(self, version: int, *, deletes: bool) -> StateTasks:
+        """Return the tasks that read the live files of a version. Reads its manifest list.
+
+        Each task also reads the manifests of delete files, if requested: any of them may apply to its data files.
+        """
         source, history = self.metadata.having([version])
-        tasks = state_tasks(source, history.snapshots[version], version, deletes=deletes)
+        listed = manifests_of(source, [history.snapshots[version]])
+        manifests = nonempty_manifests(listed, "added_files", "existing_files")
+        of_data = pc.equal(manifests.column("content"), DATA)
+        data = manifests.filter(of_data)
+        rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
+        tasks = [
+            IcebergManifestsTask(version=version, data=data.slice(indices[0], len(indices)), deletes=rest)
+            for indices in manifest_batches(data.column("length"))
+        ]
         return StateTasks(tasks=tasks, keeps_last_add=False)
 
     def of_changes(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
-        return change_tasks(self.metadata.having(versions)[1], versions, lifetimes=lifetimes)
+        """Return the tasks that read the changes of commits. A task contains consecutive versions of the history."""
+        _, history = self.metadata.having(versions)
+        indices = {version: index for index, version in enumerate(history.versions)}
+        tasks = []
+        for run in commit_batches([indices[version] for version in versions]):
+            snapshots = tuple((history.versions[index], history.snapshots[history.versions[index]]) for index in run)
+            tasks.append(IcebergCommitsTask(version=snapshots[0][0], snapshots=snapshots, for_lifetimes=lifetimes))
+        return tasks
 
     def reader(self) -> TaskReader:
         """Return the reader of tasks. It carries the table's schemas and specs, not its snapshots."""
@@ -72,35 +91,6 @@ class IcebergMetadataTasks(MetadataTasks):
         metadata = source.metadata.without_history()
         bare = replace(history, metadata=metadata, versions=(), ids={}, snapshots={}, numbers={}, without_commit=())
         return partial(_read, replace(source, metadata=metadata), bare)
-
-
-def state_tasks(source: Source, snapshot: IcebergSnapshot, version: int, *, deletes: bool) -> list[MetadataTask]:
-    """Return the tasks that read the live files of a version. Reads its manifest list.
-
-    Each task also reads the manifests of delete files, if requested: any of them may apply to its data files.
-    """
-    manifests = nonempty_manifests(manifests_of(source, [snapshot]), "added_files", "existing_files")
-    of_data = pc.equal(manifests.column("content"), DATA)
-    data = manifests.filter(of_data)
-    rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
-    return [
-        IcebergManifestsTask(version=version, data=data.slice(indices[0], len(indices)), deletes=rest)
-        for indices in manifest_batches(data.column("length"))
-    ]
-
-
-def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes: bool) -> Sequence[MetadataTask]:
-    """Return the tasks that read the changes of commits. Reads nothing.
-
-    Args:
-        versions: Ascending. A task contains consecutive versions of the history.
-    """
-    indices = {version: index for index, version in enumerate(history.versions)}
-    tasks = []
-    for run in commit_batches([indices[version] for version in versions]):
-        snapshots = tuple((history.versions[index], history.snapshots[history.versions[index]]) for index in run)
-        tasks.append(IcebergCommitsTask(version=snapshots[0][0], snapshots=snapshots, for_lifetimes=lifetimes))
-    return tasks
 
 
 def _read(source: Source, history: IcebergHistory, task: MetadataTask) -> Iterator[pa.Table]:

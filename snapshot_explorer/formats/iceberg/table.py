@@ -287,7 +287,7 @@ class Iceberg(TableFormat):
 
     @property
     def maintenance(self) -> IcebergMaintenance:
-        return IcebergMaintenance(metadata=self._metadata)
+        return IcebergMaintenance(format_name=self.name, metadata=self._metadata)
 
     @property
     def metadata_tasks(self) -> IcebergMetadataTasks:

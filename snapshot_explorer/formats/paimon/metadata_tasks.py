@@ -61,42 +61,31 @@ class PaimonMetadataTasks(MetadataTasks):
     metadata: BranchMetadata
 
     def of_state(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
-        tasks = state_tasks(self.metadata.storage, self.metadata.history.snapshots([version])[0])
+        """Return the tasks that read the live files of a version. Reads its base and delta lists."""
+        snapshot = self.metadata.history.snapshots([version])[0]
+        lists = state_lists(self.metadata.storage, snapshot)
+        listed = lists.manifests
+        own = len(listed) - lists.counts[0]
+        tasks: list[MetadataTask] = []
+        for indices in manifest_batches(listed.column("size_bytes")):
+            part = listed.slice(indices[0], len(indices))
+            ours = max(0, min(len(part), indices[-1] + 1 - (len(listed) - own)))
+            tasks.append(
+                PaimonManifestsTask(
+                    version=snapshot.id, snapshot=snapshot, listed=part, list_path=lists.paths[0], own=ours
+                )
+            )
         return StateTasks(tasks=tasks, keeps_last_add=False)
 
     def of_changes(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
         """Return the tasks that read the changes of commits. Reads the newest schema, which may raise."""
         self.metadata.schemas.newest()
-        return change_tasks(versions, lifetimes=lifetimes)
+        return [
+            PaimonCommitsTask(version=run[0], last=run[-1], for_lifetimes=lifetimes) for run in commit_batches(versions)
+        ]
 
     def reader(self) -> TaskReader:
         return partial(_read, self.metadata.storage, self.metadata.layout)
-
-
-def state_tasks(storage: Storage, snapshot: PaimonSnapshot) -> list[MetadataTask]:
-    """Return the tasks that read the live files of a version. Reads its base and delta lists."""
-    lists = state_lists(storage, snapshot)
-    listed = lists.manifests
-    own = len(listed) - lists.counts[0]
-    tasks: list[MetadataTask] = []
-    for indices in manifest_batches(listed.column("size_bytes")):
-        part = listed.slice(indices[0], len(indices))
-        ours = max(0, min(len(part), indices[-1] + 1 - (len(listed) - own)))
-        tasks.append(
-            PaimonManifestsTask(version=snapshot.id, snapshot=snapshot, listed=part, list_path=lists.paths[0], own=ours)
-        )
-    return tasks
-
-
-def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTask]:
-    """Return the tasks that read the changes of commits. Reads nothing.
-
-    Args:
-        versions: Ascending, with or without gaps.
-    """
-    return [
-        PaimonCommitsTask(version=run[0], last=run[-1], for_lifetimes=lifetimes) for run in commit_batches(versions)
-    ]
 
 
 def _read(storage: Storage, layout: Layout, task: MetadataTask) -> Iterator[pa.Table]:

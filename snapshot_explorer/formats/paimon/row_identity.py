@@ -8,19 +8,18 @@ from snapshot_explorer.core.records import PlannedPair, Predicate, Split
 from snapshot_explorer.formats.capabilities import RowIdentity
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.events import PaimonVectorDifference
+from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.paimon.metadata.contents import ManifestLists
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.scan.plans import plan_of_file
 from snapshot_explorer.formats.paimon.scan.scans import scan_pair
-from snapshot_explorer.storage import Storage
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaimonRowIdentity(RowIdentity):
     """The identity of the rows of a version."""
 
-    storage: Storage
-    branch: fallback.BranchReader
+    metadata: BranchMetadata
     snapshot: PaimonSnapshot | None
     to_read: Callable[[], PaimonSnapshot]
     """Returns the snapshot with the schema to read under."""
@@ -33,13 +32,13 @@ class PaimonRowIdentity(RowIdentity):
         """
         sides = (self, other)
         existing = max((side.snapshot.schema_id for side in sides if side.snapshot is not None), default=0)
-        is_one_branch = self.branch.branch == other.branch.branch
-        is_simple = is_one_branch and fallback.fallback_link(self.branch, existing) is None
+        is_one_branch = self.metadata.name == other.metadata.name
+        is_simple = is_one_branch and fallback.fallback_link(self.metadata, existing) is None
         has_predicate = any(predicate is not None for predicate in predicates)
         if self.snapshot is None or other.snapshot is None or has_predicate or not is_simple:
             return None
         to_read = [side.to_read() for side in sides]
-        return scan_pair(self.storage, self.branch.schemas, to_read, [side.lists for side in sides])
+        return scan_pair(self.metadata.storage, self.metadata.schemas, to_read, [side.lists for side in sides])
 
     def stored_rows(self, split: Split) -> Split | None:
         plan = plan_of_file(split)

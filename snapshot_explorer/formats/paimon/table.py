@@ -72,10 +72,7 @@ class Paimon(TableFormat):
         if branch is not None and branch not in listed and branch not in branch_names(storage):
             existing = ", ".join([MAIN, *branch_names(storage)])
             raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {existing}.")
-        layout = self._layout = Layout(branch)
-        self._history = PaimonHistory(storage, layout)
-        self._schemas = Schemas(storage, layout)
-        self._newest_state: int | None = None
+        self._metadata = BranchMetadata.of(storage, branch)
 
     @classmethod
     def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:
@@ -117,23 +114,20 @@ class Paimon(TableFormat):
 
     def version(self, number: int | None) -> PaimonVersion:
         snapshot = None if number is None else self._history.snapshots([number])[0]
-        return PaimonVersion(
-            self._storage,
-            snapshot,
-            layout=self._layout,
-            history=self._history,
-            schemas=self._schemas,
-            is_newest_state=number is not None and number == self._newest_state,
-        )
+        return PaimonVersion(self._metadata, snapshot)
 
     def with_current_schema(self, listing: Listing) -> "Paimon":
         """Return the same table, whose newest version has the newest schema.
 
         Source: paimon AbstractFileStoreTable.copy, which replaces the newest schema for time travel only.
         """
-        result = Paimon.__new__(Paimon)
         schemas = self._schemas.pinned(listing.newest_schema)
-        vars(result).update(vars(self), _schemas=schemas, _newest_state=listing.latest)  # what was read is shared
+        return self.with_metadata(replace(self._metadata, schemas=schemas, newest_state=listing.latest))
+
+    def with_metadata(self, metadata: BranchMetadata) -> "Paimon":
+        """Return the same table, which reads other schemas."""
+        result = Paimon.__new__(Paimon)
+        vars(result).update(vars(self), _metadata=metadata)  # what was read is shared
         return result
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
@@ -182,7 +176,7 @@ class Paimon(TableFormat):
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
         numbers = [
-            self._metadata.schema_id(item.id) if item.id == self._newest_state else item.schema_id
+            self._metadata.schema_id(item.id) if item.id == self._metadata.newest_state else item.schema_id
             for item in self._history.snapshots(versions)
         ]
         by_number = {
@@ -191,13 +185,12 @@ class Paimon(TableFormat):
         return [by_number[number] for number in numbers]
 
     def row_modifiers(self) -> frozenset[RowModifier]:
-        schemas = self._schemas.pinned()
-        options = schemas.newest().options
-        reader = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=schemas)
+        pinned = self._metadata.pinned()
+        options = pinned.schemas.newest().options
         modifiers: dict[RowModifier, bool] = {
             "deletion vectors": parse_flag(options, "deletion-vectors.enabled"),
             "data evolution": parse_flag(options, "data-evolution.enabled"),
-            "another branch": fallback.fallback_link(reader) is not None,
+            "another branch": fallback.fallback_link(pinned) is not None,
         }
         return frozenset(name for name, applies in modifiers.items() if applies)
 
@@ -222,7 +215,7 @@ class Paimon(TableFormat):
         return {name: tag.id for name, tag in self._history.tags().items()}
 
     def inspect(self, name: str) -> pa.Table:
-        return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_table(name)
+        return PaimonInspector(self._metadata).of_table(name)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
         """Return the rows that changed after `first` up to `last`, under the newest schema.
@@ -230,9 +223,10 @@ class Paimon(TableFormat):
         Planning reads the lists and manifests of all versions concurrently; see `row_changes.splits_between`.
         """
         versions = [first, last] if mode == "diff" else range(first + 1, last + 1)
-        schemas = self._schemas.pinned()
+        metadata = self._metadata.pinned()
+        schemas = metadata.schemas
         self._storage.together(schemas.newest, lambda: self._history.present(versions))
-        newest = PaimonVersion(self._storage, None, layout=self._layout, history=self._history, schemas=schemas)
+        newest = PaimonVersion(metadata, None)
         return RowChanges(
             schema=newest.arrow_schema,
             metadata_columns=pa.schema([]),
@@ -243,14 +237,12 @@ class Paimon(TableFormat):
         )
 
     @property
-    def _metadata(self) -> BranchMetadata:
-        return BranchMetadata(
-            storage=self._storage,
-            layout=self._layout,
-            history=self._history,
-            schemas=self._schemas,
-            newest_state=self._newest_state,
-        )
+    def _history(self) -> PaimonHistory:
+        return self._metadata.history
+
+    @property
+    def _schemas(self) -> Schemas:
+        return self._metadata.schemas
 
     def _on_branch(self, name: str) -> "Paimon":
         return Paimon(self._storage, branch=name, listed=(name,))
@@ -269,17 +261,19 @@ class Paimon(TableFormat):
 
     @property
     def maintenance(self) -> PaimonMaintenance:
-        return PaimonMaintenance(metadata=self._metadata, row_modifiers=self.row_modifiers, table_on=self._on_branch)
+        return PaimonMaintenance(
+            format_name=self.name, metadata=self._metadata, row_modifiers=self.row_modifiers, table_on=self._on_branch
+        )
 
     @property
     def metadata_tasks(self) -> PaimonMetadataTasks:
         return PaimonMetadataTasks(metadata=self._metadata)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:
-        return partial(_restore, branch=self._layout.branch, newest_state=self._newest_state), (self._storage,)
+        own = self._metadata
+        return partial(_restore, branch=own.layout.branch, newest_state=own.newest_state), (self._storage,)
 
 
 def _restore(storage: Storage, *, branch: str | None, newest_state: int | None) -> Paimon:
     result = Paimon(storage, branch=branch)
-    vars(result).update(_newest_state=newest_state)
-    return result
+    return result.with_metadata(replace(BranchMetadata.of(storage, branch), newest_state=newest_state))

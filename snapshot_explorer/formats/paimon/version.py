@@ -37,6 +37,7 @@ from snapshot_explorer.formats.paimon.files import blobs, deletion_vectors
 from snapshot_explorer.formats.paimon.frames.files import files_frame
 from snapshot_explorer.formats.paimon.frames.manifests import entries_of, manifests_frame
 from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
+from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.paimon.metadata.contents import (
     ManifestLists,
     read_index_manifests,
@@ -44,10 +45,8 @@ from snapshot_explorer.formats.paimon.metadata.contents import (
     state_lists,
 )
 from snapshot_explorer.formats.paimon.metadata.data_types import arrow_field, field_ids
-from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
-from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, STATISTICS_COLUMNS
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, table_schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, table_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.row_identity import PaimonRowIdentity
 from snapshot_explorer.formats.paimon.scan import read as rows
@@ -69,69 +68,57 @@ from snapshot_explorer.storage import Storage
 class PaimonVersion(TableVersion):
     """One version of a branch. Immutable and picklable; schema and options are read once, when first used."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        snapshot: PaimonSnapshot | None,
-        *,
-        layout: Layout,
-        history: PaimonHistory,
-        schemas: Schemas,
-        is_newest_state: bool = False,
-    ) -> None:
+    def __init__(self, metadata: BranchMetadata, snapshot: PaimonSnapshot | None) -> None:
         """Bind to a snapshot. Reads nothing.
 
         Args:
+            metadata: The metadata of the branch, with its schemas pinned or not. Its newest state is read under the
+                newest schema, not under the snapshot's schema.
             snapshot: None for the table before its first commit.
-            schemas: The schemas of the branch, pinned or not.
-            is_newest_state: Whether to read under the newest schema, not under the snapshot's schema.
         """
-        super().__init__(storage, None if snapshot is None else snapshot.id)
+        super().__init__(metadata.storage, None if snapshot is None else snapshot.id)
         self._snapshot = snapshot
-        self._layout = layout
-        self._history = history
-        self._schemas = schemas.pinned()
+        self._metadata = metadata.pinned()
         # As of now: other versions read schemas at the same time, and requests must not depend on which is first.
-        self._has_read_schema = snapshot is not None and schemas.is_read(snapshot.schema_id)
+        self._has_read_schema = snapshot is not None and metadata.schemas.is_read(snapshot.schema_id)
         self._early_hints: Mapping[str, bytes | None] = {}
         self._reads = SingleFlight()
-        self._is_newest_state = is_newest_state
+        self._is_newest_state = snapshot is not None and snapshot.id == metadata.newest_state
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         schemas = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
-        return _restore, (self._storage, self._snapshot, self._layout.branch, schemas, self._is_newest_state)
+        own = self._metadata
+        return _restore, (own.storage, own.layout.branch, own.newest_state, self._snapshot, schemas)
 
     def in_own_schema(self) -> "PaimonVersion":
         """Return the version under its snapshot's schema; the version itself if that is known to be the newest schema.
 
         Both versions share their caches.
         """
-        has_own = self._snapshot is None or self._schemas.newest_id == self._snapshot.schema_id
+        has_own = self._snapshot is None or self._metadata.schemas.newest_id == self._snapshot.schema_id
         if not self._is_newest_state or has_own:
             return self
-        result = PaimonVersion(
-            self._storage, self._snapshot, layout=self._layout, history=self._history, schemas=self._schemas
-        )
+        result = PaimonVersion(replace(self._metadata, newest_state=None), self._snapshot)
         result._reads = self._reads
         return result
 
     @cached_property
     def _newest_schema(self) -> PaimonSchema:
-        return self._schemas.newest(0 if self._snapshot is None else self._snapshot.schema_id)
+        return self._metadata.schemas.newest(0 if self._snapshot is None else self._snapshot.schema_id)
 
     @cached_property
     def _schema(self) -> PaimonSchema:
         if self._snapshot is None:
             return self._newest_schema
         if self._has_read_schema and not self._is_newest_state:
-            return self._schemas.by_id([self._snapshot.schema_id])[self._snapshot.schema_id]
+            return self._metadata.schemas.by_id([self._snapshot.schema_id])[self._snapshot.schema_id]
         # The options of the newest schema are needed next.
         key = "newest schema" if self._is_newest_state else "schema"
         return self._reads.get(key, partial(self._beside_lists, lambda: self._with_newest_schema()[0]))
 
     def _with_newest_schema(self) -> tuple[PaimonSchema, PaimonSchema]:
         """Return the schema to read under, and the newest one."""
-        own, newest = self._schemas.with_newest(self._existing().schema_id)
+        own, newest = self._metadata.schemas.with_newest(self._existing().schema_id)
         return (newest if self._is_newest_state else own), newest
 
     def _to_read(self) -> PaimonSnapshot:
@@ -143,7 +130,7 @@ class PaimonVersion(TableVersion):
         """Return a schema. On remote storage, the lists that planning reads next are read at the same time."""
         if self._storage.is_local:
             return read()
-        early_hints = partial(fallback.early_hints, self._storage, self._history)
+        early_hints = partial(fallback.early_hints, self._metadata)
         self._early_hints, _, schema = self._storage.together(early_hints, self._read_lists_early, read)
         return schema
 
@@ -166,7 +153,7 @@ class PaimonVersion(TableVersion):
     @cached_property
     def arrow_schema(self) -> pa.Schema:
         if self._snapshot is None:
-            fallback.check_empty(self._storage, self._side)
+            fallback.check_empty(self._metadata)
         return pa.schema([arrow_field(field) for field in self._schema.fields])
 
     @property
@@ -183,7 +170,7 @@ class PaimonVersion(TableVersion):
 
         No request. The defaults are Paimon's.
         """
-        newest = self._schemas.known_newest
+        newest = self._metadata.schemas.known_newest
         version = "" if self._snapshot is None else f"snapshot {self._snapshot.format_version}"
         return ": ".join(
             part for part in (version, "" if newest is None else ", ".join(features_in_use(newest))) if part
@@ -240,7 +227,7 @@ class PaimonVersion(TableVersion):
         frame, entries = self._files(predicate, (*STATISTICS_COLUMNS, *keys) if statistics else FILE_COLUMNS)
         if not statistics or entries is None:
             return frame
-        return with_statistics(frame, entries, self._schema, file_schemas(self._schemas, entries))
+        return with_statistics(frame, entries, self._schema, file_schemas(self._metadata.schemas, entries))
 
     def _files(self, predicate: Predicate | None, columns: Sequence[str]) -> tuple[pa.Table, pa.Table | None]:
         """Return FILES, and these columns of their ENTRIES. Without a snapshot, ENTRIES is None."""
@@ -274,7 +261,7 @@ class PaimonVersion(TableVersion):
         return (of_unmatched_deletes(vectors - matched, vectors, advice=self._maintenance_settings().compact),)
 
     def _maintenance_settings(self) -> MaintenanceSettings:
-        return settings_of(self._newest_schema, sql_name(self._storage.root, self._layout.branch))
+        return settings_of(self._newest_schema, sql_name(self._storage.root, self._metadata.layout.branch))
 
     def health_facts(self) -> HealthFacts:
         return HealthFacts(
@@ -284,9 +271,7 @@ class PaimonVersion(TableVersion):
         )
 
     def inspect(self, name: str) -> pa.Table:
-        return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_version(
-            name, self._snapshot
-        )
+        return PaimonInspector(self._metadata).of_version(name, self._snapshot)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         """Return the splits of the rows, and the files that the predicate skips.
@@ -297,14 +282,13 @@ class PaimonVersion(TableVersion):
         Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
         """
         if self._snapshot is None:
-            fallback.check_empty(self._storage, self._side)
+            fallback.check_empty(self._metadata)
             return ReadPlan(splits=(), skipped=frames.SKIPPED.empty_table)
-        if self._schemas.known_newest is None and self._reads.peek("lists") is None:
-            self._beside_lists(partial(self._schemas.newest, self._snapshot.schema_id))
+        if self._metadata.schemas.known_newest is None and self._reads.peek("lists") is None:
+            self._beside_lists(partial(self._metadata.schemas.newest, self._snapshot.schema_id))
         own = self._to_read()
         return fallback.plan(
-            self._storage,
-            self._side,
+            self._metadata,
             own,
             lambda schemas, snapshot: scan(
                 self._storage, schemas, snapshot, predicate, lists=self._lists if snapshot is own else None
@@ -321,7 +305,7 @@ class PaimonVersion(TableVersion):
         return RowChanges(
             schema=self.arrow_schema,
             metadata_columns=pa.schema([]),
-            splits=lambda predicate: changelog_splits(self._storage, self._schemas, snapshot, predicate),
+            splits=lambda predicate: changelog_splits(self._storage, self._metadata.schemas, snapshot, predicate),
             reader=self,
         )
 
@@ -351,16 +335,11 @@ class PaimonVersion(TableVersion):
     @property
     def row_identity(self) -> PaimonRowIdentity:
         return PaimonRowIdentity(
-            storage=self._storage,
-            branch=self._side,
+            metadata=self._metadata,
             snapshot=self._snapshot,
             to_read=self._to_read,
             lists=self._lists,
         )
-
-    @property
-    def _side(self) -> fallback.BranchReader:
-        return fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=self._schemas)
 
     def _existing(self) -> PaimonSnapshot:
         if self._snapshot is None:
@@ -370,19 +349,12 @@ class PaimonVersion(TableVersion):
 
 def _restore(
     storage: Storage,
-    snapshot: PaimonSnapshot | None,
     branch: str | None,
+    newest_state: int | None,
+    snapshot: PaimonSnapshot | None,
     resolved: Mapping[str, PaimonSchema],
-    is_newest_state: bool,  # noqa: FBT001 - of a pickle
 ) -> PaimonVersion:
-    layout = Layout(branch)
-    result = PaimonVersion(
-        storage,
-        snapshot,
-        layout=layout,
-        history=PaimonHistory(storage, layout),
-        schemas=Schemas(storage, layout),
-        is_newest_state=is_newest_state,
-    )
+    metadata = replace(BranchMetadata.of(storage, branch), newest_state=newest_state)
+    result = PaimonVersion(metadata, snapshot)
     vars(result).update(resolved)
     return result

@@ -1,10 +1,11 @@
 """`BranchMetadata`: what a table bound to a branch reads its metadata with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
-from snapshot_explorer.formats.paimon.metadata.schema import Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.storage import Storage
 
 
@@ -16,8 +17,24 @@ class BranchMetadata:
     layout: Layout
     history: PaimonHistory
     schemas: Schemas
-    newest_state: int | None
+    newest_state: int | None = None
     """The newest version, which is read under the newest schema; None if every version has its own schema."""
+
+    @classmethod
+    def of(cls, storage: Storage, branch: str | None) -> "BranchMetadata":
+        """Bind to a branch, the main one for None. Reads nothing."""
+        layout = Layout(branch)
+        return cls(
+            storage=storage, layout=layout, history=PaimonHistory(storage, layout), schemas=Schemas(storage, layout)
+        )
+
+    def pinned(self) -> "BranchMetadata":
+        """Return the same metadata, with the newest schema read only once. Reads nothing."""
+        return replace(self, schemas=self.schemas.pinned())
+
+    def schema(self, snapshot: PaimonSnapshot) -> PaimonSchema:
+        """Return the schema of a snapshot."""
+        return self.schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
 
     @property
     def name(self) -> str:
