@@ -131,4 +131,7 @@ def test_no_other_module_compares_versions():
     compared = re.compile(r"__version__\s*[<>]|version_info|parse_version|metadata\.version\(")
     modules = [path for path in package.rglob("*.py") if compared.search(path.read_text("utf-8"))]
 
-    assert sorted(path.relative_to(package).as_posix() for path in modules) == ["core/environment.py", "core/old_libraries.py"]
+    assert sorted(path.relative_to(package).as_posix() for path in modules) == [
+        "core/environment.py",
+        "core/old_libraries.py",
+    ]
