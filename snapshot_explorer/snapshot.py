@@ -141,9 +141,10 @@ class Snapshot(Shown):
     @property
     def ref(self) -> Ref | None:
         """Return the ref of the version that is valid whichever branch is open; None for a table without versions."""
-        if self.version is None or self._format.main_branch is None:
+        main = self._format.branches.main
+        if self.version is None or main is None:
             return None if self.version is None else Version(number=self.version)
-        return OfBranch(name=self.branch or self._format.main_branch, number=self.version)
+        return OfBranch(name=self.branch or main, number=self.version)
 
     @property
     def label(self) -> str:

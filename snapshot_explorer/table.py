@@ -227,7 +227,7 @@ class Table(Shown):
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         check_limit(limit, "commits")
-        if recorded_times and not self._open.format.has_file_times:
+        if recorded_times and not self._open.format.clock.has_file_times:
             raise InvalidArgumentError(
                 f"The commit times of {self.format} are recorded ones. Leave recorded_times out."
             )
@@ -243,14 +243,13 @@ class Table(Shown):
         total = len(versions) if chosen.passes_all else None
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = past.gaps([version for version in versions if version >= last])
-        zones = [self._open.format.clock_note] if self._open.format.clock_note else []
+        clock = self._open.format.clock
+        zones = [clock.note] if clock.note else []
         notes = (*missing_notes(gaps), *unread_commit_notes(unread), *past.edge_notes(versions), *zones)
         if not len(rows):
             total = len(past.listing.versions)  # none of them matches
         if recorded_times:
-            rows = branch.format.with_recorded_times(rows).sort_by(
-                [("committed_at", "descending"), ("version", "descending")]
-            )
+            rows = clock.with_recorded_times(rows).sort_by([("committed_at", "descending"), ("version", "descending")])
         return history_frame(
             rows,
             stat=stat,
@@ -435,7 +434,7 @@ class Table(Shown):
         branch with `branch=`. Costs a listing; for each branch a listing and at most two small files; and the tags if
         versions have expired. For more than 100 branches, only names are returned.
         """
-        return branches_frame(self._open.format.branches(), name=self.name, history=self._past)
+        return branches_frame(self._open.format.branches.others(), name=self.name, history=self._past)
 
     def inspect(self, name: str | None = None, ref: RefLike | None = None) -> Frame:
         """Return a metadata table of the format, with the format's own name and columns.
@@ -868,12 +867,12 @@ class Table(Shown):
             "format": self.format,
             "also": self._other_formats(),
             "format version": parts_of(current).loaded.cached_format_version(),
-            "branch": self._open.branch or self._open.format.main_branch,
+            "branch": self._open.branch or self._open.format.branches.main,
             "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._open.is_listed else None,
             **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self._open.format),
             "reads": None if self._open.storage is None else self._open.storage.outside,
-            "commit times": self._open.format.copied_note(known.commits),
+            "commit times": self._open.format.clock.copied_note(known.commits),
         }
         listing = parts_of(current).loaded.listing
         return Card(
@@ -909,7 +908,7 @@ class Table(Shown):
 
     def _other_formats(self) -> str | None:
         """Return which other formats have metadata in the folder, and how to read it; None if none is known."""
-        others = self._open.format.other_formats
+        others = self._open.format.detection.other_formats
         if not others:
             return None
         arguments = " or ".join(f'format="{name}"' for name in others)

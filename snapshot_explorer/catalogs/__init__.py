@@ -216,7 +216,7 @@ def table_names(
 def _is_paimon_rest(catalog: object, table_format: str | None) -> bool:
     """Return whether a catalog is read by `paimon_rest`. Raises InvalidArgumentError if it is not text."""
     chosen = formats_by_name().get(table_format or "")
-    is_paimon_rest = chosen is not None and chosen.rest_catalog_client == paimon_rest.PACKAGE
+    is_paimon_rest = chosen is not None and chosen.catalog.rest_client == paimon_rest.PACKAGE
     if not isinstance(catalog, str):
         expected = paimon_rest.EXPECTED_URI if is_paimon_rest else _CATALOG
         raise InvalidArgumentError(f"{expected} Got {type(catalog).__name__}.")

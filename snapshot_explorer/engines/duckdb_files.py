@@ -150,7 +150,7 @@ def provable_files(
         return None
     stored: list[tuple[NativeFile, pa.Table | None]] = []
     for split in splits:
-        native = reader.native_files(split) if split.raw else None
+        native = reader.native_files.of(split) if split.raw else None
         if native is None:
             return None
         stored += [(file, native.partition) for file in native.files]

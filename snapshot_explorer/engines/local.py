@@ -212,7 +212,7 @@ def _partition_values(reader: TableVersion, split: Split, columns: pa.Schema) ->
     names = frozenset(columns.names)
     if not names or not names <= split.partition.keys():
         return None
-    native = reader.native_files(split)
+    native = reader.native_files.of(split)
     if native is None or native.partition is None or not names <= set(native.partition.column_names):
         return None
     row = native.partition.select(columns.names)

@@ -13,6 +13,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import ReadPlan, Split
 from snapshot_explorer.engines.conditions import Condition, parse_condition, unknown_column
 from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.storage import Storage
 
 _MAX_LIMIT = 2**63 - 1
 
@@ -95,9 +96,14 @@ def plan_rows(plan: ReadPlan) -> pa.Table:
     return pa.concat_tables([rows, skipped.cast(frames.PLAN)])
 
 
+def missing_files(storage: Storage, splits: Sequence[Split]) -> Sequence[str]:
+    """Return the data files of splits that do not exist. Checks none if many files are on remote storage."""
+    return storage.missing([path for split in splits for path in split.files])
+
+
 def check_files(version: TableVersion, splits: Sequence[Split]) -> None:
     """Raise the format's error for the first missing data file, where a check is fast; see `missing_files`."""
-    missing = set(version.missing_files(splits))
+    missing = set(missing_files(version.storage, splits))
     for split in splits if missing else ():
         for piece in version.split_by_file(split) if missing.intersection(split.files) else ():
             if missing.intersection(piece.files):

@@ -7,6 +7,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundErr
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.hudi import Hudi
 from snapshot_explorer.formats.iceberg import Iceberg
+from snapshot_explorer.formats.interface import Detection as Detection
 from snapshot_explorer.formats.interface import TableFormat as TableFormat
 from snapshot_explorer.formats.interface import TableVersion as TableVersion
 from snapshot_explorer.formats.paimon import Paimon
@@ -24,7 +25,7 @@ def formats_by_name() -> Mapping[str, type[TableFormat]]:
 
 def metadata_folders() -> frozenset[str]:
     """Return the names of folders that contain the metadata of tables: every table has at least one of them."""
-    return frozenset().union(*(table_format.metadata_folders for table_format in FORMATS))
+    return frozenset().union(*(table_format.metadata_layout.folders for table_format in FORMATS))
 
 
 def is_table(storage: Storage, folders: Collection[str] | None = None) -> bool:
@@ -43,7 +44,7 @@ def is_recognized(storage: Storage, folders: Collection[str]) -> bool:
 
 def is_metadata_name(name: str) -> bool:
     """Return whether only metadata of tables, of any format, has files of this name."""
-    return any(table_format.metadata_names.fullmatch(name) for table_format in FORMATS)
+    return any(table_format.metadata_layout.file_names.fullmatch(name) for table_format in FORMATS)
 
 
 def bind(
@@ -64,7 +65,7 @@ def bind(
     others: tuple[str, ...] = ()
     folders: frozenset[str] = frozenset()
     name_of_file = "" if metadata_file is None else metadata_file.rpartition("/")[2]
-    by_file = next((candidate for candidate in FORMATS if candidate.is_metadata_file(name_of_file)), None)
+    by_file = _format_of_table_file(name_of_file)
     is_by_file = by_file is not None and name in (None, by_file.name)
     if by_file is not None and is_by_file:
         table_format = by_file
@@ -74,18 +75,16 @@ def bind(
         others = tuple(other.name for other in others_in(storage, table_format, folders))
     if metadata_file is None and not relocate:
         result = table_format(storage, branch=branch)
-        result.other_formats, result.root_folders = others, folders
+        result.detection = Detection(other_formats=others, folders=folders)
         return result
     return table_format.at_metadata(storage, branch=branch, metadata_file=metadata_file, relocate=relocate)
 
 
 def first_files(name: str | None = None) -> list[str]:
     """Return the files that opening a table reads first, of a format or of all."""
-    return [
-        table_format.first_file
-        for table_format in FORMATS
-        if table_format.first_file is not None and name in (None, table_format.name)
-    ]
+    formats = [table_format for table_format in FORMATS if name in (None, table_format.name)]
+    files = [table_format.metadata_layout.first_file for table_format in formats]
+    return [file for file in files if file is not None]
 
 
 def split_metadata_path(path: object) -> tuple[str, str] | None:
@@ -97,7 +96,7 @@ def split_metadata_path(path: object) -> tuple[str, str] | None:
     if not isinstance(text, str):
         return None
     folder, _, name = text.rpartition("/")
-    if not any(candidate.is_metadata_file(name) for candidate in FORMATS):
+    if _format_of_table_file(name) is None:
         return None
     if "://" not in text:
         folder = parse_location(folder or ".").address  # `file:/wh` too, as Hadoop writes it; URLs are unchanged
@@ -107,10 +106,13 @@ def split_metadata_path(path: object) -> tuple[str, str] | None:
 
 def metadata_file_format(path: str) -> str | None:
     """Return the name of the format whose metadata file a path names; None if it names none."""
-    if split_metadata_path(path) is None:
-        return None
-    name = path.rpartition("/")[2]
-    return next(candidate.name for candidate in FORMATS if candidate.is_metadata_file(name))
+    table_format = None if split_metadata_path(path) is None else _format_of_table_file(path.rpartition("/")[2])
+    return None if table_format is None else table_format.name
+
+
+def _format_of_table_file(name: str) -> type[TableFormat] | None:
+    """Return the format whose tables can be opened by a metadata file of this name."""
+    return next((candidate for candidate in FORMATS if candidate.metadata_layout.table_files.fullmatch(name)), None)
 
 
 def titles(last_word: str = "and") -> str:
@@ -158,7 +160,7 @@ def others_in(storage: Storage, table_format: type[TableFormat], folders: Collec
         other
         for other in FORMATS
         if other is not table_format
-        and other.metadata_folders.intersection(folders)
+        and other.metadata_layout.folders.intersection(folders)
         and other.recognizes(storage, folders)
     ]
 
@@ -169,7 +171,7 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
     if not entries:
         return f"No {noun} at {storage.root}: the folder is missing or empty. Check the path and the options."
     folders = ", ".join(
-        f"{table_format.name.capitalize()} tables {'/ and '.join(sorted(table_format.metadata_folders))}/"
+        f"{table_format.name.capitalize()} tables {'/ and '.join(sorted(table_format.metadata_layout.folders))}/"
         for table_format in FORMATS
     )
     shown = ", ".join(sorted(entry.name for entry in entries)[:5])

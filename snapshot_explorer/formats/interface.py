@@ -1,33 +1,29 @@
 """The interface of table formats: `TableFormat`, a table's history, and `TableVersion`, one version of it.
 
 A format implements the abstract methods. The other methods have defaults for formats without the feature;
-a format overrides the methods of the features it supports.
+a format overrides the methods of the features it supports. What only some formats have is in objects that both
+classes return: `capabilities`, and here those that return tables or versions themselves.
 """
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from typing import ClassVar, Self
 
-import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.core.records import (
     Branch,
     ChangeMode,
     ChangesWithStatistics,
+    Column,
     FieldIds,
-    Finding,
     Inspection,
     Listing,
-    MaintenanceSettings,
-    NativeRows,
-    PlannedPair,
     Predicate,
     ReadPlan,
     RowModifier,
@@ -35,20 +31,40 @@ from snapshot_explorer.core.records import (
     TableSchema,
     Validation,
 )
-from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
-from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
-from snapshot_explorer.formats.statistics import StatisticsFiles
+from snapshot_explorer.formats.capabilities import (
+    CatalogFacts,
+    CommitClock,
+    DeleteFiles,
+    HealthFacts,
+    Maintenance,
+    MergedManifests,
+    MetadataLayout,
+    MetadataTasks,
+    NativeFiles,
+    RowIdentity,
+)
 from snapshot_explorer.storage import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairSyntax:
+class Detection:
+    """What the detection of a table's format found in its folder."""
+
+    other_formats: tuple[str, ...] = ()
+    """The names of other formats whose metadata is in the folder too."""
+    folders: Collection[str] = ()
+    """The folders in the table's folder; empty if they were not listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repairs:
     """The statements with which Spark and the format's connector restore versions and rows."""
 
+    restore_command: str
+    """The engine's own command that restores a version, with the fields `name`, `version` and `identifier`."""
+
     time_travel: str | None = None
-    """The clause behind a table's name that reads a version, with the fields of `TableFormat.restore_command`; None if
+    """The clause behind a table's name that reads a version, with the fields of `restore_command`; None if
     no statements on rows are written."""
     path_schema: str | None = None
     """The schema whose tables are paths; None if a table needs a name in a catalog."""
@@ -65,6 +81,86 @@ class RepairSyntax:
     flink_restore_command: str | None = None
     """Flink's statement that restores a version, with the same fields."""
 
+    def obstacle(self, version: "TableVersion", *, of_rows: bool) -> str | None:
+        """Return why statements may fail to restore rows of a version, in a sentence; None if they do not.
+
+        Args:
+            of_rows: Whether some rows are restored; otherwise the table is restored as a whole.
+        """
+        return None
+
+    def settings(self, version: "TableVersion", *, merges: bool) -> Sequence[str]:
+        """Return the settings of a Spark session, `name = value`, without which statements fail or miss rows.
+
+        Args:
+            merges: Whether one of the statements is a MERGE.
+
+        Raises:
+            UnsupportedFeatureError: The engine does not run such a statement on the table.
+        """
+        return ()
+
+
+class Branches:
+    """The branches of a table, beside the one it is bound to. By default there are none."""
+
+    main: ClassVar[str | None] = None
+    """The name of the branch that is opened without `branch`; None if tables have no branches."""
+    folder: ClassVar[str | None] = None
+    """The folder in a table's folder that contains the metadata of branches; None if they have no folders."""
+
+    def others(self) -> Sequence[Branch]:
+        """Return the other branches, sorted, with the version of this history that each begins with.
+
+        A listing and two small files per branch, and once the tags if versions have expired. For more than 100
+        branches, and for a corrupt branch, only the name is returned.
+        """
+        return ()
+
+    def names(self) -> Sequence[str]:
+        """Return the names of all branches, the main one included, sorted. At most one listing."""
+        return ()
+
+    def detached_heads(self) -> Sequence[str]:
+        """Return the newest versions that are on no branch, such as after a rollback, by names for `table_on`."""
+        return ()
+
+    def has_history(self, name: str) -> bool:
+        """Return whether `table_on` accepts this name for a history of versions that are on no branch."""
+        return False
+
+    def table_on(self, name: str) -> "TableFormat":
+        """Return the same table, bound to another branch that exists. Called only for tables with branches."""
+        raise TableNotFoundError(f"There is no branch {name!r}: the format has no branches.")
+
+    def holding(self, time: datetime) -> str | None:
+        """Return the branch with the version that was current at a time, by a name for `table_on`.
+
+        None if that version is in this history, or if it is not recorded. It may have been rolled back since.
+        """
+        return None
+
+    def shared_versions(self, other: Self) -> Mapping[int, int]:
+        """Return the versions of this history that another branch of the table also has, each with its number there."""
+        return {}
+
+    def check_comparable(self, other: Self, versions: tuple[int, int]) -> None:
+        """Check that columns of versions of this and of another branch can be matched by their field ids.
+
+        Raises:
+            UnsupportedFeatureError: They cannot; the message names the columns.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changelogs:
+    """The files of row changes that commits write."""
+
+    of_version: Callable[[int], "RowChanges | None"]
+    """Returns the rows in the files that a commit wrote, with a split for each file; None if it wrote none.
+
+    The file is the first of `Split.files`. The reader of the rows is that version."""
+
 
 class TableFormat(ABC):
     """A table's history, bound to one branch. Safe to use from several threads, and picklable."""
@@ -73,76 +169,43 @@ class TableFormat(ABC):
     """The name of the format in messages and in `--format`."""
     title: ClassVar[str]
     """The name of the format in sentences, such as Delta Lake."""
-    metadata_folders: ClassVar[frozenset[str]]
-    """Folders in a table's folder that contain its metadata; each table has at least one of them."""
-    metadata_names: ClassVar[re.Pattern[str]] = re.compile("(?!)")
-    """Names of files by which a metadata folder is recognized, even outside a table's folder."""
-    first_file: ClassVar[str | None] = None
-    """A small file that opening reads first. Remote storage reads it while it lists the table's folder."""
-    main_branch: ClassVar[str | None] = None
-    """The name of the branch that is opened without `branch`; None if tables have no branches."""
-    branch_folder: ClassVar[str | None] = None
-    """The folder in a table's folder that contains the metadata of branches; None if they have no folders."""
-    restore_command: ClassVar[str]
-    """The engine's own command that restores a version, with the fields `name`, `version` and `identifier`."""
-    repairs: ClassVar[RepairSyntax | None] = None
-    """The syntax of statements that repair a table; None if they are not generated."""
+    metadata_layout: ClassVar[MetadataLayout]
+    """Where the format's tables have their metadata."""
+    catalog: ClassVar[CatalogFacts] = CatalogFacts()
+    """How catalogs name the format's tables."""
+    repairs: ClassVar[Repairs | None] = None
+    """The statements that repair a table; None if they are not generated."""
     inspections: ClassVar[tuple[Inspection, ...]] = ()
     """The format's metadata tables, under their names in the format."""
-    catalog_file_query: ClassVar[str | None] = None
-    """The query for the metadata `file` that Spark's catalog names, with the field `table`; None without such files."""
-    catalog_branch_sign: ClassVar[str | None] = None
-    """The sign between table and branch in a name in Spark's catalog; None if such names contain no branch."""
-    rest_catalog_client: ClassVar[str | None] = None
-    """The package that reads REST catalogs of the format's own protocol; None if there is no such protocol."""
-    has_file_times: ClassVar[bool] = False
-    """Whether commit times may be file times, which change when a table is copied, in addition to recorded times."""
     has_ordered_times: ClassVar[bool] = True
     """Whether versions are committed in their order. Otherwise `committed_at` reads nothing."""
     has_exact_row_counts: ClassVar[bool] = False
     """Whether metadata counts the rows of a version. Otherwise it counts those in files, before merges and deletes."""
     commits_are_in_one_file: ClassVar[bool] = False
     """Whether reading the commits of all versions costs the same requests as reading one."""
-    merges_manifests: ClassVar[bool] = False
-    """Whether a commit may rewrite the manifests of earlier commits; if so, `delta_manifests` is implemented."""
-    lifetimes_have_deletions: ClassVar[bool] = True
-    """Whether CHANGES contain replaced deletions, so that a file's lifetime is of the file with its deletions."""
-    has_changelogs: ClassVar[bool] = False
-    """Whether commits may write files of row changes; if so, `TableVersion.changelog_files` is implemented."""
-    statistics_clean_up: ClassVar[str | None] = None
-    """The operation that removes metadata files with statistics, as a clause; None if they expire with versions."""
-    unsearched_values: ClassVar[str | None] = None
-    """Other files of the format that may contain values of rows and are not searched, in a phrase."""
 
-    other_formats: tuple[str, ...] = ()
-    """The names of other formats whose metadata was detected in the table's folder too."""
-    root_folders: Collection[str] = ()
-    """The folders that the format's detection found in the table's folder; empty if it did not list them."""
+    detection: Detection = Detection()
+    """What the detection of the format found."""
 
     # Versions.
 
-    @property
-    def clock_note(self) -> str | None:
-        """Return a sentence about commit times whose zone is not known, or None."""
-        return None
-
-    @abstractmethod
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table and a branch, the main one for None. Only checks that the branch exists.
 
         Raises:
             TableNotFoundError: The branch does not exist; the message lists the existing ones.
         """
+        if branch is not None:
+            raise TableNotFoundError(
+                f"{storage.root} has no branch {branch!r}: {self.name.capitalize()} tables have no branches. Open it "
+                "without a branch."
+            )
+        self._storage = storage
 
     @classmethod
     @abstractmethod
     def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:
         """Return whether the folder, which contains these folders, is a table of this format. At most two requests."""
-
-    @classmethod
-    def is_metadata_file(cls, name: str) -> bool:
-        """Return whether a file of this name is metadata by which a table can be opened in place of its folder."""
-        return False
 
     @classmethod
     def at_metadata(
@@ -164,9 +227,9 @@ class TableFormat(ABC):
         )
 
     @property
-    @abstractmethod
     def storage(self) -> Storage:
         """The storage of the table."""
+        return self._storage
 
     @abstractmethod
     def listing(self, start: int | None = None) -> Listing:
@@ -201,9 +264,10 @@ class TableFormat(ABC):
         """
         return self
 
-    @abstractmethod
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return when each version was committed, aware, UTC. Reads at most one small file per version."""
+        times: list[datetime] = self.commits(versions).column("committed_at").to_pylist()
+        return times
 
     def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:
         """Return the range of these versions that contains the version at a time.
@@ -220,13 +284,6 @@ class TableFormat(ABC):
         committed = [version for version, at in zip(versions, times, strict=True) if at <= time]
         return committed[-1:] or versions[:1]
 
-    def branch_at(self, time: datetime) -> str | None:
-        """Return the branch with the version that was current at a time, by a name for `on_branch`.
-
-        None if that version is in this history, or if it is not recorded. It may have been rolled back since.
-        """
-        return None
-
     def version_named(self, number: int) -> int:
         """Return the version with a number or a snapshot id; otherwise the number itself. Reads nothing."""
         return number
@@ -236,16 +293,6 @@ class TableFormat(ABC):
     @abstractmethod
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame of the versions, in the given order."""
-
-    @classmethod
-    def with_recorded_times(cls, commits: pa.Table) -> pa.Table:
-        """Return COMMITS with recorded times in place of file times, in the same order; see `has_file_times`."""
-        return commits
-
-    @classmethod
-    def copied_note(cls, commits: pa.Table) -> str | None:
-        """Return a sentence if the times of COMMITS show that the table was copied; otherwise None."""
-        return None
 
     def commit_details(self, versions: Sequence[int]) -> pa.Table:
         """Return version, committed_at and details of COMMITS, with as few requests as possible."""
@@ -268,7 +315,6 @@ class TableFormat(ABC):
         """Return the schema in force at each version."""
         return [self.version(version).schema for version in versions]
 
-    @abstractmethod
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> "RowChanges":
         """Return the rows that changed after `first` up to `last`, not yet planned.
 
@@ -276,27 +322,9 @@ class TableFormat(ABC):
             UnsupportedFeatureError: The mode needs a feature that is not read.
             SnapshotNotFoundError: A file that the mode reads has expired.
         """
-
-    # Metadata for lifetimes and comparisons, in addition to the changes.
-
-    def lifetime_files(self, version: int) -> pa.Table:
-        """Return the FILES of a version, without deletions if CHANGES do not contain replaced deletions."""
-        return self.version(version).files()
-
-    def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
-        """Return the paths of the delta manifests of these commits; None if some no longer exist.
-
-        Reads all delta lists at once. Called only if the format `merges_manifests`.
-        """
-        return None
-
-    def delete_manifests(self, versions: Sequence[int]) -> Sequence[frozenset[str]]:
-        """Return for each version the manifests of its delete files. Equal manifests mean equal deletes."""
-        return [frozenset()] * len(versions)
-
-    def index_manifests(self, versions: Sequence[int]) -> Sequence[str | None]:
-        """Return for each version the manifest of its deletion vectors; None if LIFETIMES contain them."""
-        return [None] * len(versions)
+        raise UnsupportedFeatureError(
+            f"{self.name.capitalize()} tables record no changes of rows. Table.diff_rows() compares two versions."
+        )
 
     def row_modifiers(self) -> frozenset[RowModifier]:
         """Return the options that make the rows of a version differ from the rows of its files.
@@ -312,43 +340,6 @@ class TableFormat(ABC):
         """Return each tag's version, sorted by name."""
         return {}
 
-    def branches(self) -> Sequence[Branch]:
-        """Return the other branches, sorted, with the version of this history that each begins with.
-
-        A listing and two small files per branch, and once the tags if versions have expired. For more than 100
-        branches, and for a corrupt branch, only the name is returned.
-        """
-        return ()
-
-    def branch_names(self) -> Sequence[str]:
-        """Return the names of all branches, the main one included, sorted. At most one listing."""
-        return ()
-
-    def detached_heads(self) -> Sequence[str]:
-        """Return the newest versions that are on no branch, such as after a rollback, by names for `on_branch`."""
-        return ()
-
-    def has_history(self, name: str) -> bool:
-        """Return whether `on_branch` accepts this name for a history of versions that are on no branch."""
-        return False
-
-    def on_branch(self, name: str) -> Self:
-        """Return the same table, bound to another branch that exists."""
-        raise TableNotFoundError(f"{self.storage.root} has no branch {name!r}: {self.name} tables have no branches.")
-
-    def shared_versions(self, other: Self) -> Mapping[int, int]:
-        """Return the versions of this history that another branch of the table also has, each with its number there."""
-        return {}
-
-    def check_comparable(self, other: Self, versions: tuple[int, int]) -> None:
-        """Check that columns of versions of this and of another branch can be matched by their field ids.
-
-        Raises:
-            UnsupportedFeatureError: They cannot; the message names the columns.
-        """
-
-    # Maintenance.
-
     def inspect(self, name: str) -> pa.Table:
         """Return a metadata table of the whole table, with the format's own columns.
 
@@ -357,111 +348,42 @@ class TableFormat(ABC):
         """
         raise InvalidArgumentError(f"{self.name} tables have no metadata table {name!r}.")
 
-    def expiry(
-        self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
-    ) -> Expiry:
-        """Return the versions and files that the engine's own command would delete at the newest known version.
+    # What only some formats have.
 
-        A file that a kept version may need is not included.
+    @property
+    def clock(self) -> CommitClock:
+        """What the commit times of the table mean."""
+        return CommitClock()
 
-        Args:
-            rule: What to keep.
-            lifetimes: LIFETIMES of the table.
-            newest: The newest version in the lifetimes or among the unread ones, or None. Later ones are ignored.
-            unread: Versions whose files are not in the lifetimes, because they cannot be read.
+    @property
+    def branches(self) -> Branches:
+        """The branches of the table."""
+        return Branches()
 
-        Raises:
-            UnsupportedFeatureError: The result cannot be computed exactly. The message contains the reason.
-            InvalidArgumentError: The rule does not fit the table.
-        """
-        raise UnsupportedFeatureError(
-            f"Retention of {self.name} tables is not supported. Use the engine that expires its versions."
-        )
+    @property
+    def changelogs(self) -> Changelogs | None:
+        """The files of row changes; None if commits of the format write none."""
+        return None
 
-    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        """Return which of the files that versions need exist: data files, and metadata files whose content is not read.
+    @property
+    def delete_files(self) -> DeleteFiles | None:
+        """The delete files that are listed apart from data files; None if CHANGES contain replaced deletions."""
+        return None
 
-        One listing for each folder with data files, deletion vectors or manifests.
-        """
-        unchecked = np.ones(len(lifetimes), np.bool_)
-        return Presence(gone=~unchecked, resized=~unchecked, unknown=unchecked, missing_metadata={}, via_tag={})
+    @property
+    def merged_manifests(self) -> MergedManifests | None:
+        """The manifests; None if commits do not rewrite manifests of earlier commits."""
+        return None
 
-    def file_check(self) -> FileCheck:
-        """Return the function that reads a data file to check it, with the reader of rows."""
-        return lambda *_: CheckedFile(skip_reason=f"data files of {self.name} tables are not opened")
+    @property
+    def maintenance(self) -> Maintenance:
+        """What the engine's own maintenance does to the table."""
+        return Maintenance(format_name=self.name)
 
-    def named_files(self, listed: pa.Array) -> NamedFiles:
-        """Return the files that the metadata of all branches names, including the metadata files themselves.
-
-        Metadata that cannot be read is returned as `unread`, not raised.
-
-        Args:
-            listed: The paths of all files below the table's root, from a listing that is older than this call.
-
-        Raises:
-            UnsupportedFeatureError: The format does not support it.
-        """
-        raise UnsupportedFeatureError(
-            f"Orphaned files of {self.name} tables are not searched: the format does not list what its metadata names."
-        )
-
-    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
-        """Return the outcome of the engine's own clean-up of unreferenced files, by its documented rules.
-
-        Args:
-            files: path, size_bytes and modified of each file.
-        """
-        nothing = FileCleanUp(kind="other", outcome="ignored", because="the format has no clean-up of such files")
-        return CleanUp(files=[nothing] * len(files), rule="The format has no clean-up of such files.", commands=())
-
-    # Metadata that may still contain values of deleted rows.
-
-    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
-        """Return the metadata files that record statistics of data files, each with the versions that need it.
-
-        Reads the metadata that names them. Unreadable metadata is returned as `unread`, not raised.
-
-        Args:
-            versions: The versions, ascending; some may have expired.
-            at: The version whose columns the statistics have.
-        """
-        return StatisticsFiles(files=())
-
-    # Metadata read on many machines at once, in independent tasks.
-
-    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        """Return the tasks whose RECORDS contain the live files of a version.
-
-        Raises: as `TableVersion.files`, except for errors in the files that the tasks read.
-        """
-        raise self._no_tasks()
-
-    def lifetime_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        """Return the tasks whose RECORDS contain the `lifetime_files` of a version.
-
-        If only the tasks find that some of the version's files are unknown, they return the RECORDS of the first later
-        version whose files are all known, with its commit time.
-        """
-        return self.state_tasks(version, prefetch)
-
-    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
-        """Return the tasks whose RECORDS contain the changes of commits; for lifetimes, with times and only data files.
-
-        The versions ascend. A task covers versions without a gap.
-
-        Raises: as `changes` and `committed_at`, except for errors in the files that the tasks read.
-        """
-        raise self._no_tasks()
-
-    def task_reader(self) -> TaskReader:
-        """Return the function that reads a task. Picklable, including storage options."""
-        raise self._no_tasks()
-
-    def _no_tasks(self) -> UnsupportedFeatureError:
-        return UnsupportedFeatureError(
-            f"engine='spark' cannot read the metadata of {self.name} tables: the format does not split it into tasks. "
-            "Leave out engine='spark'."
-        )
+    @property
+    def metadata_tasks(self) -> MetadataTasks | None:
+        """The metadata in tasks for many machines; None if the format does not split it."""
+        return None
 
 
 class TableVersion(ABC):
@@ -470,17 +392,22 @@ class TableVersion(ABC):
     The version of a table without commits has the number None, the newest schema, no files and no rows.
     """
 
-    # Schema and properties in force at the version.
+    def __init__(self, storage: Storage, number: int | None) -> None:
+        """Bind to a version. Reads nothing."""
+        self._storage = storage
+        self._number = number
 
     @property
-    @abstractmethod
     def number(self) -> int | None:
         """The version's number; None for a table that has no version yet."""
+        return self._number
 
     @property
-    @abstractmethod
     def storage(self) -> Storage:
         """The storage of the table."""
+        return self._storage
+
+    # Schema and properties in force at the version.
 
     def in_own_schema(self) -> "TableVersion":
         """Return the version with the schema of its commit; the version itself if it already has that schema."""
@@ -488,23 +415,27 @@ class TableVersion(ABC):
 
     @property
     @abstractmethod
-    def schema(self) -> TableSchema:
-        """The schema in force at the version."""
-
-    @property
-    @abstractmethod
     def arrow_schema(self) -> pa.Schema:
         """The Arrow schema of the rows."""
 
     @property
-    @abstractmethod
-    def field_ids(self) -> Mapping[str, FieldIds]:
-        """A column's id and its nested fields' ids, for each column."""
+    def schema(self) -> TableSchema:
+        """The schema in force at the version; by default the columns of the Arrow schema, without keys."""
+        columns = tuple(
+            Column(id=None, name=field.name, type=str(field.type), nullable=field.nullable, comment=None)
+            for field in self.arrow_schema
+        )
+        return TableSchema(id=None, columns=columns, partition_keys=(), primary_keys=())
 
     @property
-    @abstractmethod
+    def field_ids(self) -> Mapping[str, FieldIds]:
+        """A column's id and its nested fields' ids, for each column; by default the name is the id."""
+        return {name: FieldIds(id=name) for name in self.arrow_schema.names}
+
+    @property
     def properties(self) -> Mapping[str, str]:
         """The table's properties in force at the version."""
+        return {}
 
     @property
     def recorded_properties(self) -> Mapping[str, str]:
@@ -515,25 +446,6 @@ class TableVersion(ABC):
     def format_version(self) -> str | None:
         """The format's version and the features in use; None if it has none. No request once the schema was read."""
         return None
-
-    def repair_obstacle(self, *, of_rows: bool) -> str | None:
-        """Return why statements may fail to restore rows of this version, in a sentence; None if they do not.
-
-        Args:
-            of_rows: Whether some rows are restored; otherwise the table is restored as a whole.
-        """
-        return None
-
-    def repair_settings(self, *, merges: bool) -> Sequence[str]:
-        """Return the settings of a Spark session, `name = value`, without which statements fail or miss rows.
-
-        Args:
-            merges: Whether one of the statements is a MERGE.
-
-        Raises:
-            UnsupportedFeatureError: The engine does not run such a statement on the table.
-        """
-        return ()
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         """Return the metadata columns among the names, which rows have only when requested.
@@ -562,17 +474,17 @@ class TableVersion(ABC):
 
     # Its metadata.
 
-    @abstractmethod
     def manifests(self) -> pa.Table:
         """Return the MANIFESTS frame: base, delta, changelog, index, in list order."""
+        return frames.MANIFESTS.empty_table()
 
-    @abstractmethod
     def entries(self, manifest: str) -> pa.Table:
         """Return the ENTRIES of a manifest of MANIFESTS, in order. Reads it and the files that name it.
 
         Raises:
             InvalidArgumentError: The version has no such manifest, or it contains no data files.
         """
+        raise InvalidArgumentError(f"Version {self.number} has no manifest {manifest}: the format has none.")
 
     @abstractmethod
     def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
@@ -590,16 +502,8 @@ class TableVersion(ABC):
         """Return the number of live data files; None if what `manifests` reads does not contain it."""
         return len(self.files())
 
-    def measured_files(self) -> pa.Table:
-        """Return FILES and `delete_records`: the number of rows in the file that delete others, null if not recorded.
-
-        Costs the same as `files`.
-        """
-        files = self.files()
-        return files.append_column("delete_records", pa.nulls(len(files), pa.int64()))
-
-    def maintenance_settings(self) -> MaintenanceSettings:
-        """Return the table's settings for maintenance. Reads its schema.
+    def health_facts(self) -> HealthFacts:
+        """Return what the health of the version is computed from. Reads its schema.
 
         Raises:
             UnsupportedFeatureError: The format has no settings for maintenance.
@@ -608,10 +512,6 @@ class TableVersion(ABC):
             "Health is not supported for this format, which has no settings for maintenance. "
             "Snapshot.files() has the sizes, rows and partitions of the files of a version."
         )
-
-    def own_findings(self) -> Sequence[Finding]:
-        """Return the health findings that only this format has. Reads what `measured_files` and `manifests` read."""
-        return ()
 
     def inspect(self, name: str) -> pa.Table:
         """Return a metadata table of the version, with the format's own columns; empty without versions.
@@ -642,102 +542,29 @@ class TableVersion(ABC):
         Rows that do not match the predicate may be left out: row groups are skipped by their statistics.
         """
 
-    @abstractmethod
     def changelog(self) -> "RowChanges":
         """Return the rows that the version's commit changed, under the version's own schema.
 
         Raises:
             InvalidArgumentError: The version has no changelog.
         """
-
-    def changelog_files(self) -> "RowChanges | None":
-        """Return the rows in the files of row changes that the version's commit wrote; None if it wrote none.
-
-        Each split is of one such file, the first of `Split.files`. Called only if the format `has_changelogs`.
-        """
-        return None
-
-    def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
-        """Return the data files of splits that do not exist. Checks none if many files are on remote storage."""
-        return self.storage.missing([path for split in splits for path in split.files])
+        raise InvalidArgumentError(f"Version {self.number} has no changelog: the format records no changes of rows.")
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
         """Return one split per file, in order; the split itself if its files must be read together."""
         return (split,)
 
-    # Its data files, for other readers of Parquet and ORC.
+    # What only some formats have.
 
-    def native_files(self, split: Split) -> NativeRows | None:
-        """Return the files of a split for other readers; None if they would return other rows. Reads nothing."""
-        return None
+    @property
+    def native_files(self) -> NativeFiles:
+        """The data files of its splits, for other readers of Parquet and ORC."""
+        return NativeFiles()
 
-    def files_by_names(self, split: Split) -> NativeRows | None:
-        """Return files of a split without `native_files` whose columns are found by name if a file stores no ids.
-
-        Otherwise None. Reads nothing: the reader finds in the footer whether a file stores ids.
-        """
-        return None
-
-    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        """Return the positions of the deleted rows of each part. Reads the deletion vectors.
-
-        Args:
-            parts: Results of `split_by_file`, one file each, for splits that have `native_files`.
-            rows: The number of rows of each file.
-        """
-        raise UnsupportedFeatureError("The format does not return the positions of deleted rows.")
-
-    # Comparing its splits with another version's splits.
-
-    def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
-        """Return the splits of this version and of another one, each for its own predicate.
-
-        Splits in both versions may be left out before they are planned, which is faster if versions share many files.
-
-        Raises:
-            UnsupportedFeatureError: A version needs a feature that is not read; nothing has been read.
-        """
-        of_first, of_last = predicates
-        first, last = self.storage.together(lambda: self.plan(of_first), lambda: other.plan(of_last))
-        return PlannedPair(splits=(first.splits, last.splits), shared_files=0)
-
-    def identity_without_vector(self, split: Split) -> Hashable | None:
-        """Return a value that is equal for splits of one file that differ at most in its deletion vector.
-
-        None for a split of several files, or whose rows are merged.
-        """
-        return None
-
-    def deletes_of(self, split: Split) -> frozenset[Hashable]:
-        """Return identities of the files that delete rows of a split, equal for the same file in several splits."""
-        return frozenset({split.identity})
-
-    def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none.
-
-        Reads nothing. Both are splits of the same file that differ in its deletion vector, with an equal
-        `identity_without_vector`. `read` accepts the result and reads only these rows; `Split.rows` is the maximum
-        number of them.
-        """
-        raise UnsupportedFeatureError("The format does not compare the deletion vectors of a file.")
-
-    def stored_rows(self, split: Split) -> Split | None:
-        """Return a split of all rows that a data file stores, also deleted ones, for a split of one file.
-
-        None if that is not supported: the rows of the split are merged, or its file has rows that delete others.
-        """
-        return None
-
-    def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        """Return a value that is equal for splits of one file whose rows are equal in these columns, in this order.
-
-        None if unknown. A column that is None or absent is null in every row.
-        """
-        return None
-
-    def columns_added_since(self, other: Self) -> frozenset[str]:
-        """Return columns that certainly no file of another version has."""
-        return frozenset()
+    @property
+    def row_identity(self) -> RowIdentity:
+        """The identity of the rows of its splits, to compare them with another version's."""
+        return RowIdentity()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 def open_expression(path: str, branch: str | None, table_format: TableFormat | None = None) -> str:
     """Return the Python call that opens a table, without secrets; with its format where its folder has others too."""
-    named = f", format={table_format.name!r}" if table_format is not None and table_format.other_formats else ""
+    named = (
+        f", format={table_format.name!r}" if table_format is not None and table_format.detection.other_formats else ""
+    )
     return f"open_table({path!r}{f', branch={branch!r}' if branch else ''}{named})"
 
 

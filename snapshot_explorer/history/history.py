@@ -357,18 +357,18 @@ class History:
         """Return the table in its format, bound to another branch."""
         self._check_has_branches()
         names = self.branch_names()
-        if name not in names and not self.table_format.has_history(name):
+        if name not in names and not self.table_format.branches.has_history(name):
             near = difflib.get_close_matches(name, names, 1)
             more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
             raise SnapshotNotFoundError(
                 f"The table has no branch {name!r}. Branches: {', '.join(names[:_MAX_NAMED])}{more}."
                 + (f" Did you mean {OfBranch(name=near[0])}?" if near else "")
             )
-        return self.table_format.on_branch(name)
+        return self.table_format.branches.table_on(name)
 
     def _check_has_branches(self) -> None:
         """Check that tables of the format have branches."""
-        if self.table_format.main_branch is None:
+        if self.table_format.branches.main is None:
             raise InvalidArgumentError(
                 f"{self.name} is a {self.table_format.name.capitalize()} table, and this format has no branches. Use a "
                 "version, such as 17, latest~2 or @2h."
@@ -381,7 +381,7 @@ class History:
         """
         parsed = parse_ref(ref, tags=self.tags, branches=self.branch_names)
         if isinstance(parsed, AsOf):
-            branch = self.table_format.branch_at(parsed.time)
+            branch = self.table_format.branches.holding(parsed.time)
             return (self, parsed) if branch is None else (self.on_branch(branch), Latest(back=parsed.back))
         if not isinstance(parsed, OfBranch):
             return self, parsed
@@ -395,7 +395,7 @@ class History:
 
     def shared_versions(self, other: History) -> Mapping[Any, int]:
         """Return the versions that another branch has too, with their numbers there."""
-        return self.table_format.shared_versions(other.table_format)
+        return self.table_format.branches.shared_versions(other.table_format.branches)
 
     def resolve_pair(self, a: RefLike, b: RefLike, *, as_versions: bool = False) -> ComparedRefs:
         """Return two refs with the histories that have them: one history if it has both.
@@ -467,13 +467,13 @@ class ComparedRefs:
         """Return the branches of the two versions; None if one history has both."""
         if self.a is self.b or first.number is None or last.number is None:
             return None
-        format_a, format_b = self.a.table_format, self.b.table_format
-        format_a.check_comparable(format_b, (first.number, last.number))
+        branches_a, branches_b = self.a.table_format.branches, self.b.table_format.branches
+        branches_a.check_comparable(branches_b, (first.number, last.number))
         shared = max(self.a.shared_versions(self.b).items(), default=(None, None))
         return Divergence(
             name_a=self.a.branch_name,
             name_b=self.b.branch_name,
-            format_a=format_a,
+            format_a=self.a.table_format,
             shared_a=shared[0],
             shared_b=shared[1],
         )

@@ -116,7 +116,7 @@ class OpenBranch:
 
     def branch_names(self) -> Sequence[str]:
         """Return the names of all branches, main included, sorted; none in a format without branches. One listing."""
-        names = self.format.branch_names()
+        names = self.format.branches.names()
         self._branch_names = tuple(names)
         return self._branch_names
 

@@ -154,11 +154,12 @@ def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
     if word.lower() not in (*_RESTORING, *_WRITING):
         return None
     sentence = f"%snapshot is read-only and cannot {word.lower()}."
-    if table is None:
+    repairs = None if table is None else history_of(table).table_format.repairs
+    if table is None or repairs is None:
         return f"{sentence} Do it in the engine that writes the table."
     fields = {"name": last_part(table.path), "version": "VERSION", "identifier": "SNAPSHOT_ID"}
     with suppress(SnapshotExplorerError):
         commit = table.at(others[0]).commit if others else None
         fields |= {} if commit is None else {"version": str(commit.version), "identifier": str(commit.identifier)}
-    command = history_of(table).table_format.restore_command.format(**fields)
+    command = repairs.restore_command.format(**fields)
     return f"{sentence} Run {command} in your engine to restore a version; %snapshot repair writes the statement."

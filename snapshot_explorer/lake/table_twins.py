@@ -15,7 +15,7 @@ from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_utc, pluralize
-from snapshot_explorer.formats import others_in
+from snapshot_explorer.formats import Detection, others_in
 from snapshot_explorer.formats.expiry import format_duration, ranges
 from snapshot_explorer.history import OpenBranch, history_of
 from snapshot_explorer.lake.pair_diff import diff
@@ -339,7 +339,7 @@ def _other_tree(table: Table) -> Table:
     storage = history_of(table).table_format.storage
     for other in others_in(storage, type(history_of(table).table_format), frozenset(storage.folders(""))):
         twin = other(storage)
-        twin.other_formats = (table.format,)
+        twin.detection = Detection(other_formats=(table.format,))
         return Table(OpenBranch(table.path, twin, storage=storage, name=table.name))
     raise InvalidArgumentError(
         f"{table.path} has only {history_of(table).table_format.title} metadata, so it has no twin in its folder. "

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
-    from snapshot_explorer.formats.interface import RepairSyntax
+    from snapshot_explorer.formats.interface import Repairs
     from snapshot_explorer.repairs.request import RepairRequest
     from snapshot_explorer.repairs.selection import SelectedRows
     from snapshot_explorer.results import Frame
@@ -137,7 +137,7 @@ def _key_of(request: RepairRequest) -> Sequence[str] | str | None:
 
 
 def _restored(
-    repair: Repair, request: RepairRequest, syntax: RepairSyntax, name: tuple[str, ...], name_notes: tuple[str, ...]
+    repair: Repair, request: RepairRequest, syntax: Repairs, name: tuple[str, ...], name_notes: tuple[str, ...]
 ) -> Repair:
     commit_id = request.then.commit.identifier or ""
     names = name, name if len(name) > 1 else (_database(request.path), *name)
@@ -145,7 +145,7 @@ def _restored(
         None
         if template is None
         else statements.restore_statement(template, parts, version=repair.to, identifier_text=commit_id)
-        for template, parts in zip((request.format.restore_command, syntax.flink_restore_command), names, strict=True)
+        for template, parts in zip((syntax.restore_command, syntax.flink_restore_command), names, strict=True)
     )
     notes = (syntax.restore_note, *name_notes, same_version(repair.version), *retention_notes(request, repair.to))
     return replace(repair, statements=() if restored is None else (restored,), flink=flink, notes=notes)
@@ -160,7 +160,7 @@ def _database(path: str) -> str:
 
 def _row_statements(
     request: RepairRequest,
-    syntax: RepairSyntax,
+    syntax: Repairs,
     name: tuple[str, ...],
     where: Condition,
     key: Sequence[str],

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.core.refs import RefLike
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.formats.interface import RepairSyntax
+    from snapshot_explorer.formats.interface import Repairs
     from snapshot_explorer.history import History
     from snapshot_explorer.snapshot import Snapshot
 
@@ -104,7 +104,7 @@ def restored_version(at: Callable[[RefLike], Snapshot], to: RefLike | None, undo
         ) from error
 
 
-def repair_syntax(request: RepairRequest) -> RepairSyntax:
+def repair_syntax(request: RepairRequest) -> Repairs:
     """Return how the format's connector repairs tables. Raises UnsupportedFeatureError if it has no such statements."""
     syntax = request.format.repairs
     if syntax is None or (syntax.time_travel is None and request.of_rows):
@@ -117,10 +117,10 @@ def repair_syntax(request: RepairRequest) -> RepairSyntax:
     return syntax
 
 
-def check_request(request: RepairRequest, syntax: RepairSyntax) -> None:
+def check_request(request: RepairRequest, syntax: Repairs) -> None:
     """Raise UnsupportedFeatureError if no statement is certain to be exact."""
     of_rows = request.of_rows
-    obstacle = parts_of(request.now).loaded.version.repair_obstacle(of_rows=of_rows)
+    obstacle = syntax.obstacle(parts_of(request.now).loaded.version, of_rows=of_rows)
     if obstacle is not None:
         raise UnsupportedFeatureError(f"No statement is certain to put these rows back. {obstacle} {ELSEWHERE}")
     changed = _changed_columns(request)
@@ -174,7 +174,7 @@ def check_key(request: RepairRequest, key: Sequence[str]) -> None:
             )
 
 
-def name_in_engine(request: RepairRequest, syntax: RepairSyntax) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def name_in_engine(request: RepairRequest, syntax: Repairs) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the parts of the table's name in the engine, and a note if the name is only assumed."""
     if request.engine_name is not None:
         return qualified_name(request.engine_name), ()
@@ -190,7 +190,7 @@ def name_in_engine(request: RepairRequest, syntax: RepairSyntax) -> tuple[tuple[
 def with_settings(request: RepairRequest, written: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return statements after the settings that they need, and a note on them."""
     is_merge = any(statement.startswith("MERGE") for statement in written)
-    settings = parts_of(request.now).loaded.version.repair_settings(merges=is_merge)
+    settings = repair_syntax(request).settings(parts_of(request.now).loaded.version, merges=is_merge)
     if not settings:
         return written, ()
     which = "statement changes a setting" if len(settings) == 1 else f"{len(settings)} statements change settings"

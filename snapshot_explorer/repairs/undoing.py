@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.formats.interface import RepairSyntax
+    from snapshot_explorer.formats.interface import Repairs
     from snapshot_explorer.repairs.commit_rows import CommitRows
     from snapshot_explorer.repairs.request import RepairRequest
     from snapshot_explorer.snapshot import Snapshot
@@ -174,7 +174,7 @@ class _Undo:
         self,
         request: RepairRequest,
         undone: Snapshot,
-        syntax: RepairSyntax,
+        syntax: Repairs,
         name: tuple[str, ...],
         where: Condition | None,
         rows: CommitRows,
@@ -288,6 +288,6 @@ class _Undo:
                 )
 
 
-def _time_travel(syntax: RepairSyntax, snapshot: Snapshot) -> str:
+def _time_travel(syntax: Repairs, snapshot: Snapshot) -> str:
     fields = {"version": snapshot.version, "identifier": snapshot.commit.identifier}
     return (syntax.time_travel or "").format(**fields)

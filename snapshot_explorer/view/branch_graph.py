@@ -50,7 +50,7 @@ def branch_graph(history: History) -> Tracks:
     Args:
         history: The history of any branch; a click opens the versions of that branch.
     """
-    here, branches, tags = history.branch_name, history.table_format.branches(), history.tags()
+    here, branches, tags = history.branch_name, history.table_format.branches.others(), history.tags()
     forks = {branch.name: branch.forked_version for branch in branches}
     others = sorted({*history.branch_names(), here} - {MAIN}, key=lambda name: (forks.get(name) or 0, name))
     names = [MAIN, *others] if MAIN in history.branch_names() or here == MAIN else others
@@ -71,14 +71,14 @@ def branch_graph(history: History) -> Tracks:
     lost = [name for name, version in tags.items() if opened and _tag_node(lanes, at, version) is None]
     if lost:
         notes.append(f"{pluralize(len(lost), 'tag')} of versions on none of these branches: {', '.join(lost[:5])}")
-    if history.table_format.main_branch is None:
+    has_branches = history.table_format.branches.main is not None
+    if not has_branches:
         notes.append(
             f"{history.table_format.name.capitalize()} tables have no branches"
             + ("" if tags else "; this one has no tags")
         )
     elif len(names) == 1:
         notes.append("The table has no other branch" + ("" if tags else ", and no tags"))
-    has_branches = history.table_format.main_branch is not None
     return _tracks(lanes, opened, title=f"Branches and tags of {history.name}", notes=notes, has_branches=has_branches)
 
 

@@ -14,12 +14,15 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import filter_rows
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.formats.capabilities import NativeFiles
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("part", pa.int32())])
 
 
 class Numbers:
     """A format whose split n holds ten rows, in batches of three: ids n*10 to n*10+9."""
+
+    native_files = NativeFiles()
 
     def __init__(self, *, slow=(), broken=()):
         self.reads = []
@@ -28,9 +31,6 @@ class Numbers:
         self.slow, self.broken = slow, broken
         self.lock = threading.Lock()
         self.storage = SimpleNamespace(is_local=False)
-
-    def native_files(self, split):
-        return None
 
     def read(self, split, columns, predicate=None):
         with self.lock:

@@ -50,13 +50,13 @@ UNDECLARED = {
     "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
     "iceberg/files/columns.py:project": "names column and file in front of a declared refusal",
     "hudi/files/columns.py:column": "names column and file in front of a declared refusal",
-    "paimon/version.py:PaimonVersion.repair_settings": "a statement that the connector does not run; the table is read",
-    "interface.py:TableFormat.expiry": "a format without the feature",
-    "interface.py:TableFormat._no_tasks": "a format without the feature",
-    "interface.py:TableFormat.named_files": "a format without the feature",
-    "interface.py:TableVersion.maintenance_settings": "a format without the feature",
-    "interface.py:TableVersion.deleted_positions": "a format without the feature",
-    "interface.py:TableVersion.rows_deleted": "a format without the feature",
+    "paimon/repairs.py:PaimonRepairs.settings": "a statement that the connector does not run; the table is read",
+    "interface.py:TableFormat.row_changes": "a format without the feature",
+    "interface.py:TableVersion.health_facts": "a format without the feature",
+    "capabilities.py:Maintenance.expiry": "a format without the feature",
+    "capabilities.py:Maintenance.named_files": "a format without the feature",
+    "capabilities.py:NativeFiles.deleted_positions": "a format without the feature",
+    "capabilities.py:RowIdentity.rows_deleted": "a format without the feature",
 }
 """Where the error is raised without a declared feature, and why."""
 

@@ -7,6 +7,7 @@ import pytest
 
 from snapshot_explorer import find_tables, formats, open_table
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.snapshot import parts_of
 from tests.support.toy_format import Toy, write_version
 
@@ -31,7 +32,7 @@ def test_its_tables_are_opened_and_found(folder, table):
     assert find_tables(folder).to_arrow().select(["name", "format", "version"]).to_pylist() == [
         {"name": "things", "format": "toy", "version": 3}
     ]
-    with pytest.raises(TableNotFoundError, match="toy tables have no branches"):
+    with pytest.raises(TableNotFoundError, match="Toy tables have no branches"):
         open_table(folder / "things", branch="dev")
 
 
@@ -78,3 +79,15 @@ def test_what_it_lacks_has_a_default_or_is_refused_by_name(table):
         table.health(metadata_only=True)
     with pytest.raises(InvalidArgumentError, match="toy tables have no metadata table"):
         table.inspect("files")
+
+
+def test_what_it_has_to_implement_stays_small():
+    members = [
+        name
+        for one in (TableFormat, TableVersion)
+        for name in {**vars(one), **vars(one).get("__annotations__", {})}
+        if not name.startswith("_")
+    ]
+
+    assert len(members) <= 60
+    assert len(TableFormat.__abstractmethods__ | TableVersion.__abstractmethods__) <= 12

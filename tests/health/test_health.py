@@ -344,12 +344,12 @@ def test_notes_stand_where_something_is_to_be_done():
 
 def test_a_format_that_tells_nothing_of_upkeep_is_refused_by_name():
     class Plain(TableVersion):
-        number = 1
+        pass
 
     Plain.__abstractmethods__ = frozenset()
 
     with pytest.raises(UnsupportedFeatureError, match="which has no settings for maintenance"):
-        read_health(Plain(), name="t")
+        read_health(Plain(None, 1), name="t")
 
 
 @pytest.mark.parametrize("schema", [frames.HEALTH_FINDINGS, frames.HEALTH_PARTITIONS, frames.HEALTH_LEVELS])

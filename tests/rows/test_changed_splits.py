@@ -91,7 +91,7 @@ def test_files_that_two_versions_share_are_not_planned(name):
     table = open_table(str(DATA / name))
     versions = [parts_of(table.at(number)).loaded.version for number in table.versions()]
 
-    planned = [a.plan_pair(b, (None, None)) for a, b in pairwise(versions)]
+    planned = [a.row_identity.plan_pair(b.row_identity, (None, None)) for a, b in pairwise(versions)]
 
     assert any(pair.shared_files for pair in planned)
     for pair, (a, _) in zip(planned, pairwise(versions), strict=True):

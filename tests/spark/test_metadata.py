@@ -441,10 +441,10 @@ def test_units_are_picklable_and_tell_records(name):
     table_format = history_of(open_table(TABLES / name)).table_format
     versions = table_format.listing(0).versions
 
-    read = pickle.loads(pickle.dumps(table_format.task_reader()))
+    read = pickle.loads(pickle.dumps(table_format.metadata_tasks.reader()))
     found = [
-        *table_format.state_tasks(versions[-1], None).tasks,
-        *table_format.change_tasks(versions[-2:], None, lifetimes=True),
+        *table_format.metadata_tasks.of_state(versions[-1], None).tasks,
+        *table_format.metadata_tasks.of_changes(versions[-2:], None, lifetimes=True),
     ]
 
     for unit in pickle.loads(pickle.dumps(found)):

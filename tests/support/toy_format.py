@@ -7,14 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.records import Column, FieldIds, Listing, ReadPlan, Split, TableSchema
-from snapshot_explorer.errors import (
-    InvalidArgumentError,
-    SnapshotNotFoundError,
-    TableNotFoundError,
-    UnsupportedFeatureError,
-)
+from snapshot_explorer.core.records import Listing, ReadPlan, Split
+from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.formats.capabilities import MetadataLayout
 
 FOLDER = "toy"
 FIRST_TIME = datetime(2026, 11, 1, tzinfo=UTC)
@@ -32,16 +28,7 @@ class Toy(TableFormat):
 
     name = "toy"
     title = "Toy"
-    metadata_folders = frozenset((FOLDER,))
-
-    def __init__(self, storage, *, branch=None):
-        if branch is not None:
-            raise TableNotFoundError(f"{storage.root} has no branch {branch!r}: toy tables have no branches.")
-        self._storage = storage
-
-    @property
-    def storage(self):
-        return self._storage
+    metadata_layout = MetadataLayout(folders=frozenset((FOLDER,)))
 
     @classmethod
     def recognizes(cls, storage, folders):
@@ -53,19 +40,20 @@ class Toy(TableFormat):
         return Listing(versions=versions, identity=tuple(sizes.items()))
 
     def version(self, number):
-        sizes = self._sizes()
-        if number is not None and number not in sizes:
+        if number is not None and number not in self._sizes():
             raise SnapshotNotFoundError(f"Version {number} does not exist.")
-        return ToyVersion(self._storage, number, 0 if number is None else sizes[number])
-
-    def committed_at(self, versions):
-        return [FIRST_TIME + timedelta(hours=version) for version in versions]
+        return ToyVersion(self.storage, number)
 
     def commits(self, versions):
-        times = self.committed_at(versions)
         rows = [
-            {"version": version, "committed_at": time, "kind": "overwrite", "operation": "write", "tags": []}
-            for version, time in zip(versions, times, strict=True)
+            {
+                "version": version,
+                "committed_at": FIRST_TIME + timedelta(hours=version),
+                "kind": "overwrite",
+                "operation": "write",
+                "tags": [],
+            }
+            for version in versions
         ]
         return _frame(rows, frames.COMMITS)
 
@@ -79,103 +67,56 @@ class Toy(TableFormat):
                 rows.append({"version": version, "change": change, "list": "delta", **file})
         return _frame(rows, frames.CHANGES)
 
-    def row_changes(self, first, last, mode):
-        raise UnsupportedFeatureError("Toy tables record no changes of rows. Use diff_rows().")
-
     def _sizes(self):
-        files = {entry.name: entry.size_bytes for entry in self._storage.list(FOLDER)}
+        files = {entry.name: entry.size_bytes for entry in self.storage.list(FOLDER)}
         return {int(name.removesuffix(".parquet")): size for name, size in files.items() if name.endswith(".parquet")}
 
 
 class ToyVersion(TableVersion):
     """The rows of one file."""
 
-    def __init__(self, storage, number, size):
-        self._storage = storage
-        self._number = number
-        self._size = size
-
-    @property
-    def number(self):
-        return self._number
-
-    @property
-    def storage(self):
-        return self._storage
-
-    @property
-    def schema(self):
-        columns = tuple(
-            Column(id=None, name=field.name, type=str(field.type), nullable=field.nullable, comment=None)
-            for field in self.arrow_schema
-        )
-        return TableSchema(id=None, columns=columns, partition_keys=(), primary_keys=())
-
     @property
     def arrow_schema(self):
-        return self._rows().schema.remove_metadata()
-
-    @property
-    def field_ids(self):
-        return {field.name: FieldIds(id=field.name) for field in self.arrow_schema}
-
-    @property
-    def properties(self):
-        return {}
-
-    def manifests(self):
-        return frames.MANIFESTS.empty_table()
-
-    def entries(self, manifest):
-        raise InvalidArgumentError(f"Toy tables have no manifest {manifest}.")
+        return self._file()[1].schema.remove_metadata()
 
     def files(self, predicate=None, *, statistics=False):
+        content, rows = self._file()
         row = {
-            "path": self._path,
+            "path": f"{FOLDER}/{self.number}.parquet",
             "partition": [],
-            "rows": self._rows().num_rows,
-            "size_bytes": self._size,
+            "rows": rows.num_rows,
+            "size_bytes": len(content),
             "data_change": True,
-            "added_version": self._number,
+            "added_version": self.number,
         }
         return _frame([row], frames.FILES)
 
     def plan(self, predicate=None):
-        rows = self._rows().num_rows
+        (file,) = self.files().to_pylist()
         split = Split(
-            files=(self._path,),
+            files=(file["path"],),
             raw=True,
             partition={},
             bucket=None,
-            rows=rows,
-            size_bytes=self._size,
-            detail=ToyDetail(self._path),
+            rows=file["rows"],
+            size_bytes=file["size_bytes"],
+            detail=ToyFile(identity=file["path"]),
         )
         return ReadPlan(splits=(split,), skipped=frames.SKIPPED.empty_table)
 
     def read(self, split, columns, predicate=None):
-        yield from self._rows().select(columns).to_batches()
+        yield from self._file()[1].select(columns).to_batches()
 
-    def changelog(self):
-        raise InvalidArgumentError("Toy tables have no changelog.")
-
-    @property
-    def _path(self):
-        return f"{FOLDER}/{self._number}.parquet"
-
-    def _rows(self):
-        return pq.read_table(pa.BufferReader(self._storage.read(self._path)))
+    def _file(self):
+        content = self.storage.read(f"{FOLDER}/{self.number}.parquet")
+        return content, pq.read_table(pa.BufferReader(content))
 
 
 @dataclass(frozen=True)
-class ToyDetail:
+class ToyFile:
     """The file of a split."""
 
-    path: str
-
-    @property
-    def identity(self):
-        return self.path
+    identity: str
 
 
 def _frame(rows, schema):

@@ -57,7 +57,7 @@ def column_and_values(table):
 def assert_trace_is_brute_force(folder, table, name, value):
     """Assert that the trace of an integer in a local table finds what brute force finds; return the trace."""
     trace = table.trace(f'"{name}" = {value}')
-    own = table.current.branch or history_of(table).table_format.main_branch
+    own = table.current.branch or history_of(table).table_format.branches.main
     rows = [row for row in trace.versions.to_arrow().to_pylist() if row["branch"] == own]
     for row in rows:
         if row["version"] not in table.versions():
@@ -164,7 +164,7 @@ def _of_manifests(folder, table, name):
     """Return the minima and maxima of a column in each Iceberg manifest of a version of a branch."""
     branches = [
         open_table(str(folder), branch=name)
-        for name in (*history_of(table).branch_names(), *history_of(table).table_format.detached_heads())
+        for name in (*history_of(table).branch_names(), *history_of(table).table_format.branches.detached_heads())
     ]
     paths = {path for branch in branches for version in branch.versions() for path in _manifests(branch, version)}
     number = table.current.schema.columns[table.current.arrow_schema.names.index(name)].id

@@ -160,7 +160,7 @@ class Comparison(Shown):
         needs_delta_paths = not self._backwards and pc.any(pc.equal(new["list"], "base")).as_py()
         delta_paths, notes = self._delta_manifests if needs_delta_paths else ((), ())
         rows = compare_manifests(
-            a, b, delta_paths=delta_paths, backwards=self._backwards, merges=self._format.merges_manifests
+            a, b, delta_paths=delta_paths, backwards=self._backwards, merges=self._format.merged_manifests is not None
         )
         drawn: tuple[str, ...] = ("status", "list_a", "list_b", "path", "size_bytes", "added_files", "removed_files")
         has_bounds = rows["partition_min"].null_count < len(rows) and any(rows["partition_min"].to_pylist())
@@ -378,9 +378,10 @@ class Comparison(Shown):
     @cached_property
     def _delta_manifests(self) -> tuple[Collection[str] | None, tuple[str, ...]]:
         """The delta manifests of the commits between, None if they are not known; and why, in sentences."""
-        if not self._format.merges_manifests or not self._is_whole:
+        manifests = self._format.merged_manifests
+        if manifests is None or not self._is_whole:
             return None, ()
-        read = read_apart(self._format.delta_manifests, self._between, self._format.storage)
+        read = read_apart(manifests.of_delta, self._between, self._format.storage)
         parts = [part for _, part in read.parts if part is not None]
         if read.unread:
             return None, unread_notes(read.unread, "the delta manifests of")

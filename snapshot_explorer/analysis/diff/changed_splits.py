@@ -5,7 +5,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from snapshot_explorer.core.errors import UNREADABLE
-from snapshot_explorer.core.records import Predicate, Split
+from snapshot_explorer.core.records import PlannedPair, Predicate, Split
+from snapshot_explorer.engines.scan import missing_files
 from snapshot_explorer.formats import TableVersion
 
 
@@ -45,9 +46,19 @@ def changed_splits(
             whose schemas differ only in other columns then count as the same. By default all columns matter, and no
             file is the same under two schemas.
     """
-    planned = a.plan_pair(b, (where_a, where_b))
+    planned = _planned_pair(a, b, where_a, where_b)
     differing = differing_splits(*planned.splits, a, b, columns=columns)
     return replace(differing, shared_files=differing.shared_files + planned.shared_files)
+
+
+def _planned_pair(
+    a: TableVersion, b: TableVersion, where_a: Predicate | None, where_b: Predicate | None
+) -> PlannedPair:
+    pair = a.row_identity.plan_pair(b.row_identity, (where_a, where_b))
+    if pair is not None:
+        return pair
+    first, last = a.storage.together(lambda: a.plan(where_a), lambda: b.plan(where_b))
+    return PlannedPair(splits=(first.splits, last.splits), shared_files=0)
 
 
 def differing_splits(
@@ -85,9 +96,10 @@ def _unshared_in(
     """Return the splits of files whose rows may differ in some columns, whatever their schemas."""
     if not (left and right):
         return left, right
-    absent = b.columns_added_since(a)
-    lefts = [_known(a.identity_in(split, [item for item, _ in columns], frozenset())) for split in left]
-    rights = [_known(b.identity_in(split, [item for _, item in columns], absent)) for split in right]
+    of_a, of_b = a.row_identity, b.row_identity
+    absent = of_b.columns_added_since(of_a)
+    lefts = [_known(of_a.in_columns(split, [item for item, _ in columns], frozenset())) for split in left]
+    rights = [_known(of_b.in_columns(split, [item for _, item in columns], absent)) for split in right]
     return _surplus(left, lefts, Counter(rights)), _surplus(right, rights, Counter(lefts))
 
 
@@ -114,20 +126,21 @@ def _without_shared_rows(
     only_a: Sequence[Split], only_b: Sequence[Split], a: TableVersion, b: TableVersion
 ) -> tuple[Sequence[Split], Sequence[Split]]:
     """Return the splits. Splits that differ only in deletion vectors are reduced to the rows that these delete."""
+    of_a, of_b = a.row_identity, b.row_identity
     partners: defaultdict[Hashable, list[Split]] = defaultdict(list)
     for split in only_b:
-        partners[b.identity_without_vector(split)].append(split)
+        partners[of_b.without_vector(split)].append(split)
     before: list[Split] = []
     after: list[Split] = []
     paired: set[int] = set()
     for split in only_a:
-        key = a.identity_without_vector(split)
+        key = of_a.without_vector(split)
         partner = partners[key].pop(0) if key is not None and partners.get(key) else None
         if partner is None:
             before.append(split)
             continue
         paired.add(id(partner))
-        deleted, restored = a.rows_deleted(split, partner), b.rows_deleted(partner, split)
+        deleted, restored = of_a.rows_deleted(split, partner), of_b.rows_deleted(partner, split)
         before += [deleted] if deleted else []
         after += [restored] if restored else []
     after = [*(split for split in only_b if id(split) not in paired), *after]
@@ -137,7 +150,7 @@ def _without_shared_rows(
 def can_load(version: TableVersion) -> bool:
     """Return whether no data file of a version is missing, where a check is fast. Plans it; opens no data file."""
     try:
-        return not version.missing_files(version.plan(None).splits)
+        return not missing_files(version.storage, version.plan(None).splits)
     except UNREADABLE:
         return False
 
@@ -146,6 +159,6 @@ def can_diff(a: TableVersion, b: TableVersion) -> bool:
     """Return whether all data files in which two versions differ exist, as `can_load`."""
     try:
         splits = changed_splits(a, b)
-        return not a.missing_files(splits.before) and not b.missing_files(splits.after)
+        return not missing_files(a.storage, splits.before) and not missing_files(b.storage, splits.after)
     except UNREADABLE:
         return False

@@ -41,8 +41,8 @@ def health_history(
     title = f"Health of {name} over its versions"
     if not lifetimes.versions:
         return Frame(frames.HEALTH_HISTORY.empty_table(), title=title, noun="versions", drawn=_DRAWN)
-    settings = table_format.version(None).maintenance_settings()
-    rows = over_frame(lifetimes, settings, has_deletions=table_format.lifetimes_have_deletions)
+    settings = table_format.version(None).health_facts().settings
+    rows = over_frame(lifetimes, settings, has_deletions=table_format.delete_files is None)
     known = np.asarray(lifetimes.versions, np.int64)
     chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
     rows = rows.take(pa.array(chosen[::-1]))

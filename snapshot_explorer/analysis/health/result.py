@@ -147,16 +147,16 @@ def _read_health(
     readability: Callable[[], Mapping[str, object] | None],
     symptoms: Sequence[Symptom],
 ) -> Health:
-    settings = version.maintenance_settings()
-    groups = groups_of(version.measured_files())
+    facts = version.health_facts()
+    groups = groups_of(facts.measured_files())
     return Health(
         name,
         number,
-        partitions=partitions_frame(groups, settings),
+        partitions=partitions_frame(groups, facts.settings),
         levels=levels_frame(groups),
         manifests=version.manifests(),
-        settings=settings,
-        own_findings=version.own_findings(),
+        settings=facts.settings,
+        own_findings=facts.own_findings(),
         readability=readability(),
         symptoms=symptoms,
     )

@@ -147,7 +147,7 @@ class _Bounds:
 def _has_all_rows(version: TableVersion, split: Split) -> bool:
     """Return whether a split has exactly the rows of its files: none is merged or deleted."""
     is_counted = split.rows is not None and split.live_rows == split.rows
-    return split.raw or (is_counted and version.native_files(split) is not None)
+    return split.raw or (is_counted and version.native_files.of(split) is not None)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
@@ -245,7 +245,7 @@ def _values(version: TableVersion, split: Split, names: Sequence[str], fields: S
 
     Floats are unknown: NaN equals NaN, and 0.0 differs from -0.0.
     """
-    native = version.native_files(split) or version.files_by_names(split)
+    native = version.native_files.of(split) or version.native_files.by_names(split)
     if native is None or native.partition is None:
         return None
     values = []

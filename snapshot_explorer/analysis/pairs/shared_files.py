@@ -109,10 +109,10 @@ class _NamedFile:
     def _of(cls, version: TableVersion, split: Split, address: str | None) -> _NamedFile | None:
         if address is None or len(split.files) != 1:
             return None
-        native = version.native_files(split)
+        native = version.native_files.of(split)
         if native is not None and not split.raw and native.partition is None:
             native = None
-        by_names = version.files_by_names(split) if native is None else None
+        by_names = version.native_files.by_names(split) if native is None else None
         rows = native or by_names
         if rows is None or rows.files[0].deleted:
             return None

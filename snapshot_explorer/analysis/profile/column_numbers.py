@@ -16,7 +16,7 @@ from snapshot_explorer.arrow.extremes import extreme_over
 from snapshot_explorer.core.records import Bounds
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.history import History, column_names
-from snapshot_explorer.history.lifetimes import FileLifetimes, FileStatistics
+from snapshot_explorer.history.lifetimes import FileLifetimes, FileStatistics, delete_manifests
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -216,7 +216,7 @@ def rows_note(table_format: TableFormat, versions: Sequence[int]) -> tuple[str, 
     steps = {
         "merge them by key": table_format.version(versions[-1]).schema.is_merged,
         "remove those in deletion vectors": "deletion vectors" in modifiers,
-        "remove those that delete files delete": any(table_format.delete_manifests(versions)),
+        "remove those that delete files delete": any(delete_manifests(table_format, versions)),
         "join those that are spread over files": "data evolution" in modifiers,
         "add those of another branch": "another branch" in modifiers,
     }
@@ -239,7 +239,7 @@ def read_totals(
     rows = rows_over(read)
     if table_format.row_modifiers():
         rows = pa.nulls(len(rows), pa.int64())
-    has_deletes = pa.array([bool(manifests) for manifests in table_format.delete_manifests(read.versions)], pa.bool_())
+    has_deletes = pa.array([bool(manifests) for manifests in delete_manifests(table_format, read.versions)], pa.bool_())
     rows = pc.if_else(has_deletes, pa.scalar(None, pa.int64()), rows)
     return totals.set_column(2, totals.schema.field("rows"), rows)
 

@@ -30,7 +30,7 @@ from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.unread_versions import read_apart, readable_times, unread_notes
 from snapshot_explorer.history import History
-from snapshot_explorer.history.lifetimes import read_statistics
+from snapshot_explorer.history.lifetimes import delete_manifests, read_statistics
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.frame_result import FrameResult
 
@@ -135,7 +135,7 @@ def _from_statistics(source: History, versions: Sequence[int], newest: TableVers
     indices = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
     ranges = ranges_of(known)
     lacking = lacking_columns(source, known, newest, names)
-    deleting = [bool(deletes) for deletes in source.format.delete_manifests(every)]
+    deleting = [bool(deletes) for deletes in delete_manifests(source.format, every)]
     of_table = _of_table(source.format, newest)
     whys = {name: _why(ranges, name, newest, lacking[name], deleting=deleting, of_table=of_table) for name in names}
     profiles = _of_columns(ranges, every, times, whys)

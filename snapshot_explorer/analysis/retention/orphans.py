@@ -114,7 +114,7 @@ def find_orphans(
         )
     cutoff = check_age(now, age)
     # In this order: a file whose commit lands in between is then named.
-    search = _listed_files(storage, table_format.branch_folder)
+    search = _listed_files(storage, table_format.branches.folder)
     listed = search.files
     named, notes = _named_files(table_format, storage, listed["path"].combine_chunks())
     unread = (*search.unlisted, *named.unread)
@@ -124,7 +124,7 @@ def find_orphans(
     is_old = pc.fill_null(pc.less(listed["modified"], pa.scalar(cutoff, listed["modified"].type)), fill_value=True)
     unnamed = listed.filter(pc.and_(rest, is_old)).sort_by([("size_bytes", "descending"), ("path", "ascending")])
     dated = unnamed.filter(unnamed["modified"].is_valid())
-    clean_up = table_format.clean_up(dated, now)
+    clean_up = table_format.maintenance.clean_up(dated, now)
     return Orphans(
         _orphans_frame(unnamed, clean_up, search.nested, storage.has_escapes, doubt=_doubt(unread, undecided)),
         name=name,
@@ -188,12 +188,12 @@ def _orphans_frame(
 
 def _named_files(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tuple[NamedFiles, Sequence[str]]:
     """Return the files that the metadata in the folder names, including other formats' metadata, and notes."""
-    named = table_format.named_files(listed)
+    named = table_format.maintenance.named_files(listed)
     notes, unread, parts, under_way = [*named.notes], [*named.unread], [named.paths], [named.under_way]
     folders = {path.partition("/")[0] for path in listed.to_pylist() if "/" in path}
     for other in others_in(storage, type(table_format), folders):
         try:
-            twin = other(storage).named_files(listed)
+            twin = other(storage).maintenance.named_files(listed)
         except SnapshotExplorerError as error:
             unread.append(f"The folder also has {other.title} metadata, which could not be read: {error}")
             continue

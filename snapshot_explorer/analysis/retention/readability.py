@@ -34,10 +34,10 @@ class FoundFiles:
 
 
 def find_files(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing) -> FoundFiles:
-    """Return which files of the versions exist. Lists each folder with data files; see `TableFormat.presence`."""
+    """Return which files of the versions exist. Lists each folder with data files; see `Maintenance.presence`."""
     known = set(lifetimes.versions)
     versions = [version for version in listing.versions if version in known]
-    return FoundFiles(listing=listing, presence=table_format.presence(lifetimes.recorded(), versions))
+    return FoundFiles(listing=listing, presence=table_format.maintenance.presence(lifetimes.recorded(), versions))
 
 
 def read_readability(history: History) -> Frame:

@@ -108,7 +108,7 @@ def retention_of(
     """Return the effect of a retention rule on a table; see `Table.retention`."""
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
     newest = max((*lifetimes.versions, *lifetimes.unread), default=None)
-    expiry = table_format.expiry(rule, lifetimes.recorded(), newest, lifetimes.unread)
+    expiry = table_format.maintenance.expiry(rule, lifetimes.recorded(), newest, lifetimes.unread)
     expiry = replace(expiry, versions=_with_unread(expiry.versions, lifetimes.unread))
     return Retention(name, expiry, notes=lifetimes.notes, is_default=keep is None and keep_last is None)
 

@@ -34,7 +34,7 @@ from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.formats.expiry import Presence, ranges
 from snapshot_explorer.formats.file_checks import FileCheck, RecordedFile
 from snapshot_explorer.history import KnownReadability
-from snapshot_explorer.history.lifetimes import FileLifetimes, despite_expiry
+from snapshot_explorer.history.lifetimes import FileLifetimes, delete_manifests, despite_expiry
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage import Storage
 
@@ -123,7 +123,7 @@ def verify(  # noqa: PLR0913 - the table, what is known of it, and what to look 
     if level not in LEVELS:
         raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")
     chosen: Level = level
-    own = None if own_format.main_branch is None else own_branch or MAIN
+    own = None if own_format.branches.main is None else own_branch or MAIN
     histories, unread = _histories(own_format, own, history)
     now = datetime.now(UTC)
     files: dict[str, RecordedFile] = {}
@@ -182,7 +182,7 @@ def _histories(
     """Return the branches and their lifetimes, and a sentence for each branch that cannot be read."""
     histories = {own: history(own)}
     unread: list[str] = []
-    for other in own_format.branch_names():
+    for other in own_format.branches.names():
         if other == own:
             continue
         try:
@@ -231,7 +231,7 @@ class _SplitWithDeletes:
     @property
     def deletes(self) -> frozenset[Hashable]:
         """The deletes of the split."""
-        return self.version.deletes_of(self.split)
+        return self.version.row_identity.deletes_of(self.split)
 
 
 def _deletes(
@@ -243,16 +243,17 @@ def _deletes(
     """
     versions = [version for version in _versions_of(lifetimes, listing) if version not in presence.missing_metadata]
     rows = lifetimes.recorded()
-    delete_manifests = table_format.delete_manifests(versions)
-    indexes = table_format.index_manifests(versions)
-    manifests = [own | {index} for own, index in zip(delete_manifests, indexes, strict=True)]
+    deletes_of_versions = delete_manifests(table_format, versions)
+    merged = table_format.merged_manifests
+    indexes = [None] * len(versions) if merged is None else merged.of_index(versions)
+    manifests = [own | {index} for own, index in zip(deletes_of_versions, indexes, strict=True)]
     adding = set(rows.filter(pc.is_valid(rows["deletion_vector"]))["first_version"].to_pylist())
     known: set[str | None] = {None}
     for number, own in zip(versions, manifests, strict=True):
         if own - known:
             adding.add(number)
         known |= own
-    has_files = any(delete_manifests)
+    has_files = any(deletes_of_versions)
     result: dict[Hashable, _SplitWithDeletes] = {}
     errors: dict[int, str] = {}
     for number in sorted(adding.intersection(versions), reverse=True):  # the newest needs most of the metadata of all
@@ -263,7 +264,7 @@ def _deletes(
             errors[number] = str(error)
             continue
         for part in parts:
-            if not part.raw and (has_files or version.native_files(part) is not None):
+            if not part.raw and (has_files or version.native_files.of(part) is not None):
                 result.setdefault(part.identity, _SplitWithDeletes(version=version, split=part))
     return list(result.values()), errors
 
@@ -295,8 +296,8 @@ def _error_of(deletes: _SplitWithDeletes) -> str | None:
     """Return why the deletes of a split cannot be read; None if they can. Reads no data file for deletion vectors."""
     version, split = deletes.version, deletes.split
     try:
-        if version.native_files(split) is not None and split.rows is not None:
-            version.deleted_positions([split], [split.rows])
+        if version.native_files.of(split) is not None and split.rows is not None:
+            version.native_files.deleted_positions([split], [split.rows])
         else:
             for _ in version.read(split, version.arrow_schema.names[:1]):
                 pass
@@ -319,7 +320,7 @@ def _verify_contents(
     table_format: TableFormat, files: Sequence[RecordedFile], level: Level, intact: VerifiedFiles
 ) -> dict[str, _State]:
     states: dict[str, _State] = {}
-    check = table_format.file_check()
+    check = table_format.maintenance.file_check()
     with step("Verifying files", total=len(files)) as verifying, _pool(table_format.storage) as pool:
         results = pool.map(lambda file: file_state(check, file, is_whole=level == "bytes"), files)
         for file, state in zip(files, results, strict=True):

@@ -13,7 +13,7 @@ from snapshot_explorer.core.records import Bounds, TableSchema
 from snapshot_explorer.engines.conditions import Condition
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.history import column_names
-from snapshot_explorer.history.lifetimes import FileLifetimes, FileStatistics, read_statistics
+from snapshot_explorer.history.lifetimes import FileLifetimes, FileStatistics, delete_manifests, read_statistics
 
 Mask = npt.NDArray[np.bool_]
 
@@ -70,7 +70,7 @@ def affected_versions(
     # Where the schema changes, files that lack a column may get a default.
     starts = [start for start, _ in known.schemas] if has_defaults else []
     schemas = np.searchsorted(np.asarray(lifetimes.versions, np.int64), np.asarray(starts, np.int64))
-    deletes = table_format.delete_manifests(lifetimes.versions[:count])
+    deletes = delete_manifests(table_format, lifetimes.versions[:count])
     changed = [index for index in range(1, len(deletes)) if deletes[index] != deletes[index - 1]]
     every = np.arange(count if _every_version_counts(table_format, lifetimes) else 1)
     common = np.unique(np.concatenate([every, schemas, np.asarray(changed, np.int64)]))

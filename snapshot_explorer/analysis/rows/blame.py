@@ -26,6 +26,7 @@ from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Gap, Split
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import Condition, parse_condition
+from snapshot_explorer.engines.scan import missing_files
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.history import ColumnNames, History, column_names
 
@@ -128,7 +129,7 @@ class _Reader:
         """Return the end of a sentence that a version cannot be read: the same for all versions without data files."""
         with suppress(*UNREADABLE):
             version = self._source.format.version(number)
-            if version.missing_files(version.plan(None).splits):
+            if missing_files(version.storage, version.plan(None).splits):
                 return " because data files are gone"
         return f": {str(error).rstrip('.')}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -15,6 +16,7 @@ from snapshot_explorer.engines.aggregates import PartialCondition
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.unread_versions import read_apart
 from snapshot_explorer.history import History
+from snapshot_explorer.history.lifetimes import delete_manifests
 
 Ints = npt.NDArray[np.int64]
 
@@ -148,7 +150,7 @@ def _why_not_exact(source: History, versions: Sequence[int], columns: Sequence[s
     ]
     if any(item != of_each[-1] or len(item) != len(columns) for item in of_each):
         return "a column of the condition was added, renamed or had another type"
-    deletes = read_apart(source.format.delete_manifests, versions, source.format.storage)
+    deletes = read_apart(partial(delete_manifests, source.format), versions, source.format.storage)
     if deletes.unread:
         return "some versions cannot be read"
     if any(manifest for _, part in deletes.parts for manifest in part):

@@ -256,6 +256,7 @@ class Trace(Shown):
 
     def _metadata(self) -> Frame:
         times = {(branch, version.number): version.committed_at for branch, version in self.traced_versions}
+        clean_up = self.source.format.maintenance.statistics_clean_up
         rows = []
         for branch, history in self.histories.items():
             numbers = [version.number for version in history.versions]
@@ -274,7 +275,7 @@ class Trace(Shown):
                         "last_version": file.last,
                         "since": times.get((branch, file.first)),
                         "reason": traced.reason,
-                        **self._clean_up(file.path, branch, needing, by=self.source.format.statistics_clean_up),
+                        **self._clean_up(file.path, branch, needing, by=clean_up),
                     }
                 )
         return self._frame(rows, frames.TRACED_METADATA, "Metadata files", "metadata files")
@@ -336,8 +337,9 @@ def trace(
     Args:
         source: The table, or its branch that is open.
     """
-    own_branch = None if source.format.main_branch is None else source.branch or MAIN
-    names = [*source.format.branch_names(), *source.format.detached_heads()]
+    branches = source.format.branches
+    own_branch = None if branches.main is None else source.branch or MAIN
+    names = [*branches.names(), *branches.detached_heads()]
 
     def retention(now: datetime) -> Retention:
         """Return the effect of the table's own retention settings at a time, if nothing is committed before."""
@@ -456,7 +458,7 @@ def _refs(
 
 def _history_name(branch: str, source: History) -> str:
     """Return the name of a history: a branch, or the snapshot that no branch leads to."""
-    return f"{'snapshot' if branch in source.format.detached_heads() else 'branch'} {branch}"
+    return f"{'snapshot' if branch in source.format.branches.detached_heads() else 'branch'} {branch}"
 
 
 def drawn_columns(rows: pa.Table) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Bounds, runs_of, runs_text
 from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.formats.interface import Changelogs
 from snapshot_explorer.formats.statistics import StatisticsFile
 
 _AT_ONCE = 32
@@ -75,13 +76,14 @@ def traced_changelogs(
         reference: The version whose columns the condition names.
     """
     result = TracedChangelogs()
-    if not table_format.has_changelogs:
+    changelogs = table_format.changelogs
+    if changelogs is None:
         return result
     unread: defaultdict[str, list[int]] = defaultdict(list)
     paths = _changelog_paths(table_format, versions, unread)
     with step("Reading changelogs", total=len(paths)) as reading:
         for number, named in paths.items():
-            counts = _changelog_rows(table_format, number, reference, where)
+            counts = _changelog_rows(changelogs, number, reference, where)
             for path in named:
                 count = counts if isinstance(counts, Exception) else counts.get(path)
                 rows = count if isinstance(count, int) else None
@@ -117,16 +119,17 @@ def _changelog_paths(
 
 
 def _changelog_rows(
-    table_format: TableFormat, number: int, reference: TableVersion, where: Condition
+    changelogs: Changelogs, number: int, reference: TableVersion, where: Condition
 ) -> dict[str, int | Exception] | Exception:
     """Return the matching rows of each file, or the error by which none can be read."""
     try:
-        version = table_format.version(number)
-        changes = version.changelog_files()
-        splits = [] if changes is None else changes.splits(None)
-        columns = align_columns(version, reference, sorted(where.columns))
+        changes = changelogs.of_version(number)
+        if changes is None:
+            return {}
+        splits = changes.splits(None)
+        columns = align_columns(changes.reader, reference, sorted(where.columns))
         own = parse_condition(where.text, columns.schema)
-        counts = [] if changes is None else matching_rows(changes.reader, columns, own, splits)
+        counts = matching_rows(changes.reader, columns, own, splits)
     except _ERRORS as error:
         return error
     return {split.files[0]: count for split, count in zip(splits, counts, strict=True)}
@@ -145,7 +148,7 @@ def traced_metadata(
     """
     result = TracedStatistics()
     matching = _MatchingBounds(reference.arrow_schema, where)
-    named = table_format.statistics_files(versions, reference.number or 0)
+    named = table_format.maintenance.statistics_files(versions, reference.number or 0)
     result.unread.extend(named.unread)
     if named.files and matching.left_out:
         names = ", ".join(matching.left_out)

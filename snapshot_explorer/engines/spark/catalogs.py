@@ -49,11 +49,12 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
         raise UnsupportedFeatureError(
             f"Spark's catalog says that {name} is {description}. Tables of {titles()} are read.{advice}"
         )
-    if table_format.catalog_file_query is not None:
-        files = _ask(spark, table_format.catalog_file_query.format(table=quoted), name)
+    facts = table_format.catalog
+    if facts.file_query is not None:
+        files = _ask(spark, facts.file_query.format(table=quoted), name)
         if files:
             return CatalogTable(path=str(files[0]["file"]), format=provider)
-    if table_format.catalog_branch_sign is not None and table_format.catalog_branch_sign in parts[-1]:
+    if facts.branch_sign is not None and facts.branch_sign in parts[-1]:
         raise UnsupportedFeatureError(
             f"{name} is a branch of a {table_format.title} table. Open the table by its own name, with branch= for the "
             "branch."

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.capabilities import MetadataTasks
     from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 
 
@@ -73,9 +74,9 @@ def changes(
         notes: Sentences on missing rows: logged as warnings, since a DataFrame shows none.
     """
     _warn(notes)
-    used = session(spark)
-    tasks = table_format.change_tasks(sorted(versions), _prefetch(used, table_format), lifetimes=False)
-    rows = records(used, table_format.task_reader(), ((task, {}) for task in tasks), pa.schema([]))
+    metadata, used = _tasks(table_format), session(spark)
+    tasks = metadata.of_changes(sorted(versions), _prefetch(used, metadata), lifetimes=False)
+    rows = records(used, metadata.reader(), ((task, {}) for task in tasks), pa.schema([]))
     return rows.select(*frames.CHANGES.names)
 
 
@@ -99,8 +100,9 @@ def files(
     used = session(spark)
     if version is None:
         return used.createDataFrame([], spark_schema(frames.FILES))
-    state = table_format.state_tasks(version, _prefetch(used, table_format))
-    state_records = records(used, table_format.task_reader(), ((task, {}) for task in state.tasks), pa.schema([]))
+    metadata = _tasks(table_format)
+    state = metadata.of_state(version, _prefetch(used, metadata))
+    state_records = records(used, metadata.reader(), ((task, {}) for task in state.tasks), pa.schema([]))
     rows = live_records(state_records, keeps_last_add=state.keeps_last_add).select(*frames.FILES.names)
     for name, value in (partition or {}).items():
         partition_value = rows["partition"].getItem(name)
@@ -124,13 +126,14 @@ def lifetimes(
             "the DataFrame, write it to a table of your own."
         )
     used = session(spark)
-    prefetch = _prefetch(used, table_format)
-    runs = list(_first_states(table_format, prefetch))
+    metadata = _tasks(table_format)
+    prefetch = _prefetch(used, metadata)
+    runs = list(_first_states(table_format, metadata, prefetch))
     values = [_run_values(index, *pair) for index, pair in enumerate(zip_longest(runs, runs[1:]))]
     states = [(task, more) for run, more in zip(runs, values, strict=True) for task in run.state.tasks]
     values_of = {version: more for run, more in zip(runs, values, strict=True) for version in run.rest}
-    changed = table_format.change_tasks(sorted(values_of), prefetch, lifetimes=True) if values_of else ()
-    read = table_format.task_reader()
+    changed = metadata.of_changes(sorted(values_of), prefetch, lifetimes=True) if values_of else ()
+    read = metadata.reader()
     return intervals(
         live_records(records(used, read, states, _RUN), keeps_last_add=any(run.state.keeps_last_add for run in runs)),
         records(used, read, ((task, values_of[task.version]) for task in changed), _RUN),
@@ -151,14 +154,14 @@ class _Run:
     """The versions after the first."""
 
 
-def _first_states(table_format: TableFormat, prefetch: Prefetch) -> Iterator[_Run]:
+def _first_states(table_format: TableFormat, metadata: MetadataTasks, prefetch: Prefetch) -> Iterator[_Run]:
     """Yield the runs of versions, each from the first version with known files."""
     listing = table_format.listing(0)
     _warn(gaps_note(listing.gaps(states_of(listing)), CHANGED_BY_NEXT))
     for run in listing.runs(states_of(listing), listing.without_commit):
         for index, version in enumerate(run):
             try:
-                state = table_format.lifetime_tasks(version, prefetch)
+                state = metadata.of_lifetimes(version, prefetch)
             except SnapshotNotFoundError:
                 continue
             yield _Run(first=version, at=time_of(table_format, version), state=state, rest=run[index + 1 :])
@@ -175,8 +178,19 @@ def _run_values(index: int, run: _Run, following: _Run | None) -> Mapping[str, o
     return {"run": index, "at": run.at, "until": until, "until_at": until_at}
 
 
-def _prefetch(spark: SparkSession, table_format: TableFormat) -> Prefetch:
-    return lambda tasks: prefetch(spark, table_format.task_reader(), tasks)
+def _prefetch(spark: SparkSession, metadata: MetadataTasks) -> Prefetch:
+    return lambda tasks: prefetch(spark, metadata.reader(), tasks)
+
+
+def _tasks(table_format: TableFormat) -> MetadataTasks:
+    """Return the metadata of a table in tasks. Raises UnsupportedFeatureError if the format does not split it."""
+    tasks = table_format.metadata_tasks
+    if tasks is None:
+        raise UnsupportedFeatureError(
+            f"engine='spark' cannot read the metadata of {table_format.name} tables: the format does not split it into "
+            "tasks. Leave out engine='spark'."
+        )
+    return tasks
 
 
 _ROWS = 8_192

@@ -205,7 +205,7 @@ def _verified_files(
     rest: list[Split] = []
     files: list[tuple[Split, NativeFile, pa.Table | None]] = []
     for split in splits:
-        rows = version.native_files(split)
+        rows = version.native_files.of(split)
         if rows is None or not all(_is_readable_path(file.address) for file in rows.files):
             rest.append(split)
             continue
@@ -255,7 +255,8 @@ def _deleted_positions(
     is_too_many = sum(file.file.deleted for file in supported) > _MAX_DELETED
     if is_too_many or METADATA in {name.lower() for name in schema.names} or PYSPARK_ARROW.applies():
         supported = []
-    deleted = version.deleted_positions([file.split for file in supported], [file.footer.rows for file in supported])
+    counts = [file.footer.rows for file in supported]
+    deleted = version.native_files.deleted_positions([file.split for file in supported], counts)
     if bitmap_bytes(deleted) > _MAX_BITMAP_BYTES:
         supported, deleted = [], []
     gone = {id(file): positions for file, positions in zip(supported, deleted, strict=True)}

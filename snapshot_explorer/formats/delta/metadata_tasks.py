@@ -15,6 +15,7 @@ import pyarrow as pa
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.capabilities import MetadataTasks
 from snapshot_explorer.formats.delta.frames.files import changes_frame, files_frame
 from snapshot_explorer.formats.delta.metadata.actions import check_is_commit, parse_commits
 from snapshot_explorer.formats.delta.metadata.batches import check_size, first_batch
@@ -33,12 +34,13 @@ from snapshot_explorer.formats.delta.metadata.replay import (
     ranks,
 )
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
-from snapshot_explorer.formats.delta.metadata.times import ListedTimes
+from snapshot_explorer.formats.delta.metadata.times import ListedTimes, Times
 from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.metadata_tasks import (
     PREFETCHED,
     MetadataTask,
     Prefetch,
+    StateTasks,
     TaskReader,
     contiguous_runs,
     of_changes,
@@ -137,58 +139,64 @@ def statistics_of(
     return pa.concat_tables(parts)
 
 
-def state_tasks(storage: Storage, log: DeltaLog, version: int, prefetch: Prefetch) -> list[MetadataTask]:
-    """Return the tasks for the live files of a version.
+@dataclass(frozen=True, kw_only=True)
+class DeltaMetadataTasks(MetadataTasks):
+    """The log of a table in tasks."""
 
-    Reads the actions of its checkpoint that are not files, and searches the commits after it for metaData.
-    """
-    segment, checkpoint = log.outline(version)
-    metadata = _in_force(storage, version, checkpoint.replay_state, segment.commits, prefetch)
-    tasks: list[MetadataTask] = []
-    for file in checkpoint.files:
-        parts = 1 if file.path.endswith(".json") else max(1, (file.size_bytes or 0) // _CHECKPOINT_BYTES)
-        tasks += [
-            CheckpointPart(
-                version=version, path=file.path, size_bytes=file.size_bytes, part=part, parts=parts, metadata=metadata
-            )
-            for part in range(parts)
-        ]
-    tasks += [StateCommits(version=version, commits=commits, metadata=metadata) for commits in _pieces(segment.commits)]
-    return tasks
+    storage: Storage
+    log: DeltaLog
+    times: Times
 
+    def of_state(self, version: int, prefetch: Prefetch) -> StateTasks:
+        """Return the tasks for the live files of a version.
 
-def change_tasks(
-    storage: Storage, log: DeltaLog, versions: Sequence[int], prefetch: Prefetch, times: ListedTimes | None
-) -> list[MetadataTask]:
-    """Return the tasks for the changes of commits.
+        Reads the actions of its checkpoint that are not files, and searches the commits after it for metaData.
+        """
+        segment, checkpoint = self.log.outline(version)
+        metadata = _in_force(self.storage, version, checkpoint.replay_state, segment.commits, prefetch)
+        tasks: list[MetadataTask] = []
+        for file in checkpoint.files:
+            parts = 1 if file.path.endswith(".json") else max(1, (file.size_bytes or 0) // _CHECKPOINT_BYTES)
+            tasks += [
+                CheckpointPart(
+                    version=version,
+                    path=file.path,
+                    size_bytes=file.size_bytes,
+                    part=part,
+                    parts=parts,
+                    metadata=metadata,
+                )
+                for part in range(parts)
+            ]
+        pieces = _pieces(segment.commits)
+        tasks += [StateCommits(version=version, commits=commits, metadata=metadata) for commits in pieces]
+        return StateTasks(tasks=tasks, keeps_last_add=True)
 
-    Reads the metadata in force at the first commit of each run, and searches the commits for later metadata.
+    def of_changes(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
+        """Return the tasks for the changes of commits. Searches commits in tasks if there are too many to read here.
 
-    Args:
-        versions: Ascending, with or without gaps.
-        prefetch: Searches commits in tasks if there are too many to read here.
-    """
-    files = dict(zip(versions, log.commit_files(versions), strict=True))
-    runs = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
-    several = [commit for pieces in runs for piece in pieces[:-1] for commit in piece]
-    later = _settings(storage, several, prefetch).metadatas
-    tasks: list[MetadataTask] = []
-    for pieces in runs:
-        metadata = _metadata_near(storage, log, pieces[0][0].version, prefetch)
-        for commits in pieces:
-            first, last = commits[0].version, commits[-1].version
-            metadata = later.get(first, metadata)
-            listed = times.only(range(first, last + 1)) if times is not None else None
-            tasks.append(DeltaCommitsTask(version=first, commits=commits, metadata=metadata, times=listed))
-            metadata = next(
-                (later[commit.version] for commit in reversed(commits) if commit.version in later), metadata
-            )
-    return tasks
+        Reads the metadata in force at the first commit of each run, and searches the commits for later metadata.
+        """
+        times = self.times.listed(versions) if lifetimes else None
+        files = dict(zip(versions, self.log.commit_files(versions), strict=True))
+        runs = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
+        several = [commit for pieces in runs for piece in pieces[:-1] for commit in piece]
+        later = _settings(self.storage, several, prefetch).metadatas
+        tasks: list[MetadataTask] = []
+        for pieces in runs:
+            metadata = _metadata_near(self.storage, self.log, pieces[0][0].version, prefetch)
+            for commits in pieces:
+                first, last = commits[0].version, commits[-1].version
+                metadata = later.get(first, metadata)
+                listed = times.only(range(first, last + 1)) if times is not None else None
+                tasks.append(DeltaCommitsTask(version=first, commits=commits, metadata=metadata, times=listed))
+                metadata = next(
+                    (later[commit.version] for commit in reversed(commits) if commit.version in later), metadata
+                )
+        return tasks
 
-
-def task_reader(storage: Storage) -> TaskReader:
-    """Return the function that reads tasks."""
-    return partial(_read, storage)
+    def reader(self) -> TaskReader:
+        return partial(_read, self.storage)
 
 
 def _pieces(commits: Sequence[DeltaLogFile], size_bytes: int = _BYTES) -> list[tuple[DeltaLogFile, ...]]:

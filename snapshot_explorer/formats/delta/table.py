@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
@@ -18,15 +17,13 @@ from snapshot_explorer.core.records import (
     Listing,
     TableSchema,
 )
+from snapshot_explorer.formats.capabilities import MetadataLayout
 from snapshot_explorer.formats.delta import metadata_tasks
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
 from snapshot_explorer.formats.delta.changes.row_changes import ChangeData
-from snapshot_explorer.formats.delta.expiry.orphans import named_files
-from snapshot_explorer.formats.delta.expiry.presence import presence
-from snapshot_explorer.formats.delta.expiry.retention import Vacuum
+from snapshot_explorer.formats.delta.expiry.maintenance import DeltaMaintenance
 from snapshot_explorer.formats.delta.frames.commits import DeltaHistory
-from snapshot_explorer.formats.delta.frames.manifests import statistics_files
-from snapshot_explorer.formats.delta.frames.recorded_times import copied_note, with_recorded_times
+from snapshot_explorer.formats.delta.frames.recorded_times import DeltaClock
 from snapshot_explorer.formats.delta.inspect.inspections import INSPECTIONS, DeltaInspector
 from snapshot_explorer.formats.delta.metadata.hints import CheckpointHint, read_hint
 from snapshot_explorer.formats.delta.metadata.layout import LOG
@@ -35,14 +32,10 @@ from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, ear
 from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
 from snapshot_explorer.formats.delta.metadata.schema import schema_of, table_schema
 from snapshot_explorer.formats.delta.metadata.times import Times
+from snapshot_explorer.formats.delta.metadata_tasks import DeltaMetadataTasks
+from snapshot_explorer.formats.delta.repairs import DeltaRepairs
 from snapshot_explorer.formats.delta.version import DeltaVersion
-from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.file_checks import FileCheck
-from snapshot_explorer.formats.files.whole_files import check_file
-from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
-from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
-from snapshot_explorer.formats.statistics import StatisticsFiles
+from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges, TableFormat
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -53,42 +46,27 @@ class Delta(TableFormat):
 
     name: ClassVar[str] = "delta"
     title: ClassVar[str] = "Delta Lake"
-    restore_command: ClassVar[str] = "RESTORE TABLE {name} TO VERSION AS OF {version}"
-    repairs: ClassVar[RepairSyntax | None] = RepairSyntax(
+    metadata_layout: ClassVar[MetadataLayout] = MetadataLayout(
+        folders=frozenset((LOG,)),
+        file_names=re.compile(r"\d{20}\.(?:[\w.-]+\.)?(?:json|crc|parquet)|_last_checkpoint", re.ASCII),
+    )
+    repairs: ClassVar[Repairs | None] = DeltaRepairs(
+        restore_command="RESTORE TABLE {name} TO VERSION AS OF {version}",
         time_travel="VERSION AS OF {version}",
         path_schema="delta",
         replaces_rows_at_once=True,
         restores_schema=True,
         restore_note="RESTORE is a commit of its own: later versions remain and can be restored in the same way.",
     )
-    metadata_folders: ClassVar[frozenset[str]] = frozenset((LOG,))
-    metadata_names: ClassVar[re.Pattern[str]] = re.compile(
-        r"\d{20}\.(?:[\w.-]+\.)?(?:json|crc|parquet)|_last_checkpoint", re.ASCII
-    )
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
-    has_file_times: ClassVar[bool] = True
     has_exact_row_counts: ClassVar[bool] = True
-    has_changelogs: ClassVar[bool] = True
-    statistics_clean_up: ClassVar[str | None] = (
-        "the clean-up of the log, which a checkpoint starts, once it is older than delta.logRetentionDuration"
-    )
-    unsearched_values: ClassVar[str | None] = "checksum files and compacted commits of the log"
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
-        if branch is not None:
-            raise TableNotFoundError(
-                f"{storage.root} has no branch {branch!r}: Delta tables have no branches. Open it without a branch."
-            )
-        self._storage = storage
+        super().__init__(storage, branch=branch)
         self._log = DeltaLog(storage)
         self._times = Times(storage, self._log)
         self._history = DeltaHistory(storage, self._log, self._times)
-        self._vacuum = Vacuum(storage, self._log, self._times.committed_at)
         self._last_metadata: tuple[int, int, Metadata] | None = None  # generation, version, its metadata
-
-    @property
-    def storage(self) -> Storage:
-        return self._storage
 
     @classmethod
     def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:  # noqa: ARG003 - others read
@@ -147,14 +125,6 @@ class Delta(TableFormat):
         segment = self._log.segment(number)
         return DeltaVersion(self._storage, segment.version, log=self._log, times=self._times)
 
-    @classmethod
-    def with_recorded_times(cls, commits: pa.Table) -> pa.Table:
-        return with_recorded_times(commits)
-
-    @classmethod
-    def copied_note(cls, commits: pa.Table) -> str | None:
-        return copied_note(commits)
-
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return the commit time of each version, aware, UTC: Delta's adjusted file times, or in-commit timestamps.
 
@@ -173,29 +143,6 @@ class Delta(TableFormat):
 
     def inspect(self, name: str) -> pa.Table:
         return DeltaInspector(self._storage, self._log, self._times).of_table(name)
-
-    def expiry(
-        self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
-    ) -> Expiry:
-        return self._vacuum.expiry(rule, lifetimes, newest, unread)
-
-    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log always exists
-        return presence(self._storage, lifetimes)
-
-    def file_check(self) -> FileCheck:
-        # Early releases of delta-rs recorded the size 0 for each file.
-        return lambda file, is_whole: check_file(
-            self._storage, replace(file, size_bytes=file.size_bytes or None), is_whole=is_whole, kind="parquet"
-        )
-
-    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:  # noqa: ARG002 - the log has all
-        return statistics_files(self._storage, self._log, at)
-
-    def named_files(self, listed: pa.Array) -> NamedFiles:
-        return named_files(self._storage, self._log, listed)
-
-    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
-        return self._vacuum.clean_up(files, now)
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - in the commits too
         """Return the CHANGES frame: per version its removed files, added files and change data files.
@@ -243,16 +190,21 @@ class Delta(TableFormat):
             reader=self.version(last),
         )
 
-    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        tasks = metadata_tasks.state_tasks(self._storage, self._log, version, prefetch)
-        return StateTasks(tasks=tasks, keeps_last_add=True)
+    @property
+    def clock(self) -> DeltaClock:
+        return DeltaClock()
 
-    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
-        listed = self._times.listed(versions) if lifetimes else None
-        return metadata_tasks.change_tasks(self._storage, self._log, versions, prefetch, listed)
+    @property
+    def changelogs(self) -> Changelogs:
+        return Changelogs(of_version=lambda number: self.version(number).changelog_files())
 
-    def task_reader(self) -> TaskReader:
-        return metadata_tasks.task_reader(self._storage)
+    @property
+    def maintenance(self) -> DeltaMaintenance:
+        return DeltaMaintenance(format_name=self.name, storage=self._storage, log=self._log, times=self._times)
+
+    @property
+    def metadata_tasks(self) -> DeltaMetadataTasks:
+        return DeltaMetadataTasks(storage=self._storage, log=self._log, times=self._times)
 
     def __reduce__(self) -> tuple[type["Delta"], tuple[Storage]]:
         return Delta, (self._storage,)

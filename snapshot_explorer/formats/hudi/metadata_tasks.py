@@ -8,9 +8,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from snapshot_explorer.formats.capabilities import MetadataTasks
 from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_frame
-from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, of_changes, of_live_files
+from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at
+from snapshot_explorer.formats.metadata_tasks import (
+    MetadataTask,
+    Prefetch,
+    StateTasks,
+    TaskReader,
+    of_changes,
+    of_live_files,
+)
 
 _COMMITS = 2_000
 """Commits whose changes are in memory at the same time."""
@@ -34,6 +42,33 @@ class HudiCommitsTask:
     versions: tuple[int, ...]
     source: HudiSource
     for_lifetimes: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class HudiMetadataTasks(MetadataTasks):
+    """The timeline of a table in tasks: one reads everything."""
+
+    history: HudiHistory
+
+    def of_state(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - nothing is prefetched
+        return self._of_state(version, for_lifetimes=False)
+
+    def of_lifetimes(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - as above
+        return self._of_state(version, for_lifetimes=True)
+
+    def _of_state(self, version: int, *, for_lifetimes: bool) -> StateTasks:
+        task = HudiStateTask(version=version, source=self.history.containing([version]), for_lifetimes=for_lifetimes)
+        return StateTasks(tasks=[task], keeps_last_add=False)
+
+    def of_changes(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
+        if not versions:
+            return ()
+        source = self.history.containing(versions)
+        task = HudiCommitsTask(version=versions[0], versions=tuple(versions), source=source, for_lifetimes=lifetimes)
+        return [task]
+
+    def reader(self) -> TaskReader:
+        return read_task
 
 
 def read_task(task: MetadataTask) -> Iterator[pa.Table]:

@@ -9,15 +9,12 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.arrays import empty_table
-from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import (
     ChangeMode,
     FieldIds,
     Finding,
-    MaintenanceSettings,
-    NativeRows,
     Predicate,
     ReadPlan,
     Split,
@@ -25,6 +22,7 @@ from snapshot_explorer.core.records import (
     Validation,
 )
 from snapshot_explorer.core.single_flight import cached_property
+from snapshot_explorer.formats.capabilities import HealthFacts, without_delete_records
 from snapshot_explorer.formats.hudi.changes.row_changes import (
     ChangedSlices,
     read_changes,
@@ -47,7 +45,7 @@ from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
 from snapshot_explorer.formats.hudi.scan import planning
 from snapshot_explorer.formats.hudi.scan import read as rows
 from snapshot_explorer.formats.hudi.scan.meta_columns import COMMIT_TIME, FIELDS, metadata_columns
-from snapshot_explorer.formats.hudi.scan.native_files import native_files, split_by_file
+from snapshot_explorer.formats.hudi.scan.native_files import HudiNativeFiles, split_by_file
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.storage import Storage
 
@@ -66,21 +64,12 @@ class HudiVersion(TableVersion):
 
     def __init__(self, storage: Storage, number: int | None, history: HudiHistory, source: HudiSource | None) -> None:
         """Bind to a version in a listing; on another machine the timeline is listed when it is needed."""
-        self._storage = storage
-        self._number = number
+        super().__init__(storage, number)
         self._history = history
         self._listed = source
 
     def __reduce__(self) -> tuple[object, tuple[Storage, int | None, _Definition]]:
         return _restore, (self._storage, self._number, self._definition)
-
-    @property
-    def storage(self) -> Storage:
-        return self._storage
-
-    @property
-    def number(self) -> int | None:
-        return self._number
 
     @cached_property
     def _source(self) -> HudiSource:
@@ -188,6 +177,7 @@ class HudiVersion(TableVersion):
         return self.changes(-1 if before is None else before, "auto")
 
     def changelog_files(self) -> RowChanges | None:
+        """Return the rows in the files of row changes that the version's commit wrote; None without a commit."""
         number = self._number
         if number is None:
             return None
@@ -210,11 +200,15 @@ class HudiVersion(TableVersion):
         state = self._source.state
         return replace(self._files(), version=version, files=state.at(version, self._storage.root))
 
-    def maintenance_settings(self) -> MaintenanceSettings:
+    def health_facts(self) -> HealthFacts:
         config = self._definition.config
-        return settings.settings_of(config.values, self._table_name, is_merge_on_read=config.is_merge_on_read)
+        return HealthFacts(
+            settings=settings.settings_of(config.values, self._table_name, is_merge_on_read=config.is_merge_on_read),
+            measured_files=lambda: without_delete_records(self.files()),
+            own_findings=self._own_findings,
+        )
 
-    def own_findings(self) -> Sequence[Finding]:
+    def _own_findings(self) -> Sequence[Finding]:
         if self._number is None:
             return ()
         return settings.own_findings(self._source, self._number, records(self._files().files), self._table_name)
@@ -232,12 +226,9 @@ class HudiVersion(TableVersion):
     def split_by_file(self, split: Split) -> Sequence[Split]:
         return split_by_file(split)
 
-    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:  # noqa: ARG002 - none
-        """Return no positions: base files without log files have no deleted rows."""
-        return [NOTHING] * len(parts)
-
-    def native_files(self, split: Split) -> NativeRows | None:
-        return native_files(self._storage, split)
+    @property
+    def native_files(self) -> HudiNativeFiles:
+        return HudiNativeFiles(self._storage)
 
 
 def _restore(storage: Storage, number: int | None, definition: _Definition) -> HudiVersion:

@@ -1,19 +1,16 @@
 """`IcebergVersion`: one version of an Iceberg table, as `formats.TableVersion` defines it."""
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import (
     FieldIds,
     Finding,
-    MaintenanceSettings,
-    NativeRows,
     Predicate,
     ReadPlan,
     Split,
@@ -21,9 +18,9 @@ from snapshot_explorer.core.records import (
     Validation,
 )
 from snapshot_explorer.core.single_flight import cached_property
+from snapshot_explorer.formats.capabilities import HealthFacts, without_delete_records
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
-from snapshot_explorer.formats.iceberg.changes.row_changes import covers, no_changelog
-from snapshot_explorer.formats.iceberg.deletes.index import NO_DELETES
+from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
 from snapshot_explorer.formats.iceberg.deletes.unmatched import has_deletes, unmatched_deletes
 from snapshot_explorer.formats.iceberg.expiry.settings import advice_on_unmatched_deletes, settings_of
 from snapshot_explorer.formats.iceberg.frames.files import files_frame, in_partitions
@@ -42,17 +39,17 @@ from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, DELE
 from snapshot_explorer.formats.iceberg.metadata.partitions import PartitionField, parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, arrow_schema, parse_schema, table_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
+from snapshot_explorer.formats.iceberg.row_identity import IcebergRowIdentity
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
-from snapshot_explorer.formats.iceberg.scan.native_files import files_by_names, native_files
-from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, IcebergPlan
-from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
+from snapshot_explorer.formats.iceberg.scan.native_files import IcebergNativeFiles
+from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS
+from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.formats.iceberg.scan.statistics import bounds
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.missing_versions import empty_table_error
 from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.formats.unmatched_deletes import of_unmatched_deletes
-from snapshot_explorer.storage import Storage
 
 
 class IcebergVersion(TableVersion):
@@ -67,9 +64,9 @@ class IcebergVersion(TableVersion):
             snapshot: None for a table without one.
             schema_id: The schema to read under; None for the current one.
         """
+        super().__init__(source.storage, number)
         self._source = source
         self._snapshot = snapshot
-        self._number = number
         self._schema_id = schema_id
 
     def __reduce__(
@@ -83,14 +80,6 @@ class IcebergVersion(TableVersion):
         if own in (None, self._schema_id):
             return self
         return IcebergVersion(self._source, self._snapshot, self._number, own)
-
-    @property
-    def storage(self) -> Storage:
-        return self._source.storage
-
-    @property
-    def number(self) -> int | None:
-        return self._number
 
     @cached_property
     def _schema(self) -> IcebergSchema:
@@ -196,10 +185,14 @@ class IcebergVersion(TableVersion):
         frame = files_frame(self._source.metadata, live)
         return with_bounds(frame, bounds(live.data, self._schema.fields)) if statistics else frame
 
-    def maintenance_settings(self) -> MaintenanceSettings:
-        return settings_of(self.properties, self._source.storage.root)
+    def health_facts(self) -> HealthFacts:
+        return HealthFacts(
+            settings=settings_of(self.properties, self._source.storage.root),
+            measured_files=lambda: without_delete_records(self.files()),
+            own_findings=self._own_findings,
+        )
 
-    def own_findings(self) -> Sequence[Finding]:
+    def _own_findings(self) -> Sequence[Finding]:
         if self._snapshot is None or not has_deletes(manifests_of(self._source, [self._snapshot]), DELETES):
             return ()
         specs = self._source.metadata.specs.items()
@@ -234,49 +227,10 @@ class IcebergVersion(TableVersion):
             return read_part(self._reader, split.detail, columns)
         return self._reader.read(split, columns, predicate)
 
-    def native_files(self, split: Split) -> NativeRows | None:
-        return native_files(self._source.storage, split)
+    @property
+    def native_files(self) -> IcebergNativeFiles:
+        return IcebergNativeFiles(storage=self._storage, reader=self._reader)
 
-    def files_by_names(self, split: Split) -> NativeRows | None:
-        return files_by_names(self._source.storage, split)
-
-    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        del rows  # the metadata has the same numbers
-        return [self._reader.positions(plan_of(part)) for part in parts]
-
-    def identity_without_vector(self, split: Split) -> Hashable | None:
-        plan = split.detail
-        if not isinstance(plan, IcebergPlan):
-            return None
-        return tuple(sorted(split.partition.items())), plan.path, plan.first_row_id, plan.context.key
-
-    def deletes_of(self, split: Split) -> frozenset[Hashable]:
-        # The positions of a data file are compared with its rows; values of equality deletes are the same for all.
-        plan = plan_of(split)
-        deletes = plan.deletes
-        own = {(plan.path, item) for item in (deletes.vector, *deletes.positions) if item is not None}
-        return frozenset(own.union(*(item.after(plan.sequence_number) for item in deletes.equality)))
-
-    def stored_rows(self, split: Split) -> Split | None:
-        plan = split.detail
-        if not isinstance(plan, IcebergPlan):
-            return None
-        return replace(split, raw=True, live_rows=None, detail=replace(plan, deletes=NO_DELETES))
-
-    def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        # The schemas of the versions may differ: a column is read by its id.
-        plan = split.detail
-        if not isinstance(plan, IcebergPlan):
-            return None
-        known = {field.name: (field.id, field.type, field.initial_default) for field in plan.context.schema.fields}
-        read = tuple(None if name is None or name in absent else known[name] for name in columns)
-        deletes = plan.deletes.identity(plan.sequence_number)
-        return plan.path, plan.sequence_number, plan.first_row_id, deletes, plan.context.rules, read
-
-    def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        live, other = plan_of(before), plan_of(after)
-        return (
-            None
-            if covers(live, other)
-            else replace(before, raw=False, live_rows=None, detail=Part(live=live, deleted=other))
-        )
+    @property
+    def row_identity(self) -> IcebergRowIdentity:
+        return IcebergRowIdentity()

@@ -17,6 +17,7 @@ from snapshot_explorer.core.records import ReadPlan, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files import evolution
+from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
@@ -47,19 +48,6 @@ class FallbackLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchReader:
-    """One of two branches."""
-
-    branch: str | None
-    history: PaimonHistory
-    schemas: Schemas
-
-    def schema(self, snapshot: PaimonSnapshot) -> PaimonSchema:
-        """Return the schema of a version."""
-        return self.schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedPartitions:
     """The partitions of the first branch."""
 
@@ -71,8 +59,7 @@ class ClaimedPartitions:
 
 
 def plan(
-    storage: Storage,
-    reader: BranchReader,
+    own: BranchMetadata,
     snapshot: PaimonSnapshot,
     plan_branch: Callable[[Schemas, PaimonSnapshot], ReadPlan],
     hints: Mapping[str, bytes | None],
@@ -83,25 +70,23 @@ def plan(
         plan_branch: Returns the plan of a version of one branch, given the branch's schemas.
         hints: The hints of branches that were read early, by name.
     """
-    link = fallback_link(reader, snapshot.schema_id)
+    storage, link = own.storage, fallback_link(own, snapshot.schema_id)
     if link is None:
-        return plan_branch(reader.schemas, snapshot)
-    other_branch = _branch(storage, link)
+        return plan_branch(own.schemas, snapshot)
+    other_branch = BranchMetadata.of(storage, link.branch).pinned()
     other_branch.history.expect(hints.get(link.branch))
     _, version = storage.together(
         partial(_check_exists, storage, link, snapshot.id),
-        partial(fallback_version, storage, snapshot, reader.history, other_branch.history, link),
+        partial(fallback_version, storage, snapshot, own.history, other_branch.history, link),
     )
     if version is None:
-        return plan_branch(reader.schemas, snapshot)
+        return plan_branch(own.schemas, snapshot)
     other = other_branch.history.snapshots([version])[0]
-    sides = (
-        [(other_branch, other), (reader, snapshot)] if link.is_first else [(reader, snapshot), (other_branch, other)]
-    )
+    sides = [(other_branch, other), (own, snapshot)] if link.is_first else [(own, snapshot), (other_branch, other)]
     first, its = sides[0]
     plans = [partial(plan_branch, side.schemas, item) for side, item in sides]
     _, state, first_plan, second_plan = storage.together(
-        lambda: check_same_columns(reader.schema(snapshot), other_branch.schema(other), snapshot.id, link),
+        lambda: check_same_columns(own.schema(snapshot), other_branch.schema(other), snapshot.id, link),
         partial(read_state, storage, its, with_indexes=False),
         plans[0],
         plans[1],
@@ -110,37 +95,37 @@ def plan(
     return combine_plans(first_plan, second_plan, claimed, snapshot.id, link)
 
 
-def early_hints(storage: Storage, history: PaimonHistory) -> dict[str, bytes | None]:
+def early_hints(own: BranchMetadata) -> dict[str, bytes | None]:
     """Return the hints of the branches that existed when the table was opened: the options may name one of them.
 
     Empty if there are more than a few branches.
     """
-    branches = history.branches_seen
+    branches = own.history.branches_seen
     if len(branches) > _MAX_GUESSES:
         return {}
     paths = [Layout(branch).hint("snapshot", "LATEST") for branch in branches]
-    return dict(zip(branches, storage.read_present(paths), strict=True))
+    return dict(zip(branches, own.storage.read_present(paths), strict=True))
 
 
-def check_empty(storage: Storage, reader: BranchReader) -> None:
+def check_empty(own: BranchMetadata) -> None:
     """Raise if a branch has no versions, but the branch it is combined with has some."""
-    link = fallback_link(reader)
+    storage, link = own.storage, fallback_link(own)
     if link is None:
         return
     _check_exists(storage, link, 0)
-    if _branch(storage, link).history.newest().versions and not reader.history.newest().versions:
+    if BranchMetadata.of(storage, link.branch).history.newest().versions and not own.history.newest().versions:
         raise refusal(features.EMPTY_BRANCH, root=storage.root, branch=link.branch, option=link.option)
 
 
-def fallback_link(reader: BranchReader, existing: int = 0) -> FallbackLink | None:
+def fallback_link(own: BranchMetadata, existing: int = 0) -> FallbackLink | None:
     """Return the other branch of a combined read, or None. A fallback precedes a primary branch.
 
     Source: paimon FileStoreTableFactory.create.
     """
-    options = reader.schemas.newest(existing).options
+    options = own.schemas.newest(existing).options
     fallback, primary = (options.get(name, "").strip() for name in (FALLBACK, PRIMARY))
     name = fallback or primary
-    if not name or name == (reader.branch or MAIN):
+    if not name or name == own.name:
         return None
     return FallbackLink(branch=name, is_first=not fallback)
 
@@ -149,12 +134,6 @@ def _check_exists(storage: Storage, link: FallbackLink, version: int) -> None:
     folders = {entry.name for entry in storage.list("branch") if entry.is_folder}
     if link.branch != MAIN and f"branch-{link.branch}" not in folders:
         raise refusal(features.ABSENT_BRANCH, version=version, branch=link.branch, option=link.option)
-
-
-def _branch(storage: Storage, link: FallbackLink) -> BranchReader:
-    layout = Layout(link.branch)
-    schemas = Schemas(storage, layout).pinned()
-    return BranchReader(branch=layout.branch, history=PaimonHistory(storage, layout), schemas=schemas)
 
 
 def fallback_version(

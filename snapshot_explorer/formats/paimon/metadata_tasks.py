@@ -9,8 +9,11 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.capabilities import MetadataTasks
 from snapshot_explorer.formats.metadata_tasks import (
     MetadataTask,
+    Prefetch,
+    StateTasks,
     TaskReader,
     commit_batches,
     manifest_batches,
@@ -18,6 +21,7 @@ from snapshot_explorer.formats.metadata_tasks import (
     of_state,
 )
 from snapshot_explorer.formats.paimon.frames.files import files_frame
+from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, index_of, read_listed, state_lists
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
@@ -50,35 +54,38 @@ class PaimonCommitsTask:
     for_lifetimes: bool
 
 
-def state_tasks(storage: Storage, snapshot: PaimonSnapshot) -> list[MetadataTask]:
-    """Return the tasks that read the live files of a version. Reads its base and delta lists."""
-    lists = state_lists(storage, snapshot)
-    listed = lists.manifests
-    own = len(listed) - lists.counts[0]
-    tasks: list[MetadataTask] = []
-    for indices in manifest_batches(listed.column("size_bytes")):
-        part = listed.slice(indices[0], len(indices))
-        ours = max(0, min(len(part), indices[-1] + 1 - (len(listed) - own)))
-        tasks.append(
-            PaimonManifestsTask(version=snapshot.id, snapshot=snapshot, listed=part, list_path=lists.paths[0], own=ours)
-        )
-    return tasks
+@dataclass(frozen=True, kw_only=True)
+class PaimonMetadataTasks(MetadataTasks):
+    """The manifests of a branch in tasks."""
 
+    metadata: BranchMetadata
 
-def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTask]:
-    """Return the tasks that read the changes of commits. Reads nothing.
+    def of_state(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
+        """Return the tasks that read the live files of a version. Reads its base and delta lists."""
+        snapshot = self.metadata.history.snapshots([version])[0]
+        lists = state_lists(self.metadata.storage, snapshot)
+        listed = lists.manifests
+        own = len(listed) - lists.counts[0]
+        tasks: list[MetadataTask] = []
+        for indices in manifest_batches(listed.column("size_bytes")):
+            part = listed.slice(indices[0], len(indices))
+            ours = max(0, min(len(part), indices[-1] + 1 - (len(listed) - own)))
+            tasks.append(
+                PaimonManifestsTask(
+                    version=snapshot.id, snapshot=snapshot, listed=part, list_path=lists.paths[0], own=ours
+                )
+            )
+        return StateTasks(tasks=tasks, keeps_last_add=False)
 
-    Args:
-        versions: Ascending, with or without gaps.
-    """
-    return [
-        PaimonCommitsTask(version=run[0], last=run[-1], for_lifetimes=lifetimes) for run in commit_batches(versions)
-    ]
+    def of_changes(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
+        """Return the tasks that read the changes of commits. Reads the newest schema, which may raise."""
+        self.metadata.schemas.newest()
+        return [
+            PaimonCommitsTask(version=run[0], last=run[-1], for_lifetimes=lifetimes) for run in commit_batches(versions)
+        ]
 
-
-def task_reader(storage: Storage, layout: Layout) -> TaskReader:
-    """Return the reader of a branch's tasks."""
-    return partial(_read, storage, layout)
+    def reader(self) -> TaskReader:
+        return partial(_read, self.metadata.storage, self.metadata.layout)
 
 
 def _read(storage: Storage, layout: Layout, task: MetadataTask) -> Iterator[pa.Table]:

@@ -1,7 +1,7 @@
 """`Paimon`: a Paimon table on storage, an implementation of `formats.TableFormat`."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -13,7 +13,6 @@ import pyarrow as pa
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import TableNotFoundError
 from snapshot_explorer.core.records import (
-    Branch,
     ChangeMode,
     ChangesWithStatistics,
     Inspection,
@@ -21,39 +20,24 @@ from snapshot_explorer.core.records import (
     RowModifier,
     TableSchema,
 )
-from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.file_checks import FileCheck
-from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
-from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
-from snapshot_explorer.formats.paimon import fallback, metadata_tasks
+from snapshot_explorer.formats.capabilities import CatalogFacts, MetadataLayout
+from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges, TableFormat
+from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.row_changes import splits_between
-from snapshot_explorer.formats.paimon.expiry.orphans import branch_histories, clean_up, named_files
-from snapshot_explorer.formats.paimon.expiry.presence import presence
-from snapshot_explorer.formats.paimon.expiry.retention import (
-    expiry,
-    read_retention_state,
-    used_paths,
-)
-from snapshot_explorer.formats.paimon.expiry.settings import sql_name
-from snapshot_explorer.formats.paimon.files.whole_files import file_check
+from snapshot_explorer.formats.paimon.expiry.maintenance import PaimonMaintenance
 from snapshot_explorer.formats.paimon.frames.commits import commit_details, read_commits, with_tags
+from snapshot_explorer.formats.paimon.frames.manifests import PaimonManifests
 from snapshot_explorer.formats.paimon.inspect.inspections import INSPECTIONS, PaimonInspector
-from snapshot_explorer.formats.paimon.metadata.branches import (
-    branch_names,
-    check_field_ids,
-    read_branches,
-    shared_versions,
-)
-from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
+from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
+from snapshot_explorer.formats.paimon.metadata.branches import PaimonBranches, branch_names
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
-from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics, statistics_files
+from snapshot_explorer.formats.paimon.metadata_tasks import PaimonMetadataTasks
+from snapshot_explorer.formats.paimon.repairs import PaimonRepairs
+from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics
 from snapshot_explorer.formats.paimon.version import PaimonVersion
 from snapshot_explorer.formats.settings import parse_flag
-from snapshot_explorer.formats.statistics import StatisticsFiles
-from snapshot_explorer.formats.unread_versions import read_apart, unread_notes
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -65,41 +49,30 @@ class Paimon(TableFormat):
 
     name: ClassVar[str] = "paimon"
     title: ClassVar[str] = "Paimon"
-    catalog_branch_sign: ClassVar[str | None] = "$"
-    rest_catalog_client: ClassVar[str | None] = "pypaimon-rust"
-    restore_command: ClassVar[str] = "CALL sys.rollback(table => '{name}', version => '{version}')"
-    repairs: ClassVar[RepairSyntax | None] = RepairSyntax(
+    metadata_layout: ClassVar[MetadataLayout] = MetadataLayout(
+        folders=frozenset(("schema", "snapshot", "manifest")),
+        file_names=re.compile(
+            r"(?:schema|snapshot|changelog|manifest(?:-list)?|index-manifest)-(?:\d{1,18}|[0-9a-f-]{36}-\d+)", re.ASCII
+        ),
+        first_file=Layout().hint("snapshot", "LATEST"),
+    )
+    catalog: ClassVar[CatalogFacts] = CatalogFacts(branch_sign="$", rest_client="pypaimon-rust")
+    repairs: ClassVar[Repairs | None] = PaimonRepairs(
+        restore_command="CALL sys.rollback(table => '{name}', version => '{version}')",
         time_travel="VERSION AS OF {version}",
         deletes_unknown=True,  # seen with Paimon 0.9 on tables without a primary key
         restore_note="A rollback deletes all later snapshots, and later tags: it cannot be undone.",
         flink_restore_command="CALL sys.rollback_to(`table` => '{name}', snapshot_id => {version})",
     )
-    metadata_folders: ClassVar[frozenset[str]] = frozenset(("schema", "snapshot", "manifest"))
-    metadata_names: ClassVar[re.Pattern[str]] = re.compile(
-        r"(?:schema|snapshot|changelog|manifest(?:-list)?|index-manifest)-(?:\d{1,18}|[0-9a-f-]{36}-\d+)", re.ASCII
-    )
-    first_file: ClassVar[str | None] = Layout().hint("snapshot", "LATEST")
-    main_branch: ClassVar[str | None] = MAIN
-    branch_folder: ClassVar[str | None] = "branch"
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
-    merges_manifests: ClassVar[bool] = True
-    has_changelogs: ClassVar[bool] = True
-    unsearched_values: ClassVar[str | None] = "manifest lists with partitions, indexes and table statistics"
 
     def __init__(self, storage: Storage, *, branch: str | None = None, listed: Sequence[str] = (MAIN,)) -> None:
         """Bind to a table and a branch. One listing for a branch that is not listed, otherwise reads nothing."""
-        self._storage = storage
+        super().__init__(storage)
         if branch is not None and branch not in listed and branch not in branch_names(storage):
             existing = ", ".join([MAIN, *branch_names(storage)])
             raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {existing}.")
-        layout = self._layout = Layout(branch)
-        self._history = PaimonHistory(storage, layout)
-        self._schemas = Schemas(storage, layout)
-        self._newest_state: int | None = None
-
-    @property
-    def storage(self) -> Storage:
-        return self._storage
+        self._metadata = BranchMetadata.of(storage, branch)
 
     @classmethod
     def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:
@@ -125,7 +98,7 @@ class Paimon(TableFormat):
         """
         rewrites = self._history.rewrites
         if start is None:
-            folders, self.root_folders = self.root_folders, ()
+            folders, self.detection = self.detection.folders, replace(self.detection, folders=())
             look, newest = partial(self._history.look_into, folders), self._history.newest
             _, result, schema = self._storage.together(look, newest, self._schemas.listed_newest)
         else:
@@ -141,27 +114,21 @@ class Paimon(TableFormat):
 
     def version(self, number: int | None) -> PaimonVersion:
         snapshot = None if number is None else self._history.snapshots([number])[0]
-        return PaimonVersion(
-            self._storage,
-            snapshot,
-            layout=self._layout,
-            history=self._history,
-            schemas=self._schemas,
-            is_newest_state=number is not None and number == self._newest_state,
-        )
+        return PaimonVersion(self._metadata, snapshot)
 
     def with_current_schema(self, listing: Listing) -> "Paimon":
         """Return the same table, whose newest version has the newest schema.
 
         Source: paimon AbstractFileStoreTable.copy, which replaces the newest schema for time travel only.
         """
-        result = Paimon.__new__(Paimon)
         schemas = self._schemas.pinned(listing.newest_schema)
-        vars(result).update(vars(self), _schemas=schemas, _newest_state=listing.latest)  # what was read is shared
-        return result
+        return self.with_metadata(replace(self._metadata, schemas=schemas, newest_state=listing.latest))
 
-    def index_manifests(self, versions: Sequence[int]) -> Sequence[str | None]:
-        return [item.index_manifest for item in self._history.snapshots(versions)]
+    def with_metadata(self, metadata: BranchMetadata) -> "Paimon":
+        """Return the same table, which reads other schemas."""
+        result = Paimon.__new__(Paimon)
+        vars(result).update(vars(self), _metadata=metadata)  # what was read is shared
+        return result
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         return [item.committed_at for item in self._history.snapshots(versions)]
@@ -207,12 +174,9 @@ class Paimon(TableFormat):
         ]
         return pa.concat_tables(parts)
 
-    def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
-        return delta_manifests(self._storage, self._history.snapshots(versions))
-
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
         numbers = [
-            self._schema_id(item.id) if item.id == self._newest_state else item.schema_id
+            self._metadata.schema_id(item.id) if item.id == self._metadata.newest_state else item.schema_id
             for item in self._history.snapshots(versions)
         ]
         by_number = {
@@ -221,13 +185,12 @@ class Paimon(TableFormat):
         return [by_number[number] for number in numbers]
 
     def row_modifiers(self) -> frozenset[RowModifier]:
-        schemas = self._schemas.pinned()
-        options = schemas.newest().options
-        reader = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=schemas)
+        pinned = self._metadata.pinned()
+        options = pinned.schemas.newest().options
         modifiers: dict[RowModifier, bool] = {
             "deletion vectors": parse_flag(options, "deletion-vectors.enabled"),
             "data evolution": parse_flag(options, "data-evolution.enabled"),
-            "another branch": fallback.fallback_link(reader) is not None,
+            "another branch": fallback.fallback_link(pinned) is not None,
         }
         return frozenset(name for name, applies in modifiers.items() if applies)
 
@@ -235,7 +198,7 @@ class Paimon(TableFormat):
         self, versions: Sequence[int], columns: Sequence[str], at: int
     ) -> ChangesWithStatistics:
         snapshots = self._history.snapshots(versions)
-        number = self._schema_id(at)
+        number = self._metadata.schema_id(at)
         schema = self._schemas.by_id([number])[number]
         parts = [
             changes_with_statistics(self._storage, self._schemas, snapshots[begin : begin + _AT_ONCE], columns, schema)
@@ -251,96 +214,8 @@ class Paimon(TableFormat):
     def tags(self) -> Mapping[str, int]:
         return {name: tag.id for name, tag in self._history.tags().items()}
 
-    def branches(self) -> Sequence[Branch]:
-        return read_branches(self._storage, self._history, self._layout.branch)
-
-    def branch_names(self) -> Sequence[str]:
-        return sorted({MAIN, *branch_names(self._storage)})
-
-    def on_branch(self, name: str) -> "Paimon":
-        return Paimon(self._storage, branch=name, listed=(name,))
-
-    def shared_versions(self, other: "Paimon") -> Mapping[int, int]:
-        return {number: number for number in shared_versions(self._history, other._history)}  # noqa: SLF001 - of this class
-
-    def check_comparable(self, other: "Paimon", versions: tuple[int, int]) -> None:
-        sides = (self, versions[0]), (other, versions[1])
-        schemas = [table._schemas.by_id([table._schema_id(version)]) for table, version in sides]  # noqa: SLF001 - of this class
-        first, last = (next(iter(schemas_of_version.values())) for schemas_of_version in schemas)
-        check_field_ids(first, last, self._schemas.common_with(other._schemas))  # noqa: SLF001 - of this class
-
-    def _schema_id(self, version: int) -> int:
-        """Return the schema id of a version; for the newest state the id of the newest schema."""
-        own = self._history.snapshots([version])[0].schema_id
-        return self._schemas.newest(own).id if version == self._newest_state else own
-
-    def expiry(
-        self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None, unread: Collection[int] = ()
-    ) -> Expiry:
-        storage = self._storage
-        state, branches = storage.together(
-            lambda: read_retention_state(storage, self._layout, self._history, self._schemas, newest),
-            self._used_by_others,
-        )
-        return expiry(
-            rule,
-            lifetimes,
-            state,
-            changelogs=lambda versions: read_apart(
-                lambda group: changes_of(
-                    storage, self._schemas, [state.snapshots[version] for version in group], ("changelog",)
-                ),
-                versions,
-                storage,
-            ),
-            branches=branches,
-            name=sql_name(storage.root, self._layout.branch),
-            unread=unread,
-        )
-
-    def _used_by_others(self) -> dict[str, frozenset[str] | str]:
-        """Return for each other branch the paths of its data files, or why they are unknown."""
-        names = [MAIN, *branch_names(self._storage)]
-        branches = [Paimon(self._storage, branch=name, listed=names) for name in names if name != self._branch]
-        paths = self._storage.together(
-            *(partial(used_paths, branch.listing, _files_of(branch), branch.changes) for branch in branches)
-        )
-        return {item._branch: files for item, files in zip(branches, paths, strict=True)}  # noqa: SLF001 - of this class
-
-    @property
-    def _branch(self) -> str:
-        return self._layout.branch or MAIN
-
-    def file_check(self) -> FileCheck:
-        return file_check(self._storage)
-
-    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        snapshots = self._history.snapshots(versions)
-        modifiers, checked = self._storage.together(
-            self.row_modifiers, partial(presence, self._storage, self._layout, self._schemas, lifetimes, snapshots)
-        )
-        if "another branch" not in modifiers:
-            return checked
-        return replace(
-            checked, unchecked_files=dict.fromkeys(versions, "files of its fallback branch are not looked for")
-        )
-
-    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
-        read = read_apart(self._history.present, versions, self.storage)
-        snapshots = [item for _, part in read.parts for item in part.values()]
-        schema = self._schemas.by_id([self._schema_id(at)])[self._schema_id(at)]
-        known = statistics_files(self._storage, self._schemas, sorted(snapshots, key=lambda item: item.id), schema)
-        return replace(known, unread=(*unread_notes(read.unread), *known.unread))
-
-    def named_files(self, listed: pa.Array) -> NamedFiles:
-        return named_files(self._storage, branch_histories(self._storage, self.branch_names()), listed)
-
-    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
-        partitions = len(self._schemas.newest().partition_keys)
-        return clean_up(files, now, partitions=partitions, name=sql_name(self._storage.root, None))
-
     def inspect(self, name: str) -> pa.Table:
-        return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_table(name)
+        return PaimonInspector(self._metadata).of_table(name)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
         """Return the rows that changed after `first` up to `last`, under the newest schema.
@@ -348,9 +223,10 @@ class Paimon(TableFormat):
         Planning reads the lists and manifests of all versions concurrently; see `row_changes.splits_between`.
         """
         versions = [first, last] if mode == "diff" else range(first + 1, last + 1)
-        schemas = self._schemas.pinned()
+        metadata = self._metadata.pinned()
+        schemas = metadata.schemas
         self._storage.together(schemas.newest, lambda: self._history.present(versions))
-        newest = PaimonVersion(self._storage, None, layout=self._layout, history=self._history, schemas=schemas)
+        newest = PaimonVersion(metadata, None)
         return RowChanges(
             schema=newest.arrow_schema,
             metadata_columns=pa.schema([]),
@@ -360,27 +236,44 @@ class Paimon(TableFormat):
             reader=newest,
         )
 
-    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
-        tasks = metadata_tasks.state_tasks(self._storage, self._history.snapshots([version])[0])
-        return StateTasks(tasks=tasks, keeps_last_add=False)
+    @property
+    def _history(self) -> PaimonHistory:
+        return self._metadata.history
 
-    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
-        """Return the tasks that read the changes of commits. Reads the newest schema, which may raise."""
-        self._schemas.newest()
-        return metadata_tasks.change_tasks(versions, lifetimes=lifetimes)
+    @property
+    def _schemas(self) -> Schemas:
+        return self._metadata.schemas
 
-    def task_reader(self) -> TaskReader:
-        return metadata_tasks.task_reader(self._storage, self._layout)
+    def _on_branch(self, name: str) -> "Paimon":
+        return Paimon(self._storage, branch=name, listed=(name,))
+
+    @property
+    def branches(self) -> PaimonBranches:
+        return PaimonBranches(metadata=self._metadata, bind=self._on_branch)
+
+    @property
+    def changelogs(self) -> Changelogs:
+        return Changelogs(of_version=lambda number: self.version(number).changelog_files())
+
+    @property
+    def merged_manifests(self) -> PaimonManifests:
+        return PaimonManifests(storage=self._storage, history=self._history)
+
+    @property
+    def maintenance(self) -> PaimonMaintenance:
+        return PaimonMaintenance(
+            format_name=self.name, metadata=self._metadata, row_modifiers=self.row_modifiers, table_on=self._on_branch
+        )
+
+    @property
+    def metadata_tasks(self) -> PaimonMetadataTasks:
+        return PaimonMetadataTasks(metadata=self._metadata)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:
-        return partial(_restore, branch=self._layout.branch, newest_state=self._newest_state), (self._storage,)
+        own = self._metadata
+        return partial(_restore, branch=own.layout.branch, newest_state=own.newest_state), (self._storage,)
 
 
 def _restore(storage: Storage, *, branch: str | None, newest_state: int | None) -> Paimon:
     result = Paimon(storage, branch=branch)
-    vars(result).update(_newest_state=newest_state)
-    return result
-
-
-def _files_of(table: Paimon) -> Callable[[int], pa.Table]:
-    return lambda version: table.version(version).files()
+    return result.with_metadata(replace(BranchMetadata.of(storage, branch), newest_state=newest_state))

@@ -1,30 +1,26 @@
 """`PaimonVersion`: one version of a Paimon table, as `formats.TableVersion` defines it."""
 
-import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Self
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.records import (
     FieldIds,
     Finding,
     MaintenanceSettings,
-    NativeRows,
-    PlannedPair,
     Predicate,
     ReadPlan,
     Split,
     TableSchema,
 )
 from snapshot_explorer.core.single_flight import SingleFlight, cached_property
+from snapshot_explorer.formats.capabilities import HealthFacts
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.missing_versions import empty_table_error
 from snapshot_explorer.formats.paimon import fallback
@@ -41,6 +37,7 @@ from snapshot_explorer.formats.paimon.files import blobs, deletion_vectors
 from snapshot_explorer.formats.paimon.frames.files import files_frame
 from snapshot_explorer.formats.paimon.frames.manifests import entries_of, manifests_frame
 from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
+from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.paimon.metadata.contents import (
     ManifestLists,
     read_index_manifests,
@@ -48,109 +45,80 @@ from snapshot_explorer.formats.paimon.metadata.contents import (
     state_lists,
 )
 from snapshot_explorer.formats.paimon.metadata.data_types import arrow_field, field_ids
-from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
-from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, STATISTICS_COLUMNS
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, table_schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, table_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.formats.paimon.row_identity import PaimonRowIdentity
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.metadata_columns import metadata_fields
-from snapshot_explorer.formats.paimon.scan.native_files import native_files, split_by_file
-from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
+from snapshot_explorer.formats.paimon.scan.native_files import PaimonNativeFiles, split_by_file
 from snapshot_explorer.formats.paimon.scan.scans import (
     file_schemas,
     filtered_state,
     paths_of,
     scan,
-    scan_pair,
     vectors_in,
 )
 from snapshot_explorer.formats.paimon.scan.statistics import with_statistics
-from snapshot_explorer.formats.settings import parse_flag, parse_keyword
+from snapshot_explorer.formats.settings import parse_flag
 from snapshot_explorer.formats.unmatched_deletes import of_unmatched_deletes
 from snapshot_explorer.storage import Storage
-
-_CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
-
-_ORDERED = ("sequence.field", "rowkind.field", "ignore-delete")
-"""Options with which the last written row does not always win."""
 
 
 class PaimonVersion(TableVersion):
     """One version of a branch. Immutable and picklable; schema and options are read once, when first used."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        snapshot: PaimonSnapshot | None,
-        *,
-        layout: Layout,
-        history: PaimonHistory,
-        schemas: Schemas,
-        is_newest_state: bool = False,
-    ) -> None:
+    def __init__(self, metadata: BranchMetadata, snapshot: PaimonSnapshot | None) -> None:
         """Bind to a snapshot. Reads nothing.
 
         Args:
+            metadata: The metadata of the branch, with its schemas pinned or not. Its newest state is read under the
+                newest schema, not under the snapshot's schema.
             snapshot: None for the table before its first commit.
-            schemas: The schemas of the branch, pinned or not.
-            is_newest_state: Whether to read under the newest schema, not under the snapshot's schema.
         """
-        self._storage = storage
+        super().__init__(metadata.storage, None if snapshot is None else snapshot.id)
         self._snapshot = snapshot
-        self._layout = layout
-        self._history = history
-        self._schemas = schemas.pinned()
+        self._metadata = metadata.pinned()
         # As of now: other versions read schemas at the same time, and requests must not depend on which is first.
-        self._has_read_schema = snapshot is not None and schemas.is_read(snapshot.schema_id)
+        self._has_read_schema = snapshot is not None and metadata.schemas.is_read(snapshot.schema_id)
         self._early_hints: Mapping[str, bytes | None] = {}
         self._reads = SingleFlight()
-        self._is_newest_state = is_newest_state
+        self._is_newest_state = snapshot is not None and snapshot.id == metadata.newest_state
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         schemas = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
-        return _restore, (self._storage, self._snapshot, self._layout.branch, schemas, self._is_newest_state)
+        own = self._metadata
+        return _restore, (own.storage, own.layout.branch, own.newest_state, self._snapshot, schemas)
 
     def in_own_schema(self) -> "PaimonVersion":
         """Return the version under its snapshot's schema; the version itself if that is known to be the newest schema.
 
         Both versions share their caches.
         """
-        has_own = self._snapshot is None or self._schemas.newest_id == self._snapshot.schema_id
+        has_own = self._snapshot is None or self._metadata.schemas.newest_id == self._snapshot.schema_id
         if not self._is_newest_state or has_own:
             return self
-        result = PaimonVersion(
-            self._storage, self._snapshot, layout=self._layout, history=self._history, schemas=self._schemas
-        )
+        result = PaimonVersion(replace(self._metadata, newest_state=None), self._snapshot)
         result._reads = self._reads
         return result
 
-    @property
-    def storage(self) -> Storage:
-        return self._storage
-
-    @property
-    def number(self) -> int | None:
-        """Return the snapshot id; None for a table without snapshots."""
-        return None if self._snapshot is None else self._snapshot.id
-
     @cached_property
     def _newest_schema(self) -> PaimonSchema:
-        return self._schemas.newest(0 if self._snapshot is None else self._snapshot.schema_id)
+        return self._metadata.schemas.newest(0 if self._snapshot is None else self._snapshot.schema_id)
 
     @cached_property
     def _schema(self) -> PaimonSchema:
         if self._snapshot is None:
             return self._newest_schema
         if self._has_read_schema and not self._is_newest_state:
-            return self._schemas.by_id([self._snapshot.schema_id])[self._snapshot.schema_id]
+            return self._metadata.schemas.by_id([self._snapshot.schema_id])[self._snapshot.schema_id]
         # The options of the newest schema are needed next.
         key = "newest schema" if self._is_newest_state else "schema"
         return self._reads.get(key, partial(self._beside_lists, lambda: self._with_newest_schema()[0]))
 
     def _with_newest_schema(self) -> tuple[PaimonSchema, PaimonSchema]:
         """Return the schema to read under, and the newest one."""
-        own, newest = self._schemas.with_newest(self._existing().schema_id)
+        own, newest = self._metadata.schemas.with_newest(self._existing().schema_id)
         return (newest if self._is_newest_state else own), newest
 
     def _to_read(self) -> PaimonSnapshot:
@@ -162,7 +130,7 @@ class PaimonVersion(TableVersion):
         """Return a schema. On remote storage, the lists that planning reads next are read at the same time."""
         if self._storage.is_local:
             return read()
-        early_hints = partial(fallback.early_hints, self._storage, self._history)
+        early_hints = partial(fallback.early_hints, self._metadata)
         self._early_hints, _, schema = self._storage.together(early_hints, self._read_lists_early, read)
         return schema
 
@@ -185,7 +153,7 @@ class PaimonVersion(TableVersion):
     @cached_property
     def arrow_schema(self) -> pa.Schema:
         if self._snapshot is None:
-            fallback.check_empty(self._storage, self._side)
+            fallback.check_empty(self._metadata)
         return pa.schema([arrow_field(field) for field in self._schema.fields])
 
     @property
@@ -202,7 +170,7 @@ class PaimonVersion(TableVersion):
 
         No request. The defaults are Paimon's.
         """
-        newest = self._schemas.known_newest
+        newest = self._metadata.schemas.known_newest
         version = "" if self._snapshot is None else f"snapshot {self._snapshot.format_version}"
         return ": ".join(
             part for part in (version, "" if newest is None else ", ".join(features_in_use(newest))) if part
@@ -212,46 +180,6 @@ class PaimonVersion(TableVersion):
     def recorded_properties(self) -> Mapping[str, str]:
         """Return the options of the version's own schema. Reads apply the newest options instead."""
         return self._schema.options
-
-    def repair_obstacle(self, *, of_rows: bool) -> str | None:
-        """Return why rows of the table cannot be restored by writing them again.
-
-        Source: paimon docs, "Merge Engine", "Sequence and Rowkind".
-        """
-        options = self._newest_schema.options
-        engine = parse_keyword(options, "merge-engine", "deduplicate")
-        if not of_rows:
-            return None
-        if engine != "deduplicate":
-            return f"The merge engine {engine} merges a row that is written again with the rows before it."
-        named = next((name for name in _ORDERED if options.get(name, "").strip()), None)
-        if named is not None:
-            return (
-                f"The option {named}={options[named]} decides which row wins: an earlier row that is written again "
-                "may lose."
-            )
-        is_evolved = parse_flag(options, "data-evolution.enabled")
-        return "The option data-evolution.enabled splits rows over files by columns." if is_evolved else None
-
-    def repair_settings(self, *, merges: bool) -> Sequence[str]:
-        """Return the setting for columns of type CHAR.
-
-        Where Spark pads their values as it reads them, DELETE, UPDATE and MERGE do not find the table ("UPDATE TABLE is
-        not supported temporarily"). Without padding, MERGE ends with a MatchError of CharType. Seen with Paimon 0.9.
-
-        Raises:
-            UnsupportedFeatureError: Such a column, and a MERGE.
-
-        Source: spark `ApplyCharTypePadding`; paimon `PaimonUpdateTable`, `RowLevelHelper`.
-        """
-        padded = [column.name for column in self.schema.columns if _CHAR.search(column.type)]
-        if padded and merges:
-            raise UnsupportedFeatureError(
-                "The statement is a MERGE, which Paimon's connector does not run on tables with a column of type CHAR: "
-                f"{', '.join(padded)}. Choose other rows, or replace whole rows with key=[] if the table has no "
-                "primary key."
-            )
-        return ["spark.sql.readSideCharPadding = false"] if padded else []
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         """Return the hidden columns among the names, which rows have only on request.
@@ -299,7 +227,7 @@ class PaimonVersion(TableVersion):
         frame, entries = self._files(predicate, (*STATISTICS_COLUMNS, *keys) if statistics else FILE_COLUMNS)
         if not statistics or entries is None:
             return frame
-        return with_statistics(frame, entries, self._schema, file_schemas(self._schemas, entries))
+        return with_statistics(frame, entries, self._schema, file_schemas(self._metadata.schemas, entries))
 
     def _files(self, predicate: Predicate | None, columns: Sequence[str]) -> tuple[pa.Table, pa.Table | None]:
         """Return FILES, and these columns of their ENTRIES. Without a snapshot, ENTRIES is None."""
@@ -314,13 +242,13 @@ class PaimonVersion(TableVersion):
         frame = files_frame(state, version=snapshot.id, partitions=partitions, paths=paths, vectors=vectors)
         return frame, state.entries
 
-    def measured_files(self) -> pa.Table:
+    def _measured_files(self) -> pa.Table:
         """Return FILES and `delete_records`, the rows in each file of kind -D and -U. Reads as `files`."""
         frame, entries = self._files(None, FILE_COLUMNS)
         records = pa.nulls(0, pa.int64()) if entries is None else entries.column("deleted_rows")
         return frame.append_column("delete_records", records)
 
-    def own_findings(self) -> Sequence[Finding]:
+    def _own_findings(self) -> Sequence[Finding]:
         snapshot = self._snapshot
         if snapshot is None or snapshot.index_manifest is None:
             return ()
@@ -330,15 +258,20 @@ class PaimonVersion(TableVersion):
         if not vectors:
             return ()
         matched = pc.sum(self.files()["deletion_vector"].is_valid()).as_py() or 0
-        return (of_unmatched_deletes(vectors - matched, vectors, advice=self.maintenance_settings().compact),)
+        return (of_unmatched_deletes(vectors - matched, vectors, advice=self._maintenance_settings().compact),)
 
-    def maintenance_settings(self) -> MaintenanceSettings:
-        return settings_of(self._newest_schema, sql_name(self._storage.root, self._layout.branch))
+    def _maintenance_settings(self) -> MaintenanceSettings:
+        return settings_of(self._newest_schema, sql_name(self._storage.root, self._metadata.layout.branch))
+
+    def health_facts(self) -> HealthFacts:
+        return HealthFacts(
+            settings=self._maintenance_settings(),
+            measured_files=self._measured_files,
+            own_findings=self._own_findings,
+        )
 
     def inspect(self, name: str) -> pa.Table:
-        return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_version(
-            name, self._snapshot
-        )
+        return PaimonInspector(self._metadata).of_version(name, self._snapshot)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         """Return the splits of the rows, and the files that the predicate skips.
@@ -349,35 +282,19 @@ class PaimonVersion(TableVersion):
         Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
         """
         if self._snapshot is None:
-            fallback.check_empty(self._storage, self._side)
+            fallback.check_empty(self._metadata)
             return ReadPlan(splits=(), skipped=frames.SKIPPED.empty_table)
-        if self._schemas.known_newest is None and self._reads.peek("lists") is None:
-            self._beside_lists(partial(self._schemas.newest, self._snapshot.schema_id))
+        if self._metadata.schemas.known_newest is None and self._reads.peek("lists") is None:
+            self._beside_lists(partial(self._metadata.schemas.newest, self._snapshot.schema_id))
         own = self._to_read()
         return fallback.plan(
-            self._storage,
-            self._side,
+            self._metadata,
             own,
             lambda schemas, snapshot: scan(
                 self._storage, schemas, snapshot, predicate, lists=self._lists if snapshot is own else None
             ),
             self._early_hints,
         )
-
-    def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
-        """Return the splits of two versions, without the partitions and buckets in which they have equal files.
-
-        None is left out for a predicate or a fallback branch, or if the versions are on two branches.
-        """
-        sides = [version._side for version in (self, other)]  # noqa: SLF001 - its own
-        snapshots = [version._snapshot for version in (self, other)]  # noqa: SLF001
-        existing = max((snapshot.schema_id for snapshot in snapshots if snapshot is not None), default=0)
-        is_simple = sides[0].branch == sides[1].branch and fallback.fallback_link(sides[0], existing) is None
-        has_predicate = any(predicate is not None for predicate in predicates)
-        if None in snapshots or has_predicate or not is_simple:
-            return super().plan_pair(other, predicates)
-        to_read = [version._to_read() for version in (self, other)]  # noqa: SLF001
-        return scan_pair(self._storage, self._schemas, to_read, [self._lists, other._lists])
 
     def changelog(self) -> RowChanges:
         """Return the row changes in the version's changelog, also in a long-lived one.
@@ -388,11 +305,12 @@ class PaimonVersion(TableVersion):
         return RowChanges(
             schema=self.arrow_schema,
             metadata_columns=pa.schema([]),
-            splits=lambda predicate: changelog_splits(self._storage, self._schemas, snapshot, predicate),
+            splits=lambda predicate: changelog_splits(self._storage, self._metadata.schemas, snapshot, predicate),
             reader=self,
         )
 
     def changelog_files(self) -> RowChanges | None:
+        """Return the rows in the changelog files of the version's commit; None without any."""
         if self._existing().changelog_manifest_list is None:
             return None
         changes = self.changelog()
@@ -410,66 +328,18 @@ class PaimonVersion(TableVersion):
     def split_by_file(self, split: Split) -> Sequence[Split]:
         return split_by_file(split)
 
-    def native_files(self, split: Split) -> NativeRows | None:
-        return native_files(self._storage, split)
-
-    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        files = [plan.files[0] for part in parts if (plan := _plan_of_file(part)) is not None]
-        vectors = [(file.path, file.vector, n) for file, n in zip(files, rows, strict=True) if file.vector is not None]
-        positions = deletion_vectors.read_deleted_positions(self._storage, vectors)
-        return [positions.get(file.path, NOTHING) for file in files]
-
-    def stored_rows(self, split: Split) -> Split | None:
-        plan = _plan_of_file(split)
-        if plan is None or (plan.schema.primary_keys and plan.files[0].deleted_rows != 0):
-            return None
-        files = (plan.files[0]._replace(vector=None),)
-        return replace(split, raw=True, live_rows=None, detail=replace(plan, files=files))
-
-    def identity_without_vector(self, split: Split) -> Hashable | None:
-        plan = _plan_of_file(split)
-        if plan is None:
-            return None
-        (file,), schema = plan.files, plan.schema
-        key = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id
-        return *key, schema.fields, schema.partition_keys, schema.primary_keys, file.first_row_id
-
-    def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        # The schemas of the versions may differ: a column is read as stored in the file, by its id.
-        plan = _plan_of_file(split)
-        if plan is None:
-            return None
-        (file,) = plan.files
-        known = {field.name: field for field in plan.schema.fields}
-        stored = {field.id: field for field in plan.file_schemas[file.schema_id].fields}
-        if file.write_columns is not None:
-            stored = {number: field for number, field in stored.items() if field.name in file.write_columns}
-        read: list[Hashable] = []
-        for name in columns:
-            field = None if name is None or name in absent else known[name]
-            is_partition = field is not None and field.name in plan.schema.partition_keys
-            if field is None or (field.id not in stored and not is_partition):
-                read.append(None)
-            else:
-                source = None if is_partition else stored[field.id]
-                read.append((field.id, replace(field.type, nullable=True), source))
-        key = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id, file.vector
-        return *key, bool(plan.schema.primary_keys), plan.legacy_zones, tuple(read)
-
-    def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        plan, later = _plan_of_file(before), _plan_of_file(after)
-        if plan is None or later is None:
-            return None
-        (file,), (other,) = plan.files, later.files
-        if other.vector is None or other.vector == file.vector:
-            return None
-        detail = PaimonVectorDifference(plan=plan, deleted_by=other.vector, not_deleted_by=file.vector)
-        deleted = file.rows if other.vector.cardinality is None else other.vector.cardinality
-        return replace(before, raw=False, rows=deleted, live_rows=None, detail=detail)
+    @property
+    def native_files(self) -> PaimonNativeFiles:
+        return PaimonNativeFiles(self._storage)
 
     @property
-    def _side(self) -> fallback.BranchReader:
-        return fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=self._schemas)
+    def row_identity(self) -> PaimonRowIdentity:
+        return PaimonRowIdentity(
+            metadata=self._metadata,
+            snapshot=self._snapshot,
+            to_read=self._to_read,
+            lists=self._lists,
+        )
 
     def _existing(self) -> PaimonSnapshot:
         if self._snapshot is None:
@@ -477,29 +347,14 @@ class PaimonVersion(TableVersion):
         return self._snapshot
 
 
-def _plan_of_file(split: Split) -> PaimonPlan | None:
-    """Return the plan of a split of one file; None for several files, or merged rows or parts of rows."""
-    plan = split.detail
-    if not isinstance(plan, PaimonPlan) or plan.merge is not None or plan.groups or len(plan.files) != 1:
-        return None
-    return plan
-
-
 def _restore(
     storage: Storage,
-    snapshot: PaimonSnapshot | None,
     branch: str | None,
+    newest_state: int | None,
+    snapshot: PaimonSnapshot | None,
     resolved: Mapping[str, PaimonSchema],
-    is_newest_state: bool,  # noqa: FBT001 - of a pickle
 ) -> PaimonVersion:
-    layout = Layout(branch)
-    result = PaimonVersion(
-        storage,
-        snapshot,
-        layout=layout,
-        history=PaimonHistory(storage, layout),
-        schemas=Schemas(storage, layout),
-        is_newest_state=is_newest_state,
-    )
+    metadata = replace(BranchMetadata.of(storage, branch), newest_state=newest_state)
+    result = PaimonVersion(metadata, snapshot)
     vars(result).update(resolved)
     return result

@@ -2,13 +2,20 @@
 
 from snapshot_explorer.history.lifetimes.facts import FileFacts
 from snapshot_explorer.history.lifetimes.index import FileLifetimes
-from snapshot_explorer.history.lifetimes.reading import despite_expiry, keep_lifetimes, read_lifetimes, time_of
+from snapshot_explorer.history.lifetimes.reading import (
+    delete_manifests,
+    despite_expiry,
+    keep_lifetimes,
+    read_lifetimes,
+    time_of,
+)
 from snapshot_explorer.history.lifetimes.statistics import FileStatistics, read_statistics
 
 __all__ = [
     "FileFacts",
     "FileLifetimes",
     "FileStatistics",
+    "delete_manifests",
     "despite_expiry",
     "keep_lifetimes",
     "read_lifetimes",

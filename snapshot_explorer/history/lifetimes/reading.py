@@ -50,11 +50,18 @@ class FileSource:
 
     def files(self, version: int) -> pa.Table:
         """Return the FILES of a version."""
-        return self.format.lifetime_files(version)
+        deletes = self.format.delete_files
+        return self.format.version(version).files() if deletes is None else deletes.data_files(version)
 
     def changes(self, versions: Sequence[int]) -> pa.Table:
         """Return the CHANGES of data files."""
         return self.format.changes(versions, changelog=False)
+
+
+def delete_manifests(table_format: TableFormat, versions: Sequence[int]) -> Sequence[frozenset[str]]:
+    """Return for each version the manifests of its delete files; none where LIFETIMES contain all deletions."""
+    deletes = table_format.delete_files
+    return [frozenset()] * len(versions) if deletes is None else deletes.manifests(versions)
 
 
 def read_lifetimes(

@@ -91,7 +91,7 @@ class _Reader(FileSource):
 
     def _state(self, version: TableVersion) -> pa.Table:
         files = version.files(statistics=True)
-        if not self.format.lifetimes_have_deletions:
+        if self.format.delete_files is not None:
             files = _without_deletions(files)
         if version.number is not None:
             self.schemas[version.number] = version.schema

@@ -11,7 +11,7 @@ def _log(invocation: Invocation) -> Frame:
     frame, limit = read_commits(invocation, invocation.settings.display_limit)
     if invocation.arguments.get("limit") is not None:
         frame.limit = limit
-    if note := history_of(invocation.table()[1]).table_format.copied_note(frame.to_arrow()):
+    if note := history_of(invocation.table()[1]).table_format.clock.copied_note(frame.to_arrow()):
         invocation.show_once(note)
     return frame
 

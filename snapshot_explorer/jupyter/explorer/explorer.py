@@ -182,7 +182,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         super().__init__(layout=_Layout())
         self.table = table
         self.name = name
-        self.state = ExplorerState(with_recorded_times=history_of(table).table_format.with_recorded_times)
+        self.state = ExplorerState(with_recorded_times=history_of(table).table_format.clock.with_recorded_times)
         self._cache = SnapshotCache(table, variables)
         self._work = Work()
         self._facts = FactsReader(table, self.state, self._work, self._draw)
@@ -601,7 +601,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _draw_commits(self, log: Log) -> None:
         state = self.state
         shown = self._shown = state.shown
-        clock_note = history_of(self.table).table_format.clock_note
+        clock_note = history_of(self.table).table_format.clock.note
         notes = (*missing_notes(log.gaps(shown)), *log.notes, *([clock_note] if clock_note else []))
         facts = replace(self._facts.facts(log), notes=notes)
         title = f"{len(shown):,} of {len(state.versions):,} versions"
@@ -668,7 +668,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "problem": sanitize(self.problem),
             "note": sanitize(state.note),
             "isKnown": log is not None,
-            "isZoneKnown": log is None or history_of(self.table).table_format.clock_note is None,
+            "isZoneKnown": log is None or history_of(self.table).table_format.clock.note is None,
             "repairVersion": "" if state.repair_version is None else str(state.repair_version),
             "markers": ["" if version is None else str(version) for version in (state.a, state.b)],
             "ends": [str(version) for version in (*state.versions[:1], *state.versions[-1:])],
@@ -722,7 +722,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _show_log(self, log: Log) -> None:
         self._set_busy("log", "")
         back, self._log = rollback_message(self._log, log), log
-        self._is_copied = history_of(self.table).table_format.copied_note(log.commits) is not None
+        self._is_copied = history_of(self.table).table_format.clock.copied_note(log.commits) is not None
         self.state.set_versions(log.versions, log.readable, log.commits)
         if back:
             self.state.note = back

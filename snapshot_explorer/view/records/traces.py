@@ -43,9 +43,9 @@ def _result(result: Trace) -> Drawing:
         ("digest", f"sha256:{result.digest}"),
         ("call", Code(f"{result.source.open_expression}.trace({result.where!r})")),
     ]
-    unsearched = result.source.format.unsearched_values
+    unsearched = result.source.format.maintenance.unsearched_values
     not_covered = _NOT_COVERED.format("" if unsearched is None else f"{unsearched}, ")
-    clean_up = result.source.format.statistics_clean_up
+    clean_up = result.source.format.maintenance.statistics_clean_up
     removal = [f"Its metadata files are removed by {clean_up}."] if clean_up and len(metadata) else []
     notes = [Line(note) for note in (*result.unknown_reasons, *result.notes, *removal, not_covered)]
     versions = result.versions.to_arrow()

@@ -264,7 +264,7 @@ def test_after_a_damaged_commit_the_statistics_are_unknown_until_the_schema_is_s
         table.commit(*again, add(f"{number}.parquet", stats={"numRecords": 1, "minValues": {"id": number}}))
     (tmp_path / "table" / commit_name(2)).write_text('{"add": broken')
 
-    files = opened(tmp_path / "table").statistics_files([0, 1, 2, 3, 4], 1).files
+    files = opened(tmp_path / "table").maintenance.statistics_files([0, 1, 2, 3, 4], 1).files
 
     assert [file.first for file in files] == [0, 1, 2, 3, 4]
     for version in (1, 4):

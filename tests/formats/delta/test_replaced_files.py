@@ -42,7 +42,7 @@ def table(tmp_path):
 
 
 def read_units(table_format, units):
-    read = table_format.task_reader()
+    read = table_format.metadata_tasks.reader()
     return [list(read(unit)) for unit in units]
 
 
@@ -65,9 +65,11 @@ CALLS = {
     "changed rows": lambda root: open_table(root).row_changes(1, 5),
     "a listing of metadata": lambda root: open_table(root).inspect("history"),
     "a manifest": lambda root: Delta(Storage(root)).version(5).entries(commit_name(3)),
-    "state on executors": lambda root: read_units(d := Delta(Storage(root)), d.state_tasks(5, no_look).tasks),
+    "state on executors": lambda root: read_units(
+        d := Delta(Storage(root)), d.metadata_tasks.of_state(5, no_look).tasks
+    ),
     "changes on executors": lambda root: read_units(
-        d := Delta(Storage(root)), d.change_tasks(range(6), no_look, lifetimes=True)
+        d := Delta(Storage(root)), d.metadata_tasks.of_changes(range(6), no_look, lifetimes=True)
     ),
 }
 
@@ -128,7 +130,7 @@ def test_a_commit_of_known_and_unknown_actions_is_one(table):
 
     assert len(open_table(table.root).at("latest").file_changes(since="earliest")) == 6
     table_format = Delta(Storage(table.root))
-    read_units(table_format, table_format.change_tasks(range(6), no_look, lifetimes=True))
+    read_units(table_format, table_format.metadata_tasks.of_changes(range(6), no_look, lifetimes=True))
 
 
 @pytest.mark.parametrize("form", ["classic", "multi-part", "parquet", "json"])

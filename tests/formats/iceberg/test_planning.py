@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.iceberg.scan.native_files import native_files
+from snapshot_explorer.formats.iceberg.scan.native_files import IcebergNativeFiles
 from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
 from snapshot_explorer.storage import Storage
 from tests.support.iceberg.live_files import Version, field, schema_of, struct_type
@@ -20,6 +20,11 @@ BY_NAME = {
     0: {"spec-id": 0, "fields": [{"source-id": 2, "field-id": 1000, "name": "name", "transform": "identity"}]},
     1: {"spec-id": 1, "fields": [{"source-id": 1, "field-id": 1001, "name": "id_trunc", "transform": "truncate[10]"}]},
 }
+
+
+def native_files(folder):
+    storage = Storage(folder)
+    return IcebergNativeFiles(storage=storage, reader=RowReader(storage))
 
 
 def binary(number, value):
@@ -156,7 +161,7 @@ def test_other_readers_find_columns_by_name_and_check_their_ids(tmp_path):
     reader = RowReader(Storage(tmp_path))
     (split,) = version.plan().splits
 
-    found = native_files(Storage(tmp_path), split)
+    found = native_files(tmp_path).of(split)
 
     (file,) = found.files
     assert (file.names, file.ids, file.deleted, file.rows) == ({"id": "id"}, {"id": 1}, 1, 2)
@@ -165,7 +170,7 @@ def test_other_readers_find_columns_by_name_and_check_their_ids(tmp_path):
     assert reader.positions(plan_of(split)).tolist() == [1]
 
     version.equality_deletes("e.parquet", {"id": [5]}, partition=(0, ("a",)))
-    assert native_files(Storage(tmp_path), version.plan().splits[0]) is None
+    assert native_files(tmp_path).of(version.plan().splits[0]) is None
 
 
 def test_other_readers_get_no_file_whose_columns_they_would_not_find(tmp_path):
@@ -174,8 +179,8 @@ def test_other_readers_get_no_file_whose_columns_they_would_not_find(tmp_path):
     plain = Version(tmp_path, ID)
     plain.data("a.avro", {"id": [1]})
 
-    assert native_files(Storage(tmp_path), renamed.plan().splits[0]) is None
-    assert native_files(Storage(tmp_path), plain.plan().splits[0]) is None
+    assert native_files(tmp_path).of(renamed.plan().splits[0]) is None
+    assert native_files(tmp_path).of(plain.plan().splits[0]) is None
 
 
 CONDITIONS = (

@@ -114,13 +114,13 @@ def test_of_a_file_in_two_versions_only_the_rows_between_their_deletes_are_read(
     compared = 0
     for first, last in pairwise(table.versions()):
         a, b = parts_of(table.at(first)).loaded.version, parts_of(table.at(last)).loaded.version
-        before, after = ({v.identity_without_vector(split): split for split in v.plan().splits} for v in (a, b))
+        before, after = ({v.row_identity.without_vector(split): split for split in v.plan().splits} for v in (a, b))
         for key in before.keys() & after.keys():
             old, new = (
                 [row for batch in v.read(one[key], ["_pos"]) for row in batch.to_pylist()]
                 for v, one in ((a, before), (b, after))
             )
-            gone = a.rows_deleted(before[key], after[key])
+            gone = a.row_identity.rows_deleted(before[key], after[key])
             found = [] if gone is None else [row for batch in a.read(gone, ["_pos"]) for row in batch.to_pylist()]
             assert found == [row for row in old if row not in new]
             compared += bool(found)

@@ -92,7 +92,7 @@ class History:
 def histories(path):
     """Return every branch of a table that has versions."""
     found = []
-    for branch in (None, *(one.name for one in opened(path).branches())):
+    for branch in (None, *(one.name for one in opened(path).branches.others())):
         paimon = opened(path, branch)
         commits = paimon.commits(paimon.listing(0).versions)
         found.append(History(paimon, commits.filter(commits["readable"].is_null())))
@@ -278,7 +278,7 @@ def test_tags_and_branches_are_those_of_the_story():
     orders = opened(HERE / "orders")
 
     assert orders.tags() == {"opening": 1, "v1": 5}
-    assert [one.name for one in orders.branches()] == ["dev"]
+    assert [one.name for one in orders.branches.others()] == ["dev"]
     assert opened(HERE / "events").tags() == {"week-45": 14}
     assert orders.commits([5, 6])["tags"].to_pylist() == [["v1"], []]
 

@@ -7,6 +7,7 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import parse_condition as condition_of
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.capabilities import NativeFiles
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import ADDS, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.schema import arrow_schema
@@ -30,6 +31,8 @@ def state_of(table, version=None):
 class Reader:
     """Just what the engine asks of a format."""
 
+    native_files = NativeFiles()
+
     def __init__(self, storage):
         self.storage = storage
 
@@ -38,9 +41,6 @@ class Reader:
 
     def split_by_file(self, split):
         return (split,)
-
-    def native_files(self, split):
-        return None
 
 
 def table_of(table, *, version=None, columns=None, where=None):

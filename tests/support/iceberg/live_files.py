@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.scan import scan_of
+from snapshot_explorer.formats.capabilities import NativeFiles
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.scan import planning
@@ -164,15 +165,14 @@ class Version:
 class Reader:
     """Just what the engine needs of a version of a table."""
 
+    native_files = NativeFiles()
+
     def __init__(self, folder):
         self.storage = Storage(folder)
         self.read = RowReader(self.storage).read
 
     def split_by_file(self, split):
         return (split,)
-
-    def native_files(self, split):
-        return None
 
 
 def table_of(schema, rows):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from snapshot_explorer.arrow.equal_rows import SharedRows
+from snapshot_explorer.core.records import Split
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
 
@@ -56,3 +57,9 @@ class DeltaPlan:
         """Return the plan of one of the files."""
         stats = None if self.stats is None else SharedRows(self.stats.values, (self.stats.indices[index],))
         return replace(self, files=(self.files[index],), stats=stats)
+
+
+def plan_of_file(split: Split) -> DeltaPlan | None:
+    """Return the plan of a split of one file; None for several files, or a split of changes."""
+    plan = split.detail
+    return plan if isinstance(plan, DeltaPlan) and len(plan.files) == 1 else None

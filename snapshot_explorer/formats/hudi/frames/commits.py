@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,10 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.records import Kind
+from snapshot_explorer.formats.capabilities import CommitClock
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details, written_files
 from snapshot_explorer.formats.hudi.metadata.file_states import FileStates, sums
-from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
+from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at
 
 _KINDS: Mapping[str, Kind] = {
     "INSERT": "append",
@@ -38,6 +40,22 @@ _KINDS: Mapping[str, Kind] = {
 
 _COUNTED = (("numWrites", "rows"), ("numInserts", "inserts"), ("numUpdateWrites", "updates"), ("numDeletes", "deletes"))
 """The sums in the details of a commit, by the names of fields of its write stats, and the columns of WRITTEN."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HudiClock(CommitClock):
+    """Commit times by the clocks of writers."""
+
+    history: HudiHistory
+
+    @property
+    def note(self) -> str | None:
+        if self.history.current().config.has_utc_times:
+            return None
+        return (
+            "Times are as the writers' clocks showed them, in zones that are not recorded: "
+            "hoodie.table.timeline.timezone is not UTC."
+        )
 
 
 def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Table:

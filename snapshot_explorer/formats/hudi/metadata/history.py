@@ -153,6 +153,12 @@ class HudiSource:
         """The versions, ascending."""
         return tuple(self.writes)
 
+    @property
+    def savepoints(self) -> dict[str, int]:
+        """The versions with a savepoint, by its name."""
+        saved = [item for item in self.timeline.of_action("savepoint") if item.state == "completed"]
+        return {item.text: item.time for item in saved if item.time in self.writes}
+
     def _restored_away(self) -> frozenset[str]:
         """Return the instants that restores removed: the archive may still contain them."""
         texts: set[str] = set()
@@ -614,6 +620,12 @@ class HudiHistory:
         if not self._storage.is_local:
             return self._storage.list(folder)
         return self._storage.names_many([folder])[0]
+
+    def containing(self, versions: Sequence[int]) -> HudiSource:
+        """Return a listing that contains these versions."""
+        source = self.current()
+        missing = [version for version in versions if version not in source.writes]
+        return self.having(missing[0]) if missing else source
 
     def having(self, version: int) -> HudiSource:
         """Return a listing that contains a version: the last one, or a new one."""

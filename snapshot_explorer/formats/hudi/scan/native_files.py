@@ -1,11 +1,13 @@
 """Splits for readers on other machines, and for readers other than this package's own."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core.records import NativeFile, NativeRows, Split
+from snapshot_explorer.formats.capabilities import NativeFiles
 from snapshot_explorer.formats.hudi.metadata.types import HudiType
 from snapshot_explorer.formats.hudi.scan.plans import HudiPlan
 from snapshot_explorer.storage import Storage
@@ -29,30 +31,40 @@ def split_by_file(split: Split) -> Sequence[Split]:
     ]
 
 
-def native_files(storage: Storage, split: Split) -> NativeRows | None:
-    """Return the files of a split for other readers; None if they would return other rows."""
-    plan = split.detail
-    if not split.raw or not isinstance(plan, HudiPlan):
-        return None
-    constants = dict(plan.partition)
-    fields = [field for field in plan.fields if field.name not in constants]
-    if any(_may_differ(field.type) for field in fields):
-        return None
-    names = {field.name: field.name for field in fields}
-    partition = pa.table({name: pa.array([value.as_py()], value.type) for name, value in plan.partition})
-    return NativeRows(
-        files=tuple(
-            NativeFile(
-                address=storage.local_address(file.path),
-                kind="orc" if file.is_orc else "parquet",
-                rows=file.rows,
-                names=names,
-                size_bytes=file.size_bytes,
-            )
-            for file in plan.bases
-        ),
-        partition=partition if plan.partition else None,
-    )
+@dataclass(frozen=True)
+class HudiNativeFiles(NativeFiles):
+    """The base files of splits, which other readers of Parquet and ORC may read."""
+
+    storage: Storage
+
+    def of(self, split: Split) -> NativeRows | None:
+        """Return the files of a split for other readers; None if they would return other rows."""
+        plan = split.detail
+        if not split.raw or not isinstance(plan, HudiPlan):
+            return None
+        constants = dict(plan.partition)
+        fields = [field for field in plan.fields if field.name not in constants]
+        if any(_may_differ(field.type) for field in fields):
+            return None
+        names = {field.name: field.name for field in fields}
+        partition = pa.table({name: pa.array([value.as_py()], value.type) for name, value in plan.partition})
+        return NativeRows(
+            files=tuple(
+                NativeFile(
+                    address=self.storage.local_address(file.path),
+                    kind="orc" if file.is_orc else "parquet",
+                    rows=file.rows,
+                    names=names,
+                    size_bytes=file.size_bytes,
+                )
+                for file in plan.bases
+            ),
+            partition=partition if plan.partition else None,
+        )
+
+    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:  # noqa: ARG002 - none
+        """Return no positions: base files without log files have no deleted rows."""
+        return [NOTHING] * len(parts)
 
 
 def _may_differ(data_type: HudiType) -> bool:

@@ -1,14 +1,18 @@
 """The frames MANIFESTS and ENTRIES of Iceberg versions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core import frames
+from snapshot_explorer.formats.capabilities import MergedManifests
 from snapshot_explorer.formats.iceberg.frames.files import change_words, changes_data, file_columns, partition_maps
+from snapshot_explorer.formats.iceberg.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.iceberg.metadata.contents import is_own as is_own_manifest
+from snapshot_explorer.formats.iceberg.metadata.contents import manifests_of, own_manifests
 from snapshot_explorer.formats.iceberg.metadata.data_types import is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED, EXISTING, Entries
@@ -16,6 +20,19 @@ from snapshot_explorer.formats.iceberg.metadata.partitions import Spec, parse_sp
 from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
+
+
+@dataclass(frozen=True, kw_only=True)
+class IcebergManifests(MergedManifests):
+    """The manifests of the snapshots of a branch."""
+
+    metadata: BranchMetadata
+
+    def of_delta(self, versions: Sequence[int]) -> frozenset[str] | None:
+        source, history = self.metadata.having(versions)
+        snapshots = [history.snapshots[version] for version in versions]
+        manifests = own_manifests(manifests_of(source, snapshots), snapshots)
+        return frozenset(manifests.filter(pc.equal(manifests.column("content"), DATA)).column("location").to_pylist())
 
 
 def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: IcebergSnapshot, version: int) -> pa.Table:

@@ -22,7 +22,7 @@ FOLDER = "metadata"
 HINT = f"{FOLDER}/version-hint.text"
 _NUMBERED = re.compile(r"v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _OF_CATALOG = re.compile(r"(\d{1,18})-[^/]+?(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
-_ANY = re.compile(r"[^/]+\.metadata\.json(?:\.gz)?", re.ASCII)
+METADATA_FILE = re.compile(r"[^/]+\.metadata\.json(?:\.gz)?", re.ASCII)
 _SPELLINGS = ("v{}.metadata.json", "v{}.gz.metadata.json", "v{}.metadata.json.gz")
 """The names of a numbered file. If there are several, the first one counts."""
 _STEPS = 4
@@ -44,7 +44,7 @@ class CurrentMetadata:
 
 def is_metadata_file(name: str) -> bool:
     """Return whether a file name is the name of a metadata file."""
-    return _ANY.fullmatch(name) is not None
+    return METADATA_FILE.fullmatch(name) is not None
 
 
 def has_metadata(storage: Storage) -> bool:

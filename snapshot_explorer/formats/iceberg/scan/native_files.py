@@ -1,31 +1,46 @@
 """Data files for readers other than this package's own."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.core.records import NativeFile, NativeRows, Split
+from snapshot_explorer.formats.capabilities import NativeFiles
 from snapshot_explorer.formats.iceberg.metadata.data_types import walk
 from snapshot_explorer.formats.iceberg.scan.plans import IcebergPlan
+from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
 from snapshot_explorer.storage import Storage
 
 
-def native_files(storage: Storage, split: Split) -> NativeRows | None:
-    """Return the file of a split for other readers; None if they would return other rows.
+@dataclass(frozen=True, kw_only=True)
+class IcebergNativeFiles(NativeFiles):
+    """The data files of splits, which other readers of Parquet and ORC may read."""
 
-    They find columns by exact name, check the field ids, and return every row not at one of `deleted_positions`.
-    """
-    plan = split.detail
-    return _files(storage, plan) if isinstance(plan, IcebergPlan) and plan.context.names_are_stored else None
+    storage: Storage
+    reader: RowReader
 
+    def of(self, split: Split) -> NativeRows | None:
+        """Return the file of a split for other readers; None if they would return other rows.
 
-def files_by_names(storage: Storage, split: Split) -> NativeRows | None:
-    """Return the file of a split whose columns are found by their exact names if it stores no ids; None otherwise."""
-    plan = split.detail
-    if not isinstance(plan, IcebergPlan) or not plan.context.names_are_mapped:
-        return None
-    rows = _files(storage, plan)
-    return None if rows is None else replace(rows, files=(replace(rows.files[0], ids=None),))
+        They find columns by exact name, check the field ids, and return every row not at one of `deleted_positions`.
+        """
+        plan = split.detail
+        if not isinstance(plan, IcebergPlan) or not plan.context.names_are_stored:
+            return None
+        return _files(self.storage, plan)
+
+    def by_names(self, split: Split) -> NativeRows | None:
+        """Return the file of a split whose columns are found by exact names if it stores no ids; None otherwise."""
+        plan = split.detail
+        if not isinstance(plan, IcebergPlan) or not plan.context.names_are_mapped:
+            return None
+        rows = _files(self.storage, plan)
+        return None if rows is None else replace(rows, files=(replace(rows.files[0], ids=None),))
+
+    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:  # noqa: ARG002 - the metadata has the same numbers
+        return [self.reader.positions(plan_of(part)) for part in parts]
 
 
 def _files(storage: Storage, plan: IcebergPlan) -> NativeRows | None:

@@ -1,6 +1,7 @@
 """The frames MANIFESTS and ENTRIES of Paimon versions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -8,13 +9,16 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.formats.capabilities import MergedManifests
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import (
     ManifestLists,
     checked_entries,
+    delta_manifests,
     read_lists_of,
     read_or_explain,
 )
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
@@ -24,6 +28,20 @@ from snapshot_explorer.formats.paimon.metadata.value_texts import sql_text
 from snapshot_explorer.storage import Storage
 
 _ELSEWHERE = ("deletion_vector", "deleted_rows", "data_change")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaimonManifests(MergedManifests):
+    """The manifests of the snapshots of a branch."""
+
+    storage: Storage
+    history: PaimonHistory
+
+    def of_delta(self, versions: Sequence[int]) -> frozenset[str] | None:
+        return delta_manifests(self.storage, self.history.snapshots(versions))
+
+    def of_index(self, versions: Sequence[int]) -> Sequence[str | None]:
+        return [item.index_manifest for item in self.history.snapshots(versions)]
 
 
 def manifests_frame(snapshot: PaimonSnapshot, lists: ManifestLists, schema: PaimonSchema) -> pa.Table:

@@ -10,14 +10,13 @@ from snapshot_explorer.formats.paimon.inspect import version_tables as system_fi
 from snapshot_explorer.formats.paimon.inspect.file_indexes import file_indexes
 from snapshot_explorer.formats.paimon.inspect.row_tables import system_rows
 from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
+from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, read_lists_of, read_or_explain, read_written
-from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
-from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, safe_name
+from snapshot_explorer.formats.paimon.metadata.layout import manifest_path, safe_name
 from snapshot_explorer.formats.paimon.metadata.manifests import live_entries
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.storage import Storage
 
 INSPECTIONS = (
     Inspection(name="snapshots", at_version=False, meaning="every snapshot file that exists"),
@@ -48,11 +47,11 @@ _LISTS = ("base", "delta", "changelog")
 class PaimonInspector:
     """Reads the system tables of a branch."""
 
-    def __init__(self, storage: Storage, layout: Layout, history: PaimonHistory, schemas: Schemas) -> None:
-        self._storage = storage
-        self._layout = layout
-        self._history = history
-        self._schemas = schemas
+    def __init__(self, metadata: BranchMetadata) -> None:
+        self._storage = metadata.storage
+        self._layout = metadata.layout
+        self._history = metadata.history
+        self._schemas = metadata.schemas
 
     def of_table(self, name: str) -> pa.Table:
         """Return a system table of the whole table."""

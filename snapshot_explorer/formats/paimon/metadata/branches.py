@@ -2,14 +2,17 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError, StorageError
 from snapshot_explorer.core.records import Branch
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.interface import Branches, TableFormat
 from snapshot_explorer.formats.paimon import features
+from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, branches_in, number_of
@@ -23,6 +26,36 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _MAX_BRANCHES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaimonBranches(Branches):
+    """The branches of a Paimon table."""
+
+    main: ClassVar[str | None] = MAIN
+    folder: ClassVar[str | None] = "branch"
+
+    metadata: BranchMetadata
+    bind: Callable[[str], TableFormat]
+    """Binds the table to a branch that exists."""
+
+    def others(self) -> Sequence[Branch]:
+        return read_branches(self.metadata.storage, self.metadata.history, self.metadata.layout.branch)
+
+    def names(self) -> Sequence[str]:
+        return sorted({MAIN, *branch_names(self.metadata.storage)})
+
+    def table_on(self, name: str) -> TableFormat:
+        return self.bind(name)
+
+    def shared_versions(self, other: Self) -> Mapping[int, int]:
+        return {number: number for number in shared_versions(self.metadata.history, other.metadata.history)}
+
+    def check_comparable(self, other: Self, versions: tuple[int, int]) -> None:
+        sides = (self.metadata, versions[0]), (other.metadata, versions[1])
+        schemas = [side.schemas.by_id([side.schema_id(version)]) for side, version in sides]
+        first, last = (next(iter(schemas_of_version.values())) for schemas_of_version in schemas)
+        check_field_ids(first, last, self.metadata.schemas.common_with(other.metadata.schemas))
 
 
 def branch_names(storage: Storage) -> list[str]:

@@ -1,15 +1,18 @@
 """Splits for distributed engines and for the native Parquet and ORC readers of other engines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core.records import NativeFile, NativeRows, Split
+from snapshot_explorer.formats.capabilities import NativeFiles
 from snapshot_explorer.formats.paimon.files import evolution
 from snapshot_explorer.formats.paimon.files.column_groups import ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
+from snapshot_explorer.formats.paimon.files.deletion_vectors import read_deleted_positions
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
-from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan, differs_in_other_readers
+from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan, differs_in_other_readers, plan_of_file
 from snapshot_explorer.storage import Storage
 
 _WIDER = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
@@ -51,38 +54,50 @@ def _of_group(split: Split, plan: PaimonPlan, group: ColumnGroup) -> Split:
     )
 
 
-def native_files(storage: Storage, split: Split) -> NativeRows | None:
-    """Return the files from which other readers return the same rows; None if they would return other rows.
+@dataclass(frozen=True)
+class PaimonNativeFiles(NativeFiles):
+    """The data files of splits, which other readers of Parquet and ORC may read."""
 
-    These readers find columns by exact name, and return every row except the rows at `deleted_positions`. Old files may
-    contain a column in a narrower type.
-    """
-    plan = split.detail
-    if not isinstance(plan, PaimonPlan) or plan.merge is not None or plan.groups:
-        return None
-    known: dict[tuple[int, tuple[str, ...] | None, str], Mapping[str, str | None] | None] = {}
-    files = []
-    for file in plan.files:
-        if file.format not in ("parquet", "orc") or (plan.schema.primary_keys and file.deleted_rows != 0):
+    storage: Storage
+
+    def of(self, split: Split) -> NativeRows | None:
+        """Return the files from which other readers return the same rows; None if they would return other rows.
+
+        These readers find columns by exact name, and return every row except the rows at `deleted_positions`. Old files
+        may contain a column in a narrower type.
+        """
+        plan = split.detail
+        if not isinstance(plan, PaimonPlan) or plan.merge is not None or plan.groups:
             return None
-        key = (file.schema_id, file.write_columns, file.format)
-        if key not in known:
-            known[key] = _names(plan, file)
-        names = known[key]
-        if names is None:
-            return None
-        files.append(
-            NativeFile(
-                address=storage.local_address(file.path),
-                kind=cast("Literal['parquet', 'orc']", file.format),
-                rows=file.rows,
-                names=names,
-                present=frozenset(name for name in names.values() if name is not None),
-                deleted=_deleted_rows(file),
-                size_bytes=file.size_bytes,
+        known: dict[tuple[int, tuple[str, ...] | None, str], Mapping[str, str | None] | None] = {}
+        files = []
+        for file in plan.files:
+            if file.format not in ("parquet", "orc") or (plan.schema.primary_keys and file.deleted_rows != 0):
+                return None
+            key = (file.schema_id, file.write_columns, file.format)
+            if key not in known:
+                known[key] = _names(plan, file)
+            names = known[key]
+            if names is None:
+                return None
+            files.append(
+                NativeFile(
+                    address=self.storage.local_address(file.path),
+                    kind=cast("Literal['parquet', 'orc']", file.format),
+                    rows=file.rows,
+                    names=names,
+                    present=frozenset(name for name in names.values() if name is not None),
+                    deleted=_deleted_rows(file),
+                    size_bytes=file.size_bytes,
+                )
             )
-        )
-    return NativeRows(files=tuple(files), partition=plan.partition)
+        return NativeRows(files=tuple(files), partition=plan.partition)
+
+    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
+        files = [plan.files[0] for part in parts if (plan := plan_of_file(part)) is not None]
+        vectors = [(file.path, file.vector, n) for file, n in zip(files, rows, strict=True) if file.vector is not None]
+        positions = read_deleted_positions(self.storage, vectors)
+        return [positions.get(file.path, NOTHING) for file in files]
 
 
 def _deleted_rows(file: PaimonDataFile) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.core.records import Split
 from snapshot_explorer.formats.paimon.files import evolution
 from snapshot_explorer.formats.paimon.files.column_groups import ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
@@ -151,3 +152,11 @@ def differs_in_other_readers(data_type: PaimonDataType, file_format: str) -> boo
     if file_format == "orc" and data_type.root in ("TIME", "TIMESTAMP_LTZ", "CHAR"):
         return True
     return any(differs_in_other_readers(part, file_format) for part in data_type.parts)
+
+
+def plan_of_file(split: Split) -> PaimonPlan | None:
+    """Return the plan of a split of one file; None for several files, or merged rows or parts of rows."""
+    plan = split.detail
+    if not isinstance(plan, PaimonPlan) or plan.merge is not None or plan.groups or len(plan.files) != 1:
+        return None
+    return plan

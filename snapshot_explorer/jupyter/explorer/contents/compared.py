@@ -31,7 +31,7 @@ def _twins(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return which versions of both tables name the same files; without another table, of both tables in one folder."""
     other = request["other"]
     source = cache.cited(cache.table.current.version)
-    if not other and not history_of(cache.table).table_format.other_formats:
+    if not other and not history_of(cache.table).table_format.detection.other_formats:
         hint = (
             "Name a table: a variable that holds one, or a path. Shown is which versions of both name the same data "
             "files, and which is behind. No data file is opened."

@@ -1,0 +1,63 @@
+"""`IcebergMaintenance`: what the expiry of snapshots and the removal of orphan files do to a table."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+import pyarrow as pa
+
+from snapshot_explorer.formats.capabilities import Maintenance
+from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.file_checks import FileCheck
+from snapshot_explorer.formats.files.whole_files import check_file
+from snapshot_explorer.formats.iceberg.expiry.orphans import clean_up, named_files
+from snapshot_explorer.formats.iceberg.expiry.presence import presence
+from snapshot_explorer.formats.iceberg.expiry.retention import expiry
+from snapshot_explorer.formats.iceberg.metadata.branch_metadata import BranchMetadata
+from snapshot_explorer.formats.iceberg.metadata.schema import parse_schema
+from snapshot_explorer.formats.iceberg.scan.statistics import statistics_files
+from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
+from snapshot_explorer.formats.statistics import StatisticsFiles
+
+
+@dataclass(frozen=True, kw_only=True)
+class IcebergMaintenance(Maintenance):
+    """The maintenance of a branch of an Iceberg table."""
+
+    unsearched_values: ClassVar[str | None] = (
+        "equality delete files, manifest lists with partitions, statistics and partition statistics files"
+    )
+
+    metadata: BranchMetadata
+
+    def expiry(
+        self,
+        rule: RetentionRule,
+        lifetimes: pa.Table,
+        newest: int | None,  # noqa: ARG002 - all of one file
+        unread: Collection[int] = (),  # noqa: ARG002 - found by reading all manifests
+    ) -> Expiry:
+        source, history, _ = self.metadata.read()
+        return expiry(source, history, rule, lifetimes)
+
+    def file_check(self) -> FileCheck:
+        return lambda file, is_whole: check_file(self.metadata.storage, file, is_whole=is_whole)
+
+    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
+        source, history = self.metadata.having(versions)
+        return presence(source, history, lifetimes, versions)
+
+    def statistics_files(self, versions: Sequence[int], at: int) -> StatisticsFiles:
+        source, history = self.metadata.having([at])
+        snapshots = [(version, history.snapshots[version]) for version in versions if version in history.ids]
+        schema = parse_schema(history.metadata.schema_with(self.metadata.schema_id(history, at)))
+        return statistics_files(source, snapshots, schema.fields)
+
+    def named_files(self, listed: pa.Array) -> NamedFiles:
+        source, _, _ = self.metadata.read()
+        return named_files(source, listed)
+
+    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
+        source, _ = self.metadata.current()
+        return clean_up(source, files, now)
