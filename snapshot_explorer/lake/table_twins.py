@@ -53,11 +53,15 @@ class Twins(Shown):
         prints = [side.prints(by_path=self.are_copies) for side in sides]
         self._pairs = _pairs(prints[0], prints[1])
         newest = [side.files(version, by_path=self.are_copies) for side, version in zip(sides, versions, strict=True)]
-        self.only_a, self.only_b = len(newest[0] - newest[1]), len(newest[1] - newest[0])
-        """The number of data files that only the newest version of the one table, or of the other, names."""
-        self.shared = len(newest[0] & newest[1])
-        """The number of data files that the newest versions of both name."""
-        self.deletes = None if self.only_a or self.only_b else self._deletes()
+        self.is_known = all(side.knows(version) for side, version in zip(sides, versions, strict=True))
+        """Whether the files of both newest versions can be read. If not, no other number is about them."""
+        self.only_a = len(newest[0] - newest[1]) if self.is_known else None
+        """The number of data files that only the newest version of A names; None if unknown."""
+        self.only_b = len(newest[1] - newest[0]) if self.is_known else None
+        """The number of data files that only the newest version of B names; None if unknown."""
+        self.shared = len(newest[0] & newest[1]) if self.is_known else None
+        """The number of data files that the newest versions of both name; None if unknown."""
+        self.deletes = None if self.only_a or self.only_b or not self.is_known else self._deletes()
         """How the deletes of equal newest versions compare: none, the same number in each file, or different; None if
         not checked."""
         self.versions = Frame(
@@ -78,14 +82,30 @@ class Twins(Shown):
         return max(self._pairs, default=None)
 
     @property
-    def is_in_step(self) -> bool:
-        """Whether the newest versions name the same data files, with the same number of deleted rows in each."""
+    def is_in_step(self) -> bool | None:
+        """Whether the newest versions name the same data files, with the same number of deleted rows in each.
+
+        None if the files of one of them cannot be read.
+        """
+        if not self.is_known:
+            return None
         return not (self.only_a or self.only_b) and self.deletes in ("none", "same number")
 
     @property
-    def ahead(self) -> tuple[int, int]:
-        """How many versions each table has after the newest pair that names the same files, or in all without one."""
+    def ahead(self) -> tuple[int, int] | None:
+        """How many versions each table has after the newest pair that names the same files, or in all without one.
+
+        None if one of these versions cannot be read: it may name the same files.
+        """
         after = self.matched
+        unread = [
+            version
+            for index, side in enumerate(self.sides)
+            for version in side.unread
+            if after is None or version > after[index]
+        ]
+        if unread:
+            return None
         counts = [
             sum(after is None or version > after[side] for version in self.sides[side].versions) for side in (0, 1)
         ]
@@ -93,12 +113,14 @@ class Twins(Shown):
 
     @property
     def since(self) -> datetime | None:
-        """The commit time of the first version that the other table lacks; None if there is no such version or time."""
-        after = self.matched
+        """The commit time of the first version that the other table lacks; None without one, or if it is unknown."""
+        after, ahead = self.matched, self.ahead
+        if ahead is None:
+            return None
         times = [
             side.times[next(version for version in side.versions if after is None or version > after[index])]
             for index, side in enumerate(self.sides)
-            if self.ahead[index]
+            if ahead[index]
         ]
         known = [time for time in times if time is not None]
         return None if self.is_in_step or not known else min(known)
@@ -106,10 +128,10 @@ class Twins(Shown):
     @property
     def lag(self) -> timedelta | None:
         """The lag of the table that is behind: from its newest twin to the newest commit of the other."""
-        after = self.matched
-        if self.is_in_step or after is None or 0 not in self.ahead:
+        after, ahead = self.matched, self.ahead
+        if self.is_in_step or after is None or ahead is None or 0 not in ahead:
             return None
-        index = 0 if self.ahead[0] else 1
+        index = 0 if ahead[0] else 1
         side = self.sides[index]
         first, last = side.times[after[index]], side.times[side.versions[-1]]
         return None if first is None or last is None else last - first
@@ -118,6 +140,9 @@ class Twins(Shown):
     def verdict(self) -> str:
         """The result in a sentence or two."""
         a, b = self.names
+        if not self.is_known:
+            unknown = f"Whether the newest versions of {a} and {b} name the same data files is unknown."
+            return unknown if self.matched is None else f"{unknown} {self._pair(self.matched)}"
         if not (self.only_a or self.only_b):
             files = pluralize(self.shared, "data file")
             words = {
@@ -130,8 +155,9 @@ class Twins(Shown):
         after = self.matched
         if after is None:
             return f"No version of {a} names the same data files as one of {b}. {self._difference}"
-        pair = f"Version {after[0]:,} of {a} and version {after[1]:,} of {b} name the same data files."
-        ahead = self.ahead
+        pair, ahead = self._pair(after), self.ahead
+        if ahead is None:
+            return f"{pair} Some versions after them cannot be read. {self._difference}"
         if all(ahead):
             return (
                 f"{pair} Since then both went on: {a} has {pluralize(ahead[0], 'later version')}, {b} has "
@@ -141,6 +167,10 @@ class Twins(Shown):
         lag = "" if self.lag is None or self.lag < _SECOND else f" and {_format_rounded(self.lag)}"
         since = "" if self.since is None else f", since {format_utc(self.since)}"
         return f"{behind} is {pluralize(count, 'version')}{lag} behind{since}. {pair}"
+
+    def _pair(self, pair: tuple[int, int]) -> str:
+        a, b = self.names
+        return f"Version {pair[0]:,} of {a} and version {pair[1]:,} of {b} name the same data files."
 
     @property
     def _difference(self) -> str:
@@ -221,10 +251,18 @@ class _Side:
         self.versions = lifetimes.versions
         self.times = dict(zip(self.versions, lifetimes.committed_at.to_pylist(), strict=True))
         title = history_of(table).table_format.title
-        self.notes = [f"{title}: {note}" for note in gaps_note(lifetimes.gaps, "their files are unknown")]
+        self.unread = tuple(lifetimes.unread)
+        self.notes = [
+            f"{title}: {note}"
+            for note in (*gaps_note(lifetimes.gaps, "their files are unknown"), *lifetimes.unread_notes)
+        ]
         first, removed = ranges(self._rows)
         self._ranges = list(zip(first.tolist(), removed.tolist(), strict=True))
         self.counts = self._summed([1] * len(self._ranges), lambda left, two: left + two, lambda left, two: left - two)
+
+    def knows(self, version: int | None) -> bool:
+        """Return whether the files of a version are known; a table without versions has none."""
+        return version is None or version in self.counts
 
     def identities(self, files: pa.Table, *, by_path: bool) -> list[File]:
         """Return the identity of each file of a table with the columns path and size_bytes."""

@@ -144,3 +144,46 @@ def test_a_folder_with_one_metadata_tree_is_refused_with_what_to_do():
 def test_another_path_without_a_table_is_refused(tmp_path):
     with pytest.raises(TableNotFoundError):
         twins(APPENDED, tmp_path)
+
+
+def damaged_copy(folder, cut):
+    """Return a table of five versions, and a copy of which the manifests that match are empty."""
+    for name in ("a", "b"):
+        shutil.copytree(DATA / "paimon" / "evolution_pk", folder / name)
+    for manifest in (folder / "b" / "manifest").glob(cut):
+        manifest.write_bytes(b"")
+    return open_table(folder / "a"), open_table(folder / "b")
+
+
+def test_a_copy_whose_newest_version_cannot_be_read_is_not_said_to_be_behind(tmp_path):
+    a, b = damaged_copy(tmp_path, "manifest-3d61477f-*-0")
+
+    result = twins(a, b)
+
+    assert pairs(result)[-2:] == [(2, 2), (1, 1)]
+    assert (result.only_a, result.only_b, result.shared, result.deletes) == (None, None, None, None)
+    assert (result.is_in_step, result.ahead, result.since, result.lag) == (None, None, None, None)
+    assert result.verdict == (
+        "Whether the newest versions of a and b name the same data files is unknown. "
+        "Version 2 of a and version 2 of b name the same data files."
+    )
+    drawn = " ".join(repr(result).split())
+    assert "Versions 3 to 5 cannot be read: manifest/manifest-3d61477f-" in drawn
+    assert "behind" not in drawn
+    assert ".diff()" not in drawn
+
+
+def test_twins_name_older_versions_that_cannot_be_read(tmp_path):
+    shutil.copytree(samples.path("shipments"), tmp_path / "a")
+    shutil.copytree(samples.path("shipments"), tmp_path / "b")
+    (list_of_first,) = (tmp_path / "b" / "metadata").glob(f"snap-{_first_snapshot(tmp_path / 'b')}-*.avro")
+    list_of_first.write_bytes(b"")
+
+    result = twins(open_table(tmp_path / "a"), open_table(tmp_path / "b"))
+
+    assert result.is_in_step
+    assert "cannot be read" in " ".join(result.sides[1].notes)
+
+
+def _first_snapshot(folder):
+    return open_table(folder).at("earliest").commit.identifier

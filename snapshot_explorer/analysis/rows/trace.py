@@ -339,12 +339,13 @@ class _Reader:
         everything = parts_of(None)
         kept = {part.identity for part in parts_of(predicate)} if predicate else {item.identity for item in everything}
         merged = {path for part in everything if len(part.files) > 1 for path in part.files}
+        identity = version.row_identity
         return [
             _Part(
                 split=part,
                 # A split of several files may be planned in another way for a condition.
                 is_ruled_out=part.identity not in kept and not merged.intersection(part.files),
-                stored=part if part.raw else version.stored_rows(part) if len(part.files) == 1 else None,
+                stored=part if part.raw else identity.stored_rows(part) if len(part.files) == 1 else None,
             )
             for part in everything
         ]

@@ -49,9 +49,12 @@ def _twins(result: Twins) -> Drawing:
         time = None if newest is None else side.times[newest]
         newest_text = "no version" if newest is None else f"version {newest:,}"
         facts.append((title, f"{newest_text}{'' if time is None else f' of {format_utc(time)}'}, {table.path}"))
-    only = f"{result.only_a:,} only in {result.names[0]}, {result.only_b:,} only in {result.names[1]}"
+    compared = "unknown"
+    if result.is_known:
+        only = f"{result.only_a:,} only in {result.names[0]}, {result.only_b:,} only in {result.names[1]}"
+        compared = f"{pluralize(result.shared, 'data file')} in both, {only}"
     facts += [
-        ("newest versions", f"{pluralize(result.shared, 'data file')} in both, {only}"),
+        ("newest versions", compared),
         ("deletes", "not checked" if result.deletes is None else result.deletes),
     ]
     notes = [note for side in result.sides for note in side.notes]
@@ -63,7 +66,7 @@ def _twins(result: Twins) -> Drawing:
         *map(Line, notes),
         *drawing_of(result.versions).parts,
     ]
-    if not result.is_in_step:
+    if result.is_known and not result.is_in_step:
         paths = dict.fromkeys(repr(table.path) for table in (result.a, result.b))
         parts += [Line("Which rows differ:"), Code(f"twins({', '.join(paths)}).diff()")]
     return Drawing(title=f"Twins: {result.names[0]} and {result.names[1]}", parts=tuple(parts))
