@@ -28,8 +28,8 @@ from snapshot_explorer.core.records import MAINTENANCE_KINDS, Gap
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.formats import TableFormat, TableVersion
-from snapshot_explorer.formats.unread_versions import read_apart, readable_times, unread_notes
-from snapshot_explorer.history import History
+from snapshot_explorer.formats.unread_versions import Reasons, read_apart, readable_times, unread_notes
+from snapshot_explorer.history import History, unread_commit_notes
 from snapshot_explorer.history.lifetimes import delete_manifests, read_statistics
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.frame_result import FrameResult
@@ -339,8 +339,9 @@ def table_anomalies(
     if between is not None:
         marked = marked.filter(pc.is_in(marked["version"], pa.array(list(between), pa.int64())))
         gaps = tuple(gap for gap in gaps if gap.after in set(between))
+    unread: Reasons = {}
     if len(marked):
-        marked = _with_commits(source, marked, frozenset(gap.after for gap in gaps))
+        marked, unread = _with_commits(source, marked, frozenset(gap.after for gap in gaps))
     rows = marked.take(pa.array(np.arange(len(marked))[::-1]))
     unrecorded = unrecorded_columns(profile.columns, everywhere=True)
     return Frame(
@@ -354,14 +355,17 @@ def table_anomalies(
         notes=(
             *jump_notes(gaps),
             *profile.unread,
+            *unread_commit_notes(unread),
             *rows_note(source.format, profile.versions),
             *(() if doubled is None else doubled.notes),
         ),
     )
 
 
-def _with_commits(source: History, marked: pa.Table, after_gaps: frozenset[int]) -> pa.Table:
+def _with_commits(source: History, marked: pa.Table, after_gaps: frozenset[int]) -> tuple[pa.Table, Reasons]:
     """Return marks with the commits behind them, without marks of the table at maintenance commits.
+
+    Also which of these commits cannot be read, and why.
 
     A mark after a gap has no commit: a missing one may have made the change.
     """
@@ -374,4 +378,4 @@ def _with_commits(source: History, marked: pa.Table, after_gaps: frozenset[int])
         index = marked.schema.get_field_index(name)
         marked = marked.set_column(index, marked.schema.field(name), commits[name].combine_chunks().take(indices))
     is_expected = pc.and_(pc.is_in(marked["kind"], pa.array(MAINTENANCE_KINDS)), marked["column"].is_null())
-    return marked.filter(pc.invert(is_expected))
+    return marked.filter(pc.invert(is_expected)), read.unread

@@ -274,6 +274,20 @@ def test_the_kinds_of_the_commits_are_those_of_the_story(name):
     assert " ".join(paimon.commits(paimon.listing(0).versions)["kind"].to_pylist()) == STORY[name]
 
 
+def test_whether_an_expired_version_can_be_loaded_is_unknown_where_a_tag_cannot_be_read(tmp_path):
+    shutil.copytree(DATA / "paimon" / "expired", tmp_path / "t")
+    before = opened(tmp_path / "t").commits(opened(tmp_path / "t").listing(0).versions).to_pylist()
+    tagged = next(row["version"] for row in before if row["tags"])
+    (tmp_path / "t" / "tag" / "tag-kept").write_bytes(b"")
+
+    after = opened(tmp_path / "t")
+    rows = {row["version"]: row for row in after.commits(after.listing(0).versions).to_pylist()}
+
+    assert (rows[tagged]["readable"], rows[tagged]["tags"]) == (None, None)
+    assert {row["readable"] for row in rows.values()} == {None}
+    assert "metadata" in {row["readable"] for row in before}
+
+
 def test_tags_and_branches_are_those_of_the_story():
     orders = opened(HERE / "orders")
 

@@ -140,12 +140,21 @@ def commit_details(snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
 
 
 def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]], *, are_all: bool) -> pa.Table:
-    """Return COMMITS with the known tags of each version; null instead of none if some tags are unreadable."""
+    """Return COMMITS with the known tags of each version.
+
+    If some tags are unreadable, null stands for no tag, and whether a version can be loaded of which a changelog is
+    left is unknown: an unreadable tag may keep its files.
+    """
     index = frames.COMMITS.get_field_index("tags")
     unknown: list[str] | None = [] if are_all else None
     versions = commits.column("version").to_pylist()
     names = [list(tags[version]) if version in tags else unknown for version in versions]
-    return commits.set_column(index, frames.COMMITS.field(index), pa.array(names, frames.COMMITS.field(index).type))
+    commits = commits.set_column(index, frames.COMMITS.field(index), pa.array(names, frames.COMMITS.field(index).type))
+    if are_all:
+        return commits
+    index = frames.COMMITS.get_field_index("readable")
+    is_unknown = pc.and_(pc.equal(commits["readable"], "metadata"), commits["tags"].is_null())
+    return commits.set_column(index, frames.COMMITS.field(index), pc.if_else(is_unknown, None, commits["readable"]))
 
 
 def _counts(delta: Changes, commits: int) -> dict[str, npt.NDArray[np.int64]]:
