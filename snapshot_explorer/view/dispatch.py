@@ -35,6 +35,7 @@ _MODULES = {
     "lake.instant.LakeSnapshot": "lakes",
     "snapshot.Snapshot": "tables",
     "table.Table": "tables",
+    "view.plotly_figure.FigureWithTable": "figures",
 }
 """The module in `records` that draws a type. A type that is not listed is drawn like the type it inherits from."""
 

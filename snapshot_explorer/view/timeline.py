@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.core.records import Measure
-from snapshot_explorer.history.anomaly_marks import with_marks
 from snapshot_explorer.view.anomaly_marks import listed_rules, rule_lines
-from snapshot_explorer.view.commits import OTHER, STYLES, UNREADABLE, commit_hover_text, commit_table, time_texts
+from snapshot_explorer.view.commits import UNREADABLE, commit_hover_text, commit_table, time_texts
 from snapshot_explorer.view.drawing import Drawing, Line
 from snapshot_explorer.view.figures import (
     INK,
     Picture,
-    Style,
     axis,
     escape_plotly,
     layout,
     name_versions,
-    numbers,
-    numbers_with_gaps,
     plotly_text,
     shades,
     version_axis,
-    version_positions,
 )
-from snapshot_explorer.view.flags import FlagLayer, bars_top, draw_flags, place_flags
+from snapshot_explorer.view.flags import bars_top, draw_flags
 from snapshot_explorer.view.palette import PURPLE, VERMILLION
+from snapshot_explorer.view.timeline_marks import TimelineMarks, timeline_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,74 +51,12 @@ _JUMP_HEIGHT = 0.32
 """The height of marks of jumps: between the bars and the line of totals."""
 
 
-@dataclass(frozen=True)
-class TimelineHistory:
-    """COMMITS, oldest first, as arrays."""
-
-    rows: pa.Table
-    """COMMITS, the names of the branches that begin with each, and the columns of `with_marks`."""
-    y: Measure
-    """The measure: rows, files or bytes."""
-
-    @cached_property
-    def x(self) -> _Numbers:
-        """The position of each commit."""
-        return version_positions(numbers(self.rows["version"]))[0]
-
-    @cached_property
-    def counted_versions(self) -> _Numbers | None:
-        """The versions, if `x` counts them."""
-        return version_positions(numbers(self.rows["version"]))[1]
-
-    @cached_property
-    def added(self) -> _Numbers:
-        """The amount that each commit added; 0 if unknown."""
-        return numbers(self.rows[f"added_{self.y}"])
-
-    @cached_property
-    def removed(self) -> _Numbers:
-        """The amount that each commit removed; 0 if unknown."""
-        return numbers(self.rows[f"removed_{self.y}"])
-
-    @cached_property
-    def unknown(self) -> _Mask:
-        """A mask of commits that do not record their additions or removals."""
-        lacking: _Mask = (
-            self.rows[f"added_{self.y}"].is_null().to_numpy() | self.rows[f"removed_{self.y}"].is_null().to_numpy()
-        )
-        return lacking
-
-    @cached_property
-    def kinds(self) -> npt.NDArray[np.object_]:
-        """The kind of each commit."""
-        kinds: npt.NDArray[np.object_] = self.rows["kind"].to_numpy()
-        return kinds
-
-    @cached_property
-    def flags(self) -> list[FlagLayer]:
-        """The flags of tags and branches."""
-        return place_flags(self.rows, self.x)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether there are too many commits to draw each in full."""
-        return len(self.rows) > _MAX_BARS
-
-    def of_kinds(self) -> Iterator[tuple[str, Style, _Mask]]:
-        """Yield each kind that occurs, in a fixed order, with its style and a mask of its commits."""
-        present = set(self.kinds.tolist())
-        for kind in [*STYLES, *sorted(present - set(STYLES), key=str)]:
-            if kind in present:
-                yield str(kind), STYLES.get(kind, OTHER), self.kinds == kind
-
-
-def timeline(  # noqa: PLR0913 - the parts of one figure
+def timeline(
     commits: pa.Table,
     *,
     y: str,
     title: str,
     total: int | None = None,
-    heading: str | None = None,
     branches: Mapping[int, Sequence[str]] | None = None,
     anomalies: pa.Table | None = None,
     notes: Sequence[str] = (),
@@ -139,7 +68,6 @@ def timeline(  # noqa: PLR0913 - the parts of one figure
         y: The measure: rows, files or bytes.
         title: The heading.
         total: The total number of versions, if these are only some of them.
-        heading: The heading of the figure; by default the title.
         branches: The names of the branches that begin with a version, by version.
         anomalies: ANOMALIES: the versions to mark, with their rules.
         notes: Sentences on what is missing from the commits, such as a version; drawn below the heading.
@@ -147,78 +75,60 @@ def timeline(  # noqa: PLR0913 - the parts of one figure
     Raises:
         InvalidArgumentError: `y` is not a measure.
     """
-    rows = with_marks(_with_branches(commits, branches or {}), anomalies)
-    newest_first = rows.sort_by([("version", "descending")])
-    history = TimelineHistory(newest_first.take(pa.array(np.arange(len(commits))[::-1])), _measure(y))
+    marks = timeline_marks(commits, y, branches=branches, anomalies=anomalies)
+    newest_first = marks.rows.take(pa.array(np.arange(len(commits))[::-1]))
     log_length = total if total is not None and total > len(commits) else None
-    grid = commit_table(newest_first, history.y, total)
+    grid = commit_table(newest_first, marks.y, total)
     drawing = Drawing(title=title, parts=(*map(Line, notes), grid, *listed_rules(newest_first)))
-    return Picture(drawing, lambda: _figure(history, heading or title, log_length, notes))
+    return Picture(drawing, lambda: _figure(marks, title, log_length, notes))
 
 
-def _measure(y: str) -> Measure:
-    if y not in get_args(Measure):
-        raise InvalidArgumentError(f"A timeline counts {', '.join(get_args(Measure))}, not {y!r}. Try y='rows'.")
-    measure: Measure = y  # type: ignore[assignment]  # just checked
-    return measure
+def _is_long(marks: TimelineMarks) -> bool:
+    """Return whether there are too many commits to draw each in full."""
+    return len(marks.rows) > _MAX_BARS
 
 
-def history_of(
-    commits: pa.Table, y: str, branches: Mapping[int, Sequence[str]], anomalies: pa.Table | None = None
-) -> TimelineHistory:
-    """Return commits as arrays, oldest first, with the names of the branches that begin with each, and their marks."""
-    rows = with_marks(_with_branches(commits, branches), anomalies)
-    return TimelineHistory(rows.sort_by([("version", "ascending")]), _measure(y))
-
-
-def _with_branches(commits: pa.Table, branches: Mapping[int, Sequence[str]]) -> pa.Table:
-    """Return commits with another column, the names of the branches that begin with each."""
-    dtype = pa.list_(pa.string())
-    names = [branches.get(version, ()) for version in commits["version"].to_pylist()] if branches else None
-    return commits.append_column("branches", pa.nulls(len(commits), dtype) if names is None else pa.array(names, dtype))
-
-
-def _figure(history: TimelineHistory, title: str, total: int | None, notes: Sequence[str]) -> go.Figure:
+def _figure(marks: TimelineMarks, title: str, total: int | None, notes: Sequence[str]) -> go.Figure:
     import plotly.graph_objects as go
 
-    count = len(history.rows)
+    count = len(marks.rows)
     lines = [plotly_text(title), *([f"{count:,} of {total:,} versions"] if total else []), *map(plotly_text, notes)]
     heading = "<br>".join(lines)
     figure = go.Figure()
-    figure.add_traces(list(_traces(history)) if count else [])
+    figure.add_traces(list(_traces(marks)) if count else [])
     over_all = {"overlaying": "y", "showgrid": False, "domain": [0, 1]}
-    fixed = {"automargin": not history.is_long}
+    fixed = {"automargin": not _is_long(marks)}
     figure.update_layout(
         layout(
             heading,
             barmode="relative",
             bargap=0.15,
             height=520,
-            hovermode="closest" if history.is_long else "x",
-            hoverdistance=30 if history.is_long else -1,
+            hovermode="closest" if _is_long(marks) else "x",
+            hoverdistance=30 if _is_long(marks) else -1,
             # The title is above the plot, the legend below it: however many lines either has, they do not meet.
             # Plotly draws a figure again once it has found its margins, which a long history has fixed instead.
             margin={
                 "l": 70,
                 "r": 30,
                 "t": 30 + 22 * len(lines),
-                "b": _LONG_BOTTOM if history.is_long else 50,
-                "autoexpand": not history.is_long,
+                "b": _LONG_BOTTOM if _is_long(marks) else 50,
+                "autoexpand": not _is_long(marks),
             },
             legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
-            annotations=list(_cut_marks(history)) if count else [],
-            xaxis=version_axis(history.counted_versions, has_slider=False)
+            annotations=list(_cut_marks(marks)) if count else [],
+            xaxis=version_axis(marks.counted_versions, has_slider=False)
             | {"anchor": "y", "title": {"text": ""}}
             | fixed,
-            xaxis2=_date_axis(history) | fixed,
-            yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1], **_range(history), **fixed),
-            yaxis2=axis(total_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero", **fixed),
+            xaxis2=_date_axis(marks) | fixed,
+            yaxis=axis(f"{marks.y} added, removed", domain=[0.36, 1], **_range(marks), **fixed),
+            yaxis2=axis(marks.total_line[1], domain=[0, 0.28], zeroline=False, rangemode="tozero", **fixed),
             yaxis3={"range": [0, 1], "fixedrange": True, "visible": False, **over_all},
         )
     )
     if not count:
         figure.add_annotation(text="no commits", showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
-    return name_versions(figure, history.counted_versions)
+    return name_versions(figure, marks.counted_versions)
 
 
 def _cut(values: _Numbers) -> float:
@@ -229,26 +139,26 @@ def _cut(values: _Numbers) -> float:
     return _ROOM * usual if most > _OUTLIER * usual else most
 
 
-def _range(history: TimelineHistory) -> dict[str, list[float]]:
+def _range(marks: TimelineMarks) -> dict[str, list[float]]:
     """Return the range of the bars' axis if bars are cut or flags need space; otherwise plotly chooses one."""
-    up, down = _cut(history.added), _cut(history.removed)
-    is_cut = up < history.added.max(initial=0) or down < history.removed.max(initial=0)
-    share, bottom = bars_top(history.flags), -1.05 * down
+    up, down = _cut(marks.added), _cut(marks.removed)
+    is_cut = up < marks.added.max(initial=0) or down < marks.removed.max(initial=0)
+    share, bottom = bars_top(marks.flags), -1.05 * down
     if (share == 1 and not is_cut) or up == bottom:
         return {}
     top = bottom + (up - bottom) / share if share < 1 else 1.05 * up
     return {"range": [bottom, top]}
 
 
-def _cut_marks(history: TimelineHistory) -> Iterator[dict[str, object]]:
+def _cut_marks(marks: TimelineMarks) -> Iterator[dict[str, object]]:
     """Yield a mark with its height for each bar that is cut, up to a number of bars on each side."""
-    for values, sign in ((history.added, 1), (history.removed, -1)):
+    for values, sign in ((marks.added, 1), (marks.removed, -1)):
         most = _cut(values)
         highest = np.argsort(-values, kind="stable")[:_NAMED_CUTS]
         for index in highest[values[highest] > most].tolist():
             text = f"{values[index]:,}" if values[index] < _THOUSAND else _short(float(values[index]))
             yield {
-                "x": int(history.x[index]),
+                "x": int(marks.x[index]),
                 "y": sign * most,
                 "text": text,
                 "showarrow": False,
@@ -267,46 +177,46 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _date_axis(history: TimelineHistory) -> dict[str, object]:
+def _date_axis(marks: TimelineMarks) -> dict[str, object]:
     """Return an axis below the totals with the dates of some versions."""
-    known = np.flatnonzero(history.rows["committed_at"].is_valid().to_numpy())
+    known = np.flatnonzero(marks.rows["committed_at"].is_valid().to_numpy())
     if not len(known):
-        return version_axis(history.counted_versions) | {"matches": "x", "anchor": "y2"}
+        return version_axis(marks.counted_versions) | {"matches": "x", "anchor": "y2"}
     chosen = known[np.unique(np.linspace(0, len(known) - 1, min(_DATES, len(known))).astype(int))]
-    texts = time_texts(history.rows["committed_at"].take(pa.array(chosen)))
+    texts = time_texts(marks.rows["committed_at"].take(pa.array(chosen)))
     days = [text[: len("2026-11-22")] for text in texts]
     labels = days if len({*days}) > 1 else [text[len("2026-11-22 ") :] for text in texts]
     # The same day twice would only be noise.
     shown = [label if index == 0 or label != labels[index - 1] else "" for index, label in enumerate(labels)]
-    ticks = {"tickmode": "array", "tickvals": history.x[chosen], "ticktext": shown}
-    return version_axis(history.counted_versions) | {"matches": "x", "anchor": "y2", **ticks}
+    ticks = {"tickmode": "array", "tickvals": marks.x[chosen], "ticktext": shown}
+    return version_axis(marks.counted_versions) | {"matches": "x", "anchor": "y2", **ticks}
 
 
-def _traces(history: TimelineHistory) -> Iterator[go.Scatter | go.Bar]:
+def _traces(marks: TimelineMarks) -> Iterator[go.Scatter | go.Bar]:
     """Yield the traces of the figure, from the back to the front."""
-    yield from _shades(history)
-    yield from _thin_bars(history) if history.is_long else _bars(history)
-    yield from _unknown(history)
-    yield _total(history)
-    yield from _schema_changes(history)
-    version_template = "%{x}" if history.is_long else None
-    yield from _jumps(history)
-    yield from (draw_flags(flags, version_template=version_template) for flags in history.flags)
-    if not history.is_long:
-        yield _hover(history)
+    yield from _shades(marks)
+    yield from _thin_bars(marks) if _is_long(marks) else _bars(marks)
+    yield from _unknown(marks)
+    yield _total(marks)
+    yield from _schema_changes(marks)
+    version_template = "%{x}" if _is_long(marks) else None
+    yield from _jumps(marks)
+    yield from (draw_flags(flags, version_template=version_template) for flags in marks.flags)
+    if not _is_long(marks):
+        yield _hover(marks)
 
 
-def _bars(history: TimelineHistory) -> Iterator[go.Bar]:
+def _bars(marks: TimelineMarks) -> Iterator[go.Bar]:
     """Yield a bar up and a bar down per commit."""
     import plotly.graph_objects as go
 
-    for kind, look, chosen in history.of_kinds():
+    for kind, look, chosen in marks.of_kinds():
         name = plotly_text(f"{look.sign} {kind}".strip())
-        for values, shown in ((history.added, True), (-history.removed, False)):
+        for values, shown in ((marks.added, True), (-marks.removed, False)):
             if not shown and not values[chosen].any():
                 continue
             yield go.Bar(
-                x=history.x[chosen],
+                x=marks.x[chosen],
                 y=values[chosen],
                 marker=look.filling(),
                 name=name,
@@ -316,22 +226,22 @@ def _bars(history: TimelineHistory) -> Iterator[go.Bar]:
             )
 
 
-def _thin_bars(history: TimelineHistory) -> Iterator[go.Scatter]:
+def _thin_bars(marks: TimelineMarks) -> Iterator[go.Scatter]:
     """Yield a line per commit from its additions to its removals: a single path per kind, which is drawn at once."""
     import plotly.graph_objects as go
 
-    times = np.array(time_texts(history.rows["committed_at"]), np.object_)
-    width = max(1.0, _MAX_BARS / len(history.rows))
-    for kind, look, of_kind in history.of_kinds():
-        chosen = of_kind & ~history.unknown
+    times = np.array(time_texts(marks.rows["committed_at"]), np.object_)
+    width = max(1.0, _MAX_BARS / len(marks.rows))
+    for kind, look, of_kind in marks.of_kinds():
+        chosen = of_kind & ~marks.unknown
         name = plotly_text(f"{look.sign} {kind}".strip())
         if not chosen.any():
             continue
-        added, removed = history.added[chosen], history.removed[chosen]
+        added, removed = marks.added[chosen], marks.removed[chosen]
         ends = np.stack([added, -removed, np.full(len(added), np.nan)], 1).ravel()
         is_exact = max(added.max(), removed.max()) < _EXACT_FLOATS
         yield go.Scatter(
-            x=np.repeat(history.x[chosen], 3),
+            x=np.repeat(marks.x[chosen], 3),
             y=ends.astype(np.float32) if is_exact else ends,
             mode="lines",
             line={"color": look.color, "width": width, "simplify": False},
@@ -341,7 +251,7 @@ def _thin_bars(history: TimelineHistory) -> Iterator[go.Scatter]:
             hoverinfo="skip",
         )
         yield go.Scatter(
-            x=history.x[chosen],
+            x=marks.x[chosen],
             y=added,
             customdata=removed,
             text=times[chosen].tolist(),
@@ -351,48 +261,35 @@ def _thin_bars(history: TimelineHistory) -> Iterator[go.Scatter]:
             name=name,
             legendgroup=kind,
             hovertemplate=f"version %{{x}}<br>%{{text}} UTC<br>{name}<br>"
-            f"{history.y} +%{{y:,}} -%{{customdata:,}}<extra></extra>",
+            f"{marks.y} +%{{y:,}} -%{{customdata:,}}<extra></extra>",
         )
 
 
-def _unknown(history: TimelineHistory) -> Iterator[go.Scatter]:
+def _unknown(marks: TimelineMarks) -> Iterator[go.Scatter]:
     """Yield marks on the zero line for commits that do not record their changes."""
     import plotly.graph_objects as go
 
-    if not history.unknown.any():
+    if not marks.unknown.any():
         return
-    trace = go.Scattergl if history.is_long else go.Scatter
+    trace = go.Scattergl if _is_long(marks) else go.Scatter
     yield trace(
-        x=history.x[history.unknown],
-        y=np.zeros(int(history.unknown.sum()), np.int8),
+        x=marks.x[marks.unknown],
+        y=np.zeros(int(marks.unknown.sum()), np.int8),
         mode="markers",
         marker={"symbol": "circle-x-open", "size": 8, "color": INK, "line": {"width": 1.5, "color": INK}},
-        name=f"? {history.y} not known",
-        hovertemplate=f"version %{{x}}<br>{history.y} not known<extra></extra>",
-        hoverinfo=None if history.is_long else "skip",
+        name=f"? {marks.y} not known",
+        hovertemplate=f"version %{{x}}<br>{marks.y} not known<extra></extra>",
+        hoverinfo=None if _is_long(marks) else "skip",
     )
 
 
-def total_line(history: TimelineHistory) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], str]:
-    """Return the recorded totals, otherwise the sums over the drawn commits, and the name of the line."""
-    totals = history.rows["total_rows"]
-    if history.y == "rows" and (history.unknown.any() or not totals.null_count):
-        return numbers_with_gaps(totals), "total rows"
-    net = np.cumsum(history.added - history.removed)
-    if not history.unknown.any():
-        return net, f"net {history.y} of these commits"
-    # After the first commit without counts, the total is unknown.
-    known = np.cumsum(history.unknown) == 0
-    return np.where(known, net.astype(np.float64), np.nan), f"net {history.y} of these commits"
-
-
-def _total(history: TimelineHistory) -> go.Scatter:
+def _total(marks: TimelineMarks) -> go.Scatter:
     import plotly.graph_objects as go
 
-    values, name = total_line(history)
-    even = bool((np.diff(history.x) == 1).all())
+    values, name = marks.total_line
+    even = bool((np.diff(marks.x) == 1).all())
     return go.Scatter(
-        **({"x0": int(history.x[0]), "dx": 1} if even else {"x": history.x}),
+        **({"x0": int(marks.x[0]), "dx": 1} if even else {"x": marks.x}),
         y=values,
         xaxis="x2",
         yaxis="y2",
@@ -400,31 +297,28 @@ def _total(history: TimelineHistory) -> go.Scatter:
         line={"color": INK, "width": 2, "shape": "hvh"},
         connectgaps=False,
         name=name,
-        hovertemplate=f"version %{{x}}<br>{name} %{{y:,}}<extra></extra>" if history.is_long else None,
-        hoverinfo=None if history.is_long else "skip",
+        hovertemplate=f"version %{{x}}<br>{name} %{{y:,}}<extra></extra>" if _is_long(marks) else None,
+        hoverinfo=None if _is_long(marks) else "skip",
     )
 
 
-def _shades(history: TimelineHistory) -> Iterator[go.Scatter]:
-    """Yield a gray area behind versions that can no longer be loaded, as one shape."""
-    readable = history.rows["readable"].to_numpy()
+def _shades(marks: TimelineMarks) -> Iterator[go.Scatter]:
+    """Yield a gray area behind versions that can no longer be loaded, as one shape for each reason."""
     for word, name, pattern in UNREADABLE:
-        gone = history.x[readable == word]
-        if not len(gone):
-            continue
-        cuts = np.flatnonzero(np.diff(gone) != 1) + 1
-        first, last = gone[np.concatenate([[0], cuts])], gone[np.concatenate([cuts - 1, [-1]])]
-        yield shades(first, last, name=name, color=INK, pattern=pattern, panel="y3")
+        ends = np.array([(shade.first, shade.last) for shade in marks.shades if shade.readable == word], np.int64)
+        if len(ends):
+            first, last = marks.x[ends].T
+            yield shades(first, last, name=name, color=INK, pattern=pattern, panel="y3")
 
 
-def _schema_changes(history: TimelineHistory) -> Iterator[go.Scatter]:
+def _schema_changes(marks: TimelineMarks) -> Iterator[go.Scatter]:
     """Yield a dotted line from bottom to top at each schema change."""
     import plotly.graph_objects as go
 
-    changed = changed_schema(history.rows)
+    changed = marks.schema_changes
     if not changed.any():
         return
-    x = np.repeat(history.x[changed].astype(np.float64), 3)
+    x = np.repeat(marks.x[changed].astype(np.float64), 3)
     yield go.Scatter(
         x=x,
         y=np.tile(np.array([0, 1, np.nan], np.float32), int(changed.sum())),
@@ -432,60 +326,49 @@ def _schema_changes(history: TimelineHistory) -> Iterator[go.Scatter]:
         mode="lines",
         line={"color": PURPLE, "width": 1.5, "dash": "dot"},
         name="schema changed",
-        hovertemplate="version %{x}<br>schema changed<extra></extra>" if history.is_long else None,
-        hoverinfo=None if history.is_long else "skip",
+        hovertemplate="version %{x}<br>schema changed<extra></extra>" if _is_long(marks) else None,
+        hoverinfo=None if _is_long(marks) else "skip",
     )
 
 
-def changed_schema(rows: pa.Table) -> _Mask:
-    """Return which commits change the schema, by their kind or because the schema id differs from the commit before."""
-    ids = rows["schema_id"].combine_chunks()
-    changed: _Mask = rows["kind"].to_numpy() == "schema"
-    if len(ids) > 1:
-        differs = pc.fill_null(pc.not_equal(ids[1:], ids[:-1]), False)  # noqa: FBT003 - unknown values are not shown
-        changed = changed | np.concatenate([[False], differs.to_numpy(zero_copy_only=False)])
-    return changed
-
-
-def _jumps(history: TimelineHistory) -> Iterator[go.Scatter | go.Scattergl]:
+def _jumps(marks: TimelineMarks) -> Iterator[go.Scatter | go.Scattergl]:
     """Yield a mark between bars and totals for each version at which a number jumps."""
     import plotly.graph_objects as go
 
-    marked = history.rows["rules"].is_valid().to_numpy()
-    if not marked.any():
+    if not marks.jumps:
         return
-    rules = history.rows["rules"].filter(pa.array(marked)).to_pylist()
+    indices, rules = zip(*marks.jumps, strict=True)
     trace = go.Scattergl if len(rules) > _MAX_BARS else go.Scatter
     yield trace(
-        x=history.x[marked],
+        x=marks.x[list(indices)],
         y=np.full(len(rules), _JUMP_HEIGHT),
         yaxis="y3",
         mode="markers",
         marker={"symbol": "diamond", "size": 9, "color": VERMILLION, "line": {"width": 1, "color": INK}},
         name="jump",
-        customdata=["<br>".join(map(escape_plotly, rule_lines(names))) for names in rules] if history.is_long else None,
-        hovertemplate="version %{x}<br>%{customdata}<extra></extra>" if history.is_long else None,
-        hoverinfo=None if history.is_long else "skip",
+        customdata=["<br>".join(map(escape_plotly, rule_lines(names))) for names in rules] if _is_long(marks) else None,
+        hovertemplate="version %{x}<br>%{customdata}<extra></extra>" if _is_long(marks) else None,
+        hoverinfo=None if _is_long(marks) else "skip",
     )
 
 
-def _hover(history: TimelineHistory) -> go.Scatter:
+def _hover(marks: TimelineMarks) -> go.Scatter:
     """Return invisible points with the tooltips of their commits."""
     import plotly.graph_objects as go
 
     return go.Scatter(
-        x=history.x,
-        y=history.added,
+        x=marks.x,
+        y=marks.added,
         mode="markers",
         marker={"opacity": 0, "color": INK},
-        hovertext=[commit_hover_text(row, schema) for row, schema in commit_records(history)],
+        hovertext=[commit_hover_text(row, schema) for row, schema in commit_records(marks)],
         hoverinfo="text",
         name="commits",
         showlegend=False,
     )
 
 
-def commit_records(history: TimelineHistory) -> Iterator[tuple[dict[str, object], bool]]:
+def commit_records(marks: TimelineMarks) -> Iterator[tuple[dict[str, object], bool]]:
     """Return the commits as records, each with whether it changes the schema."""
-    rows = history.rows.drop_columns(["details"]).to_pylist()
-    return zip(rows, changed_schema(history.rows).tolist(), strict=True)
+    rows = marks.rows.drop_columns(["details"]).to_pylist()
+    return zip(rows, marks.schema_changes.tolist(), strict=True)

@@ -137,7 +137,7 @@ def test_a_checkpoint_that_is_something_else_is_passed_over_or_refused(table, fo
     table.clean(3)
     with pytest.raises(Exception, match="checkpoint") as refused:
         open_table(table.root)
-    assert type(refused.value).__module__ == "snapshot_explorer.errors"
+    assert type(refused.value).__module__ == "snapshot_explorer.core.errors"
 
 
 @pytest.mark.parametrize("instead", INSTEAD)
