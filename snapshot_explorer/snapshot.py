@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.history import LoadedVersion
     from snapshot_explorer.results import PandasTypes
 
-_INTERNAL = frozenset(("drawing", "known_readability", "loaded", "pair_side"))
+_INTERNAL = frozenset(("known_readability", "loaded", "pair_side"))
 """What only this package uses: completion does not offer it."""
 
 
