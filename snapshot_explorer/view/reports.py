@@ -16,10 +16,10 @@ from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.results import Frame
 from snapshot_explorer.results.outputs import output_file, output_path
 from snapshot_explorer.table import Table
-from snapshot_explorer.view.commit_bars import BARS, commit_bars
 from snapshot_explorer.view.dispatch import drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs
 from snapshot_explorer.view.html import render_html
+from snapshot_explorer.view.timeline.commit_bars import BARS, commit_bars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

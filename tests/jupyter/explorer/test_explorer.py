@@ -21,7 +21,7 @@ from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.jupyter.explorer.state import TABS
 from snapshot_explorer.jupyter.explorer.work import THREADS
-from snapshot_explorer.view.timeline_columns import TableFacts, timeline_columns
+from snapshot_explorer.view.timeline.columns import TableFacts, timeline_columns
 from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.explorers import all_texts, messages_to_the_page, pressed, shown_text, typed, unpacked
 from tests.support.fault_search import tables

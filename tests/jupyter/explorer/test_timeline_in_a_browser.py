@@ -10,7 +10,7 @@ import pytest
 
 from snapshot_explorer.core.frames import ANOMALIES, COMMITS
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
-from snapshot_explorer.view.timeline_columns import TableFacts, pack_numbers, timeline_columns
+from snapshot_explorer.view.timeline.columns import TableFacts, pack_numbers, timeline_columns
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {

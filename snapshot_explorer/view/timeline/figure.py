@@ -21,9 +21,9 @@ from snapshot_explorer.view.figures import (
     shades,
     version_axis,
 )
-from snapshot_explorer.view.flags import bars_top, draw_flags
 from snapshot_explorer.view.palette import PURPLE, VERMILLION
-from snapshot_explorer.view.timeline_marks import TimelineMarks, timeline_marks
+from snapshot_explorer.view.timeline.flags import bars_top, draw_flags
+from snapshot_explorer.view.timeline.marks import TimelineMarks, timeline_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -19,7 +19,7 @@ from snapshot_explorer.core.records import Measure
 from snapshot_explorer.history.anomaly_marks import with_marks
 from snapshot_explorer.view.commits import OTHER, STYLES, UNREADABLE
 from snapshot_explorer.view.figures import Style, numbers, numbers_with_gaps, version_positions
-from snapshot_explorer.view.flags import FlagLayer, place_flags
+from snapshot_explorer.view.timeline.flags import FlagLayer, place_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

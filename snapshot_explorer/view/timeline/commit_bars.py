@@ -9,7 +9,7 @@ import numpy as np
 
 from snapshot_explorer.view.figures import INK
 from snapshot_explorer.view.palette import BLUE, GREEN, VERMILLION
-from snapshot_explorer.view.timeline_marks import timeline_marks
+from snapshot_explorer.view.timeline.marks import timeline_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

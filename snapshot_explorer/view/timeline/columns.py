@@ -10,8 +10,8 @@ import numpy as np
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import MAX_NAMES, OTHER, STYLES, name_line, with_totals
 from snapshot_explorer.view.figures import clean_text, numbers, numbers_with_gaps
-from snapshot_explorer.view.flags import bars_top
-from snapshot_explorer.view.timeline_marks import timeline_marks
+from snapshot_explorer.view.timeline.flags import bars_top
+from snapshot_explorer.view.timeline.marks import timeline_marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from snapshot_explorer.view.timeline_marks import TimelineMarks
+    from snapshot_explorer.view.timeline.marks import TimelineMarks
 
     Numbers: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.uint8]
 
