@@ -34,6 +34,7 @@ _MODULES = {
     "lake.instant.LakeSnapshot": "lakes",
     "snapshot.Snapshot": "tables",
     "table.Table": "tables",
+    "view.plotly_figure.FigureWithTable": "figures",
 }
 """The module in `records` that draws a type. A type that is not listed is drawn like the type it inherits from."""
 
@@ -52,7 +53,7 @@ def depict(record: Any, **_: object) -> Picture:
 
 def drawing_of(record: Any) -> Drawing:
     """Return what is drawn of a record."""
-    _import_module(type(record))
+    _import_modules(type(record))
     return draw(record)
 
 
@@ -62,14 +63,13 @@ def picture_of(record: Any, **choices: Any) -> Picture:
     Args:
         choices: What to draw, as in the `picture` of the record.
     """
-    _import_module(type(record))
+    _import_modules(type(record))
     return depict(record, **choices)
 
 
-def _import_module(cls: type) -> None:
-    """Import the module that registers the functions of a type."""
+def _import_modules(cls: type) -> None:
+    """Import the modules that register the functions of a type, and of those that it inherits from."""
     for base in cls.__mro__:
         name = _MODULES.get(f"{base.__module__.removeprefix('snapshot_explorer.')}.{base.__qualname__}")
         if name is not None:
             import_module(f"snapshot_explorer.view.records.{name}")
-            return

@@ -17,10 +17,10 @@ from snapshot_explorer.history import history_of
 from snapshot_explorer.results import Frame
 from snapshot_explorer.results.outputs import output_file, output_path
 from snapshot_explorer.table import Table, read_overview
-from snapshot_explorer.view.commit_bars import BARS, commit_bars
 from snapshot_explorer.view.dispatch import drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs
 from snapshot_explorer.view.html import render_html
+from snapshot_explorer.view.timeline.commit_bars import BARS, commit_bars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

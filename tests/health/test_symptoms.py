@@ -84,7 +84,7 @@ def test_what_is_not_supported_is_not_checked(monkeypatch):
     def unsupported(*_: object, **__: object):
         raise UnsupportedFeatureError("The health of this table is not supported.")
 
-    monkeypatch.setattr(type(parts_of(table.current).loaded.version), "measured_files", unsupported)
+    monkeypatch.setattr(type(parts_of(table.current).loaded.version), "health_facts", unsupported)
     monkeypatch.setattr("snapshot_explorer.analysis.diagnosis.anomaly_symptom", lambda *_, **__: NO_JUMP)
     health = table.health()
 

@@ -107,7 +107,7 @@ def test_in_a_notebook_progress_leaves_nothing_behind(path_of_sample, tmp_path):
     nbclient = pytest.importorskip("nbclient")
     cells = [
         "%load_ext snapshot_explorer",
-        "from snapshot_explorer import progress\nprogress.PATIENCE = progress.EVERY = 0.0",
+        "from snapshot_explorer.core import progress\nprogress.PATIENCE = progress.EVERY = 0.0",
         f"%snapshot open {path_of_sample} as orders\nNone",
     ]
     for wanted in (True, False):

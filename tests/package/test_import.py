@@ -62,6 +62,7 @@ def test_opening_a_table_loads_what_reads_it_and_nothing_that_draws_queries_or_c
     heavy = {"IPython", "anywidget", "botocore", "duckdb", "ipywidgets", "plotly", "pyspark", "s3fs", "traitlets"}
     assert heavy & {name.partition(".")[0] for name in found} == set()
     assert "pyarrow.dataset" not in found
+    assert [name for name in found if name.startswith("snapshot_explorer.view")] == []
 
 
 def test_every_public_name_is_there():

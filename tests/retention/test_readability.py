@@ -37,7 +37,7 @@ def paimon(memory_root):
 def test_all_versions_of_a_whole_table_can_be_loaded(paimon):
     table = open_table(f"memory://{paimon.root}")
 
-    frame = table.verify()
+    frame = table.verify().versions
 
     assert set(frame["readable"].to_pylist()) == {"yes"}
     assert frame["version"].to_pylist() == [6, 5, 4, 3, 2, 1]

@@ -448,14 +448,14 @@ FAULTS = (
         "view/html.py",
         """return f'<td{tooltip}>{sign}{_isolate(name)} <span""",
         """return f'<td{tooltip}>{sign}{name} <span""",
-        "render/test_html.py",
+        "view/test_html.py",
     ),
     Fault(
         "a control character reaches the terminal",
         "core/safe_text.py",
         "shown = [letter if letter.isprintable() else",
         'shown = [letter if letter.isprintable() or letter == "\\x1b" else',
-        "render/test_text.py table/test_hostile_text.py",
+        "view/test_text.py table/test_hostile_text.py",
     ),
     Fault(
         "a cost of the limit is asked for",

@@ -11,7 +11,7 @@ from snapshot_explorer.view.commits import MINUS
 from snapshot_explorer.view.differences import difference_figure
 from snapshot_explorer.view.figures import plotly_text
 from snapshot_explorer.view.plotly_figure import PLOTLY
-from snapshot_explorer.view.timeline import timeline
+from snapshot_explorer.view.timeline.figure import timeline
 from snapshot_explorer.view.totals import totals_figure
 
 EVIL = "<b>$x$</b> & <a href='javascript:alert(1)'>"

@@ -14,7 +14,7 @@ from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.views import View
 from snapshot_explorer.jupyter.explorer.work import Job
 from snapshot_explorer.view import Code, Drawing, Line, Pairs, drawing_of
-from snapshot_explorer.view.tracks import tracks_of
+from snapshot_explorer.view.tracks.tracks import tracks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence

@@ -73,8 +73,8 @@ from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.lake import Lake
 from snapshot_explorer.view.commits import STYLES, with_totals
 from snapshot_explorer.view.palette import KIND_COLORS
-from snapshot_explorer.view.timeline import timeline
-from snapshot_explorer.view.timeline_columns import timeline_columns
+from snapshot_explorer.view.timeline.columns import timeline_columns
+from snapshot_explorer.view.timeline.figure import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence

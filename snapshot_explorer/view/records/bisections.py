@@ -11,7 +11,7 @@ from snapshot_explorer.view.commits import short_user
 from snapshot_explorer.view.dispatch import depict, draw
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs, fact_line
 from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.tracks import NOT_EVALUATED, Mark, Span, Track, Tracks, TracksPicture
+from snapshot_explorer.view.tracks.tracks import NOT_EVALUATED, Mark, Span, Track, Tracks, TracksPicture
 
 _GROUPS = {True: "holds", False: "does not hold", None: "could not be read"}
 _DRAWN = 14

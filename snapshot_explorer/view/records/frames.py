@@ -8,16 +8,16 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import NOT_CHECKED, readable_words
 from snapshot_explorer.core.errors import SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.results.frame import Frame
-from snapshot_explorer.view.action_timeline import action_timeline
-from snapshot_explorer.view.branch_graph import branch_graph
 from snapshot_explorer.view.commits import log_rows, with_totals
 from snapshot_explorer.view.dispatch import depict, draw
 from snapshot_explorer.view.drawing import DRAWN_ROWS, Drawing, Grid, Line
 from snapshot_explorer.view.figures import Picture
-from snapshot_explorer.view.lake_timeline import lake_timeline
-from snapshot_explorer.view.slice_tracks import slice_tracks
-from snapshot_explorer.view.timeline import timeline
-from snapshot_explorer.view.tracks import TracksPicture
+from snapshot_explorer.view.timeline.figure import timeline
+from snapshot_explorer.view.tracks.action_timeline import action_timeline
+from snapshot_explorer.view.tracks.branch_graph import branch_graph
+from snapshot_explorer.view.tracks.lake_timeline import lake_timeline
+from snapshot_explorer.view.tracks.slice_tracks import slice_tracks
+from snapshot_explorer.view.tracks.tracks import TracksPicture
 
 
 @draw.register

@@ -17,9 +17,6 @@ from snapshot_explorer.view.dispatch import draw, drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, Part
 
 _MOST_NOTES = 5
-
-_MOST_NOTES = 5
-
 _LINE = 100
 """The maximum length of a line of a command."""
 _STRICTEST = Code("%snapshot retention --keep 0d --keep-last 1")

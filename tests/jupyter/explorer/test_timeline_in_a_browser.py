@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.core.frames import COMMITS
+from snapshot_explorer.core.frames import ANOMALIES, COMMITS
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
-from snapshot_explorer.view.timeline_columns import TableFacts, pack_numbers, timeline_columns
+from snapshot_explorer.view.timeline.columns import TableFacts, pack_numbers, timeline_columns
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {
@@ -242,7 +242,7 @@ def test_ten_thousand_commits_are_drawn_together_and_described_one_by_one(page):
 
 
 def test_a_commit_far_larger_than_all_others_is_cut_and_marked(page):
-    at_one = {"version": [100], "measure": ["rows"], "column": [None], "rule": ["rows changed by 6,000,000"]}
+    at_one = pa.Table.from_pylist([{"version": 100, "measure": "rows", "rule": "rows changed by 6,000,000"}], ANOMALIES)
     minutes = pa.array(range(0, 12_000_000, 60_000), pa.timestamp("ms", "UTC"))
     rows = commits(200)
     added = [6_000_000 if at == 100 else value for at, value in enumerate(rows["added_rows"].to_pylist())]
@@ -250,7 +250,7 @@ def test_a_commit_far_larger_than_all_others_is_cut_and_marked(page):
     removed = [6_000_000 if at == 100 else 0 for at in range(200)]
     rows = with_columns(rows, added_rows=added, removed_rows=removed, committed_at=minutes)
     totals = pa.table({"version": range(200), "files": range(200), "rows": range(900, 1_100), "size_bytes": [1] * 200})
-    show(page, rows, b=99, totals=totals, anomalies=pa.table(at_one))
+    show(page, rows, b=99, totals=totals, anomalies=at_one)
     words = page.locator(".sx-legend").inner_text()
     assert ("2 cut: draw in full" in words, "anomalies" in words, "a bar is" in words) == (True, True, False)
     cut = page.evaluate(COLOUR, GREEN)

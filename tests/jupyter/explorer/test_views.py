@@ -14,10 +14,10 @@ from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
 from snapshot_explorer.view import drawing_of, render_text
-from snapshot_explorer.view.branch_graph import branch_graph
-from snapshot_explorer.view.file_lifetimes import file_tracks, partition_heat
-from snapshot_explorer.view.heat_map import heat_map_content
-from snapshot_explorer.view.tracks import tracks_content
+from snapshot_explorer.view.tracks.branch_graph import branch_graph
+from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
+from snapshot_explorer.view.tracks.heat_map import heat_map_content
+from snapshot_explorer.view.tracks.tracks import tracks_content
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
 from tests.support.paimon.table_builder import PaimonTable
 

@@ -11,11 +11,11 @@ from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.contents import version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
 from snapshot_explorer.view import Drawing, Grid, Line, picture_of
-from snapshot_explorer.view.branch_graph import branch_graph
-from snapshot_explorer.view.file_lifetimes import file_tracks, partition_heat
-from snapshot_explorer.view.heat_map import heat_map_content
 from snapshot_explorer.view.records.frames import drawn_rows
-from snapshot_explorer.view.tracks import TracksPicture, tracks_content
+from snapshot_explorer.view.tracks.branch_graph import branch_graph
+from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
+from snapshot_explorer.view.tracks.heat_map import heat_map_content
+from snapshot_explorer.view.tracks.tracks import TracksPicture, tracks_content
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest

@@ -13,7 +13,7 @@ from snapshot_explorer.history import history_of
 from snapshot_explorer.history.overview import total_rows_name
 from snapshot_explorer.jupyter.zones import ago, local_text
 from snapshot_explorer.view import Drawing, Grid, Line, render_html, render_text
-from snapshot_explorer.view.commit_bars import commit_bars
+from snapshot_explorer.view.timeline.commit_bars import commit_bars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

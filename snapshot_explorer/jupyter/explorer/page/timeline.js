@@ -14,7 +14,6 @@ const SECOND = 1000, HOUR = 3600 * SECOND, DAY = 24 * HOUR;
 const UNITS = [["a minute", 60 * SECOND], ["10 minutes", HOUR / 6], ["an hour", HOUR], ["6 hours", HOUR * 6], ["a day", DAY],
   ["a week", DAY * 7], ["4 weeks", DAY * 28], ["a year", DAY * 365]];
 const MONDAY = 3 * DAY;  // from the Monday before the epoch
-const SPARSE = 1000;  // numbers for each commit, from which on commits are counted
 const USUAL = 0.95, OUTLIER = 4, ROOM = 1.5;  // a bar is cut that is so many times as high as this share of all bars
 const FLAT = 0.8;  // of the highest total: above it the line begins at the lowest instead of 0
 const FEWEST_BARS = 8, NAMED_CUTS = 6, MARK = 9;
@@ -36,12 +35,10 @@ function unpack(sent, facts) {
   if (!sent || !sent.version) return null;
   const version = BigInt64Array.from(numbers(sent.version), BigInt), added = numbers(sent.added), removed = numbers(sent.removed);
   const first = version.length ? version[0] : 0n;
-  // Versions that are times are too far apart for a scale of their numbers, and not exact as numbers here: they are counted.
-  const isCounted = version.length > 1 && version[version.length - 1] - first > BigInt(SPARSE * version.length);
   return {
-    ...sent, version, added, removed, first, isCounted,
+    ...sent, version, added, removed, first,
     count: version.length,
-    x: Float64Array.from(version, (number, i) => isCounted ? i : Number(number - first)),
+    x: Float64Array.from(version, (number, i) => sent.isCounted ? i : Number(number - first)),
     up: Float64Array.from(added, Number),
     down: Float64Array.from(removed, Number),
     line: facts.line,
@@ -435,14 +432,9 @@ export class Timeline {
   /** Draw grey behind versions that cannot be loaded any more. */
   shades({ at, bottom }) {
     const { ink, data } = this;
-    for (let i = 0; i < data.count; i += 1) {
-      const word = data.readable[i];
-      if (!word) continue;
-      let end = i;
-      while (end + 1 < data.count && data.readable[end + 1] === word && data.x[end + 1] - data.x[end] === 1) end += 1;
+    for (const [first, last, word] of data.shades) {
       ink.fillStyle = word === 2 ? ink.createPattern(tile("/", SHADE, this.faint), "repeat") : SHADE;
-      ink.fillRect(at(data.x[i] - 0.5), TOP, at(data.x[end] + 0.5) - at(data.x[i] - 0.5), bottom - TOP);
-      i = end;
+      ink.fillRect(at(data.x[first] - 0.5), TOP, at(data.x[last] + 0.5) - at(data.x[first] - 0.5), bottom - TOP);
     }
   }
 

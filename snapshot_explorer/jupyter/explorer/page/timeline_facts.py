@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from snapshot_explorer.analysis.profile.column_numbers import read_totals
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.work import Job, Work
-from snapshot_explorer.view.timeline_columns import TableFacts
+from snapshot_explorer.view.timeline.columns import TableFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

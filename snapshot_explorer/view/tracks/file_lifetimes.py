@@ -16,8 +16,8 @@ from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.history.lifetimes import FileLifetimes
 from snapshot_explorer.history.lifetimes.intervals import OPEN
 from snapshot_explorer.view.commits import UNREADABLE
-from snapshot_explorer.view.heat_map import HeatMap
-from snapshot_explorer.view.tracks import MOST_TRACKS, Span, Stripe, Track, Tracks
+from snapshot_explorer.view.tracks.heat_map import HeatMap
+from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Span, Stripe, Track, Tracks
 
 _MAX_PARTITIONS = 40
 _MAX_COLUMNS = 120

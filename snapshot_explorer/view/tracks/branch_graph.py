@@ -9,7 +9,7 @@ from snapshot_explorer.core.refs import MAIN
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import History
 from snapshot_explorer.view.commits import commit_lines
-from snapshot_explorer.view.tracks import Link, Mark, Span, Track, Tracks
+from snapshot_explorer.view.tracks.tracks import Link, Mark, Span, Track, Tracks
 
 _MAX_BRANCHES = 20
 """The most branches that are read."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import commit_lines
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
-from snapshot_explorer.view.tracks import Mark, Track, Tracks, TracksPicture
+from snapshot_explorer.view.tracks.tracks import Mark, Track, Tracks, TracksPicture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

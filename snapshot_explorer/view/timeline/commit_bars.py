@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from snapshot_explorer.view.figures import INK, numbers
+from snapshot_explorer.view.figures import INK
 from snapshot_explorer.view.palette import BLUE, GREEN, VERMILLION
+from snapshot_explorer.view.timeline.marks import timeline_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,9 +37,9 @@ def commit_bars(commits: pa.Table, measure: str, a: int | None, b: int | None) -
     """
     if not len(commits):
         return ""
-    rows = commits.slice(0, BARS)
-    versions = rows["version"].to_pylist()[::-1]
-    added, removed = (numbers(rows[f"{side}_{measure}"])[::-1].astype(np.float64) for side in ("added", "removed"))
+    drawn = timeline_marks(commits.slice(0, BARS), measure)
+    versions = drawn.rows["version"].to_pylist()
+    added, removed = drawn.added.astype(np.float64), drawn.removed.astype(np.float64)
     label = escape(f"{measure} added and removed by versions {versions[0]} to {versions[-1]}")
     marks = {at: "A B" if a == b else name for name, at in (("A", a), ("B", b)) if at is not None}
     return (

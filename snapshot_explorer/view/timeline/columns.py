@@ -10,8 +10,8 @@ import numpy as np
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import MAX_NAMES, OTHER, STYLES, name_line, with_totals
 from snapshot_explorer.view.figures import clean_text, numbers, numbers_with_gaps
-from snapshot_explorer.view.flags import bars_top
-from snapshot_explorer.view.timeline import changed_schema, history_of, total_line
+from snapshot_explorer.view.timeline.flags import bars_top
+from snapshot_explorer.view.timeline.marks import timeline_marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from snapshot_explorer.view.timeline import TimelineHistory
+    from snapshot_explorer.view.timeline.marks import TimelineMarks
 
     Numbers: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.uint8]
 
@@ -53,7 +53,8 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
     """Return commits as columns, oldest first: the content of `timeline` as numbers of `pack_numbers`.
 
     `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown` and `schema` are
-    0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no). `operations` and `users` each contain the
+    0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no), and
+    `shades` has the first and the last index of each range of these. `operations` and `users` each contain the
     distinct words and, for each commit, the index of its word. `names` are the lines of tags and branches.
 
     Args:
@@ -64,39 +65,42 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
     Raises:
         InvalidArgumentError: `y` is not a measure.
     """
-    history = history_of(with_totals(commits, facts.totals), y, facts.branches)
-    kinds = list(history.of_kinds())
-    kind = np.zeros(len(history.rows), np.uint8)
+    known = with_totals(commits, facts.totals)
+    marks = timeline_marks(known, y, branches=facts.branches, anomalies=facts.anomalies, sizes=facts.totals)
+    kinds = list(marks.of_kinds())
+    kind = np.zeros(len(marks.rows), np.uint8)
     for index, (_, _, chosen) in enumerate(kinds):
         kind[chosen] = min(index, 255)
-    total, line = _totals(history, facts.totals)
-    readable = history.rows["readable"].to_pylist()
+    total, line = marks.total_line
+    readable = marks.rows["readable"].to_pylist()
     columns: dict[str, Numbers] = {
-        "version": numbers(history.rows["version"]),
-        "added": history.added,
-        "removed": history.removed,
+        "version": numbers(marks.rows["version"]),
+        "added": marks.added,
+        "removed": marks.removed,
         "total": total.astype(np.float64),
         "kind": kind,
-        "unknown": history.unknown.astype(np.uint8),
-        "schema": changed_schema(history.rows).astype(np.uint8),
+        "unknown": marks.unknown.astype(np.uint8),
+        "schema": marks.schema_changes.astype(np.uint8),
         "readable": np.array([_READABLE.get(word, 0) for word in readable], np.uint8),
-        "time": numbers_with_gaps(history.rows["committed_at"].cast("int64")).astype(np.float64),
+        "time": numbers_with_gaps(marks.rows["committed_at"].cast("int64")).astype(np.float64),
     }
     return {
         **{name: pack_numbers(values) for name, values in columns.items()},
         "measure": y,
+        "isCounted": marks.counted_versions is not None,
+        "shades": [[shade.first, shade.last, _READABLE[shade.readable]] for shade in marks.shades],
         "line": line,
-        "room": bars_top(history.flags),
+        "room": bars_top(marks.flags),
         "kinds": [
             {"name": clean_text(name), "colour": look.color, "pattern": look.pattern, "sign": look.sign}
             for name, look in ((name, STYLES.get(name, OTHER)) for name, _, _ in kinds)
         ],
-        "flags": _flags(history),
+        "flags": _flags(marks),
         "notes": list(facts.notes),
-        "jumps": [] if facts.anomalies is None else _jumps(history, facts.anomalies),
-        "operations": _words(history.rows["operation"]),
-        "users": _words(history.rows["user"]),
-        "names": _names(history.rows),
+        "jumps": _jumps(marks),
+        "operations": _words(marks.rows["operation"]),
+        "users": _words(marks.rows["user"]),
+        "names": _names(marks.rows),
     }
 
 
@@ -133,17 +137,17 @@ def pack_numbers(values: Numbers) -> dict[str, object]:
     }
 
 
-def _flags(history: TimelineHistory) -> list[dict[str, object]]:
+def _flags(marks: TimelineMarks) -> list[dict[str, object]]:
     """Return the flags of each kind, with their indices among the commits."""
     return [
         {
             "noun": flags.flag.noun,
             "colour": flags.flag.color,
-            "at": np.searchsorted(history.x, flags.x).tolist(),
+            "at": np.searchsorted(marks.x, flags.x).tolist(),
             "y": flags.y.tolist(),
             "labels": flags.labels if flags.has_labels else None,
         }
-        for flags in history.flags
+        for flags in marks.flags
     ]
 
 
@@ -158,29 +162,11 @@ def _words(texts: pa.ChunkedArray) -> dict[str, object]:
     }
 
 
-def _totals(history: TimelineHistory, totals: pa.Table | None) -> tuple[npt.NDArray[np.float64], str]:
-    """Return the totals, and the name of the line: rows of the commits, files and bytes of the table's size."""
-    if totals is None or history.y == "rows":
-        result, name = total_line(history)
-        return result.astype(np.float64), name
-    known = numbers(totals["version"])
-    versions = numbers(history.rows["version"])
-    at = np.minimum(np.searchsorted(known, versions), max(0, len(known) - 1))
-    values = numbers_with_gaps(totals[{"bytes": "size_bytes"}.get(history.y, history.y)]).astype(np.float64)
-    line = np.where(known[at] == versions, values[at], np.nan) if len(known) else np.full(len(versions), np.nan)
-    return line, f"total {history.y}"
-
-
-def _jumps(history: TimelineHistory, anomalies: pa.Table) -> list[dict[str, object]]:
+def _jumps(marks: TimelineMarks) -> list[dict[str, object]]:
     """Return the anomalies of each commit as text, with its place."""
-    texts: dict[int, list[str]] = {}
-    for row in anomalies.to_pylist():
-        texts.setdefault(row["version"], []).append(f"anomaly: {row['rule']}")
-    indices = {version: index for index, version in enumerate(history.rows["version"].to_pylist())}
     return [
-        {"at": indices[version], "text": "\n".join([clean_text(item, _LONGEST_RULE) for item in lines[:MAX_NAMES]])}
-        for version, lines in texts.items()
-        if version in indices
+        {"at": index, "text": "\n".join(clean_text(f"anomaly: {rule}", _LONGEST_RULE) for rule in rules[:MAX_NAMES])}
+        for index, rules in marks.jumps
     ]
 
 

@@ -1,0 +1,1 @@
+"""Lines with marks on them: rows, files, branches, actions and tables over versions or over time."""
