@@ -229,7 +229,7 @@ def same_version(now: int | None) -> str:
 def retention_notes(request: RepairRequest, then: int) -> tuple[str, ...]:
     """Return notes on the retention of a version."""
     try:
-        lost = request.retention().lost.to_arrow()["version"].to_pylist()
+        lost = request.retention().unloadable.to_arrow()["version"].to_pylist()
     except SnapshotExplorerError as error:
         return (f"Whether a clean-up removes version {then} is unknown: {str(error).rstrip('.')}.",)
     return (f"The next clean-up by the table's own settings removes version {then}.",) if then in lost else ()

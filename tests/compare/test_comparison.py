@@ -81,7 +81,7 @@ def assert_mirrored(there, back):
         ]
         assert sums[0] == {key: None if value is None else -value for key, value in sums[1].items()}
     assert there.commits.to_arrow().equals(back.commits.to_arrow())
-    assert there.proven == back.proven
+    assert there.proof == back.proof
     changes = [
         sorted(
             (turned.get(row["change"], row["change"]), row["id"] or 0, str(row[first]), str(row[last]))
@@ -219,7 +219,7 @@ def test_a_version_compared_with_itself_differs_in_nothing():
     for part in (comparison.files, comparison.partitions, comparison.schema, comparison.properties, comparison.commits):
         assert len(part) == 0
     assert set(comparison.manifests["status"].to_pylist()) == {"carried over"}
-    assert comparison.proven == "A version is the same as itself."
+    assert comparison.proof == "A version is the same as itself."
     assert "commits between  none" in repr(comparison)
 
 
@@ -422,7 +422,7 @@ def test_where_commits_between_have_expired_it_is_not_reported_what_they_were(ta
     assert comparison.files["version"].to_pylist() == [None] * 4
     assert comparison.files["data_change"].to_pylist() == [None] * 4
     assert "commits between  2 append; versions 2 and 3 are missing" in repr(comparison)
-    assert comparison.proven == "1 of 5 files are shared, at most 4 rows changed."
+    assert comparison.proof == "1 of 5 files are shared, at most 4 rows changed."
     parts = {row.pop("part"): row for row in comparison.summary.to_dict()}
     assert set(parts["added, rearranged"].values()) == {None}
     assert parts["removed, rearranged"]["files"] == 0  # none was removed

@@ -44,14 +44,14 @@ def test_no_more_rows_differ_than_the_proof_states(name):
         comparison = table.compare(a, b)
         if not len(comparison.schema):
             keys = table.at(b).schema.primary_keys
-            assert changed_rows(rows[a], rows[b], keys) <= bound_of(comparison.proven), (a, b, comparison.proven)
+            assert changed_rows(rows[a], rows[b], keys) <= bound_of(comparison.proof), (a, b, comparison.proof)
 
 
 def test_nothing_is_proven_of_a_table_with_rows_of_another_branch():
     table = open_table(str(TABLES / "fallback_branch"))
 
     assert table.diff_rows(2, 3, key=[]).counts == {"inserted": 2, "deleted": 2, "updated": 0}
-    assert table.compare(2, 3).proven == (
+    assert table.compare(2, 3).proof == (
         "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
     )
 
@@ -65,7 +65,7 @@ def said(table, a, b):
     table_format = Paimon(Storage(f"memory:/{table.root}"))
     return Comparison(
         "t", table_format, table_format.version(a), table_format.version(b), table_format.listing(0)
-    ).proven
+    ).proof
 
 
 def test_shared_files_and_the_rows_of_the_others_are_counted(table):

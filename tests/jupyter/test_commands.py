@@ -429,7 +429,7 @@ def test_plan_refuses_a_condition_that_does_not_fit(orders):
 def test_retention_says_what_would_go_and_returns_it(orders):
     cell = orders.ok("%snapshot retention --keep 0d --keep-last 1")
 
-    assert cell.result.lost["version"].to_pylist() == versions(
+    assert cell.result.unloadable["version"].to_pylist() == versions(
         orders.ip.user_ns["orders"].retention("0d", keep_last=1).lost
     )
     assert ", dry run: what would be deleted" in cell.shown["text/plain"]

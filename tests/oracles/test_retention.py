@@ -31,7 +31,7 @@ def freed(rows):
 
 
 def lost(result):
-    return set(result.lost["version"].to_pylist())
+    return set(result.unloadable["version"].to_pylist())
 
 
 def states(table):

@@ -45,7 +45,7 @@ def retention(written, *, keep=None, keep_last=None, now=NOW):
 
 
 def lost(result):
-    return sorted(result.lost["version"].to_pylist())
+    return sorted(result.unloadable["version"].to_pylist())
 
 
 def freed(result):

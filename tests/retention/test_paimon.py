@@ -53,7 +53,7 @@ def consumer(written, name, version):
 
 
 def lost(result):
-    return sorted(result.lost["version"].to_pylist())
+    return sorted(result.unloadable["version"].to_pylist())
 
 
 def freed(result):
@@ -221,7 +221,7 @@ def test_a_branch_expires_by_its_own_tags_and_snapshots():
 def test_where_nothing_would_go_no_command_is_shown():
     result = open_table(samples.path("orders")).retention("100000d")
 
-    assert not len(result.lost)
+    assert not len(result.unloadable)
     assert "Nothing would be lost and no file would go, so no command is shown." in str(result)
     assert not any(word in str(result) for word in ("max_deletes", "The command reads", "DATABASE"))
 

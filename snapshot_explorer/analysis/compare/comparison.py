@@ -233,7 +233,7 @@ class Comparison(Shown):
         )
 
     @cached_property
-    def proven(self) -> str:
+    def proof(self) -> str:
         """Return a sentence on what metadata proves about the rows. Reads as `files` does, and the commits."""
         if self._is_same:
             return "A version is the same as itself."

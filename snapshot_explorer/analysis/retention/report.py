@@ -45,7 +45,7 @@ class Retention(Shown):
         return Frame(rows, title=f"Versions of {self.name}", noun="versions")
 
     @cached_property
-    def lost(self) -> Frame:
+    def unloadable(self) -> Frame:
         """Return the RETAINED rows of versions that can be loaded now, but not afterwards; newest first."""
         rows = self.versions.to_arrow()
         return Frame(rows.filter(pc.equal(rows["outcome"], "lost")), title="Versions lost", noun="versions")

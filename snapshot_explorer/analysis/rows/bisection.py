@@ -399,7 +399,7 @@ def _result(
         evaluated=_evaluated(source, evaluations),
         notes=(*_notes(source.gaps(versions), versions, evaluations, good), *evaluations.on_numbers),
         call=call,
-        opened=source.open_expression,
+        open_expression=source.open_expression,
         is_on_each_row=is_on_each_row,
         next_commands=next_commands,
     )

@@ -75,7 +75,7 @@ class Bisection(FrameResult):
     """Further notes, such as how often the condition changes; a sentence or two each."""
     call: str
     """The Python call that returns this result."""
-    opened: str
+    open_expression: str
     """The part of `call` that opens the table."""
     is_on_each_row: bool
     """Whether the condition is one on each row, not on all rows together or on metadata."""

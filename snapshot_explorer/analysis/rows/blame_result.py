@@ -110,7 +110,7 @@ class Blame(FrameResult):
     Applied one after another, the lines return the matching rows of every version.
     """
 
-    opened: str
+    open_expression: str
     """The Python call that opens the table."""
     request: BlameRequest
     key: tuple[str, ...]
@@ -132,7 +132,7 @@ class Blame(FrameResult):
     @property
     def call(self) -> str:
         """Return the Python call that returns the result."""
-        return self.opened + self.request.call
+        return self.open_expression + self.request.call
 
     @property
     def frame(self) -> Frame:
@@ -159,7 +159,7 @@ def blame_of(
         path=source.path,
         name=source.name,
         format=source.format.name,
-        opened=source.open_expression,
+        open_expression=source.open_expression,
         request=request,
         key=tuple(key),
         lines=_lines_of(source, changes, whole),

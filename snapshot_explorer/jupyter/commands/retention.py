@@ -37,6 +37,6 @@ RETENTION = Command(
         TABLE,
     ),
     notes="Deletes nothing, and shows the engine's own command: sys.expire_snapshots of Paimon, VACUUM of Delta, "
-    "system.expire_snapshots of Iceberg. r.versions, r.lost, r.freed and r.holders are frames, r.commands the "
+    "system.expire_snapshots of Iceberg. r.versions, r.unloadable, r.freed and r.holders are frames, r.commands the "
     "commands.",
 )

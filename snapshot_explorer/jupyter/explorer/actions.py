@@ -61,7 +61,7 @@ def blame(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     result = cache.table.blame(request["rows_where"], key=request["key"] or None)
     return ViewResult(
         drawing=_without_call(drawing_of(result)),
-        code=request.name + result.call.removeprefix(result.opened),
+        code=request.name + result.call.removeprefix(result.open_expression),
         source=cache.cited(result.versions[0], result.versions[-1]),
         tracks=tracks_of(result) if len(result) else {},
     )
@@ -222,7 +222,7 @@ class Bisector(Action):
         answer, *more = _sentences(bisection)
         result = ViewResult(
             drawing=Drawing(title=answer, parts=(Line(" ".join(more)),) if more else ()),
-            code=self._context.name + bisection.call.removeprefix(bisection.opened),
+            code=self._context.name + bisection.call.removeprefix(bisection.open_expression),
             source=source,
             tracks=tracks_of(bisection),
         )

@@ -104,8 +104,8 @@ def rollback_message(before: Log | None, log: Log) -> str:
         return ""
     newest = f"version {log.versions[-1]}" if log.versions else "none"
     return (
-        f"The table went back: the newest version was {before.versions[-1]} and is {newest} now. It was rolled back, "
-        "or dropped and recreated."
+        f"The table was rolled back, or dropped and recreated: the newest version was {before.versions[-1]} and is "
+        f"{newest} now."
     )
 
 

@@ -37,7 +37,7 @@ def _section(comparison: Comparison, name: str) -> Sequence[Part]:
     try:
         if name == "summary":
             facts = Pairs(comparison.facts())
-            return [Line(comparison.proven), facts, *drawing_of(comparison.summary).parts]
+            return [Line(comparison.proof), facts, *drawing_of(comparison.summary).parts]
         frame = getattr(comparison, name)
     except SnapshotExplorerError as error:
         return [Line(str(error))]

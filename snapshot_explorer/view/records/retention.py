@@ -45,7 +45,12 @@ def _retention(retention: Retention) -> Drawing:
 
 
 def _commands_drawn(retention: Retention) -> list[Part]:
-    if retention.commands and not len(retention.lost) and not len(retention.freed) and not retention.expiry.unknown:
+    if (
+        retention.commands
+        and not len(retention.unloadable)
+        and not len(retention.freed)
+        and not retention.expiry.unknown
+    ):
         nothing = Line("Nothing would be lost and no file would go, so no command is shown.")
         return [nothing, Line("What the strictest rule would free:"), _STRICTEST] if retention.is_default else [nothing]
     parts: list[Part] = []
@@ -56,7 +61,7 @@ def _commands_drawn(retention: Retention) -> list[Part]:
 
 def _lost_range(retention: Retention) -> str:
     outcomes = [row["outcome"] for row in retention.versions.to_arrow().to_pylist()]
-    lost = retention.lost["version"].to_pylist()
+    lost = retention.unloadable["version"].to_pylist()
     if len(lost) < 2:  # noqa: PLR2004 - a range
         return f"{lost[0]}" if lost else "none"
     newest = outcomes.index("lost")

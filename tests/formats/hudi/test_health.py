@@ -114,7 +114,7 @@ def test_the_cleaner_does_nothing_until_a_commit_follows_the_last_clean(orders):
     idle = "no commit was completed since the last clean"
 
     result = opened(table).retention(keep_last=1)
-    assert (result.freed_files, result.lost.num_rows) == (0, 0)
+    assert (result.freed_files, result.unloadable.num_rows) == (0, 0)
     assert idle in repr(result)
 
     table.number += 1
@@ -148,13 +148,13 @@ def test_the_folder_of_a_dropped_partition_is_deleted_with_all_it_contains(order
     replaced = f"data-3_0-0-0_{text(3)}.parquet"
     files, result = freed()
     assert files == {replaced: "data", saved: "data", left: "untracked"}
-    assert 1 in result.lost.to_arrow()["version"].to_pylist()
+    assert 1 in result.unloadable.to_arrow()["version"].to_pylist()
     assert "here 'x', with the files that savepoints need" in " ".join(repr(result).split())
 
     table.write(f"x/data-9_0-0-0_{text(9)}.parquet", b"left by a writer that failed")
     files, result = freed()
     assert files == {replaced: "data"}
-    assert 1 not in result.lost.to_arrow()["version"].to_pylist()
+    assert 1 not in result.unloadable.to_arrow()["version"].to_pylist()
 
 
 def test_a_write_that_did_not_complete_is_named():

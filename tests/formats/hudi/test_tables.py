@@ -96,7 +96,7 @@ def test_the_cleaner_would_delete_slices_that_ended_before_the_earliest_version_
     versions = table.versions()
     retention = table.retention(keep_last=1)
 
-    lost = retention.lost.to_arrow()["version"].to_pylist()
+    lost = retention.unloadable.to_arrow()["version"].to_pylist()
     freed = set(retention.freed.to_arrow()["path"].to_pylist())
     assert lost == [version for version in reversed(versions) if freed & set(paths(table, version))]
     assert versions[-1] not in lost
@@ -151,7 +151,7 @@ def test_savepoints_keep_their_files():
     (tag,) = table.tags().to_arrow()["version"].to_pylist()
     retention = table.retention(keep_last=1)
 
-    assert tag not in retention.lost.to_arrow()["version"].to_pylist()
+    assert tag not in retention.unloadable.to_arrow()["version"].to_pylist()
     assert str(tag) in retention.holders.to_arrow()["name"].to_pylist()
 
 

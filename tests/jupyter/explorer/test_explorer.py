@@ -17,6 +17,7 @@ import snapshot_explorer
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.core.frames import COMMITS
 from snapshot_explorer.errors import StorageError
+from snapshot_explorer.history import History
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.jupyter.explorer.state import TABS
@@ -409,8 +410,12 @@ def test_the_newest_commits_are_shown_before_the_others_are_read(growing, monkey
         table.commit([(row, "d")])
     monkeypatch.setattr("snapshot_explorer.jupyter.explorer.explorer.FIRST_COMMITS", 2)
     gate, opened = threading.Event(), open_table(before.table.path)
-    commits = opened.commits
-    opened.commits = lambda versions: (len(versions) <= 2 or gate.wait(30)) and commits(versions)
+    commits = History.commits_frame
+    monkeypatch.setattr(
+        History,
+        "commits_frame",
+        lambda self, versions: (len(versions) <= 2 or gate.wait(30)) and commits(self, versions),
+    )
 
     explorer = Explorer(opened, variables={})
     assert explorer._work.wait(30, but_for=["older"])
@@ -461,7 +466,9 @@ def test_a_log_that_was_rolled_back_is_read_anew_and_that_is_said(growing, how):
 
     assert explorer.state.versions == (1, 2)
     assert explorer.state.b == 2
-    assert explorer.state.note.startswith("The table went back: the newest version was 3 and is version 2 now.")
+    assert explorer.state.note.startswith(
+        "The table was rolled back, or dropped and recreated: the newest version was 3 and is version 2 now."
+    )
 
 
 def test_what_was_committed_again_under_the_newest_number_is_followed(growing):
