@@ -17,6 +17,7 @@ import snapshot_explorer
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.core.frames import COMMITS
 from snapshot_explorer.errors import StorageError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.jupyter.explorer.state import TABS
@@ -409,8 +410,11 @@ def test_the_newest_commits_are_shown_before_the_others_are_read(growing, monkey
         table.commit([(row, "d")])
     monkeypatch.setattr("snapshot_explorer.jupyter.explorer.explorer.FIRST_COMMITS", 2)
     gate, opened = threading.Event(), open_table(before.table.path)
-    commits = opened.commits
-    opened.commits = lambda versions: (len(versions) <= 2 or gate.wait(30)) and commits(versions)
+    history = history_of(opened)
+    commits = history.commits_frame
+    monkeypatch.setattr(
+        history, "commits_frame", lambda versions: (len(versions) <= 2 or gate.wait(30)) and commits(versions)
+    )
 
     explorer = Explorer(opened, variables={})
     assert explorer._work.wait(30, but_for=["older"])
