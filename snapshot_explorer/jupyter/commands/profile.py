@@ -73,7 +73,7 @@ PROFILE = Command(
     ),
     notes="Computed from the file statistics in the metadata; the column bounds shows which numbers are bounds, and "
     "why. p.frame is the table, p.picture() the lines, p.anomalies the versions where a number jumps. --anomalies "
-    "lists a version if its change is more than 5 times the usual change of the versions before it, and at least 20 % of "
-    "rows, files or bytes, 5 points of a null rate, or half of a column's range. Reads only metadata, except with "
+    "lists a version if its change is more than 5 times the usual change of the versions before it, and at least 20 % "
+    "of rows, files or bytes, 5 points of a null rate, or half of a column's range. Reads only metadata, except with "
     "--exact and --key. In Python table.anomalies(rules=AnomalyRules(...)) has all thresholds.",
 )
