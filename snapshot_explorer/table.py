@@ -374,7 +374,7 @@ class Table(Shown):
         """Return whether the data files of all versions of all branches are there, and are what the metadata records.
 
         Args:
-            level: `existence`: each file exists and has the recorded size; costs what `readability` costs. `footers`:
+            level: `existence`: each file exists and has the recorded size; costs one listing of each folder. `footers`:
                 also the footer of each file that has one is read, and has the recorded number of rows. `bytes`: also
                 each file is read as a whole, once, by the readers of rows, with the checksums of its pages if it has
                 any, and so are deletion vectors and delete files, whose problems are those of the data files that
@@ -912,7 +912,8 @@ class Table(Shown):
         if not others:
             return None
         arguments = " or ".join(f'format="{name}"' for name in others)
-        return f"{' and '.join(others)} metadata in this folder, read with {arguments}; %snapshot twins compares both"
+        comparing = "%snapshot diff --twins compares both"
+        return f"{' and '.join(others)} metadata in this folder, read with {arguments}; {comparing}"
 
 
 def card_of(table: Table) -> Card:

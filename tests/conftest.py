@@ -105,7 +105,7 @@ PLACES = {
     "tests/formats/paimon/test_read_tables.py::test_rows_are_what_paimon_reads[aggregates_sketches": "extras",
     "tests/jupyter/explorer/test_saved.py": "extras",
     "tests/jupyter/test_commands.py::test_open_asks_a_catalog": "extras",
-    "tests/jupyter/test_timeline.py::test_in_a_notebook": "extras",
+    "tests/jupyter/test_pictures.py::test_in_a_notebook": "extras",
     "tests/lake/test_catalogs.py": "extras",
     "tests/package/test_docstrings.py::test_a_public_method": "extras",
     "tests/package/test_old_libraries.py::test_a_pyspark": "extras",

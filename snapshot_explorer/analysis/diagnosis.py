@@ -21,7 +21,7 @@ def diagnose(history: History, version: int | None) -> tuple[Symptom, ...]:
     """
     return (
         symptom_of(partial(_files, history, version), "%snapshot verify"),
-        symptom_of(partial(_numbers, history, version), "%snapshot anomalies"),
+        symptom_of(partial(_numbers, history, version), "%snapshot profile --anomalies"),
     )
 
 

@@ -49,7 +49,7 @@ class OpenBranch:
         """The branch; None for the main one."""
         self.storage = storage
         self.readability = KnownReadability()
-        """What `Table.readability` found."""
+        """What `Table.verify` found."""
         self._versions: tuple[int, ...] = ()
         self._tags: Mapping[str, int] = {}
         self._branch_names: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class OpenBranch:
         return self.keep_commits(commits), unread
 
     def keep_commits(self, commits: pa.Table) -> pa.Table:
-        """Return COMMITS that do not contradict what `Table.readability` found, and keep them for completion."""
+        """Return COMMITS that do not contradict what `Table.verify` found, and keep them for completion."""
         self._commits = self.readability.applied_to(commits)
         return self._commits
 

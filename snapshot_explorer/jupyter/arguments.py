@@ -255,7 +255,7 @@ class _Parser:
         if self._command.accepts_table and not arguments and "table" not in self._values:
             return (
                 f"%snapshot {self._command.name} takes no argument but the name of an open table, and {value!r} is "
-                "none. %snapshot tables lists them."
+                "none. %snapshot open lists them."
             )
         takes = f"{arguments[0].name} only" if arguments else "no argument"
         # A command that accepts secrets may have received one in the wrong place.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Literal
 
 from snapshot_explorer.jupyter.tables import OpenTables
@@ -27,6 +28,7 @@ ValueType = Literal[
     "measure",
     "time",
     "path",
+    "path or table",
     "partition",
     "condition",
     "query",
@@ -34,6 +36,35 @@ ValueType = Literal[
     "user",
 ]
 """The type of a value, by which it is checked and completed."""
+
+Question = Literal[
+    "What is there?",
+    "What happened?",
+    "What differs?",
+    "Which rows?",
+    "Is it sound?",
+    "What is stored, and what does it cost?",
+    "Load, query, report",
+]
+"""The questions that commands answer, by which the help groups them."""
+
+REMOVED: Mapping[str, str] = MappingProxyType(
+    {
+        "doctor": "health",
+        "readability": "verify",
+        "timeline": "log --picture",
+        "schema": "show --schema",
+        "entries": "manifests --entries NAME",
+        "tables": "lake PATH --list",
+        "anomalies": "profile --anomalies",
+        "duplicates": "load --duplicates",
+        "plan": "files --plan",
+        "twins": "diff --twins",
+        "use": "open NAME",
+        "close": "open --close NAME",
+    }
+)
+"""Words that were commands, and what is typed in their place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +186,8 @@ class Command:
     """A subcommand."""
 
     name: str
+    question: Question
+    """The question that it answers."""
     summary: str
     run: Callable[[Invocation], object]
     """Runs the command, and returns the result of the Python call."""
@@ -190,7 +223,7 @@ class Command:
     @property
     def accepts_path(self) -> bool:
         """Whether its first argument is the path of a table, or of a folder of tables."""
-        return bool(self.arguments) and self.arguments[0].value_type == "path"
+        return bool(self.arguments) and self.arguments[0].value_type in ("path", "path or table")
 
     def option(self, flag: str) -> Option | None:
         """Return the option of that spelling."""
@@ -208,6 +241,8 @@ def find_command(commands: Sequence[Command], word: str, *, aliases: Sequence[st
         if command.name == word:
             return command
     names = [command.name for command in commands]
+    if word in REMOVED and REMOVED[word].partition(" ")[0] in names:
+        raise UsageError(f"There is no command {word}. Use: %snapshot {REMOVED[word]}")
     near = get_close_matches(word, [*names, *aliases], 1)
     hint = f"Did you mean {near[0]}?" if near else ""
     if not near and ("/" in word or "\\" in word):

@@ -11,13 +11,13 @@ from types import MappingProxyType
 
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs import parse_range, parse_ref
-from snapshot_explorer.jupyter.command import Command
+from snapshot_explorer.jupyter.command import REMOVED, Command
 
 ALIASES = MappingProxyType(
     {
         "history": ("log",),
         "versions": ("log",),
-        "describe": ("schema",),
+        "describe": ("show", "--schema"),
         "watch": ("explore", "--follow"),
         "expire": ("retention",),
         "vacuum": ("retention",),
@@ -147,7 +147,7 @@ def as_command(
     if command is None or command.name != "sql":
         return CommandLine(words=words, body=None if command is not None and command.name == "help" else body)
     if body is not None and _SHOW_TABLES.fullmatch(body) and (len(words) == 1 or words[1].text in ("-o", "--out")):
-        return CommandLine(words=(LineToken("tables"), *words[1:]), body=None)
+        return CommandLine(words=(LineToken("open"), *words[1:]), body=None)
     return _with_query(line, words, body, command)
 
 
@@ -159,10 +159,8 @@ def _with_command(
     text = first.text
     if text.endswith("?") and not others:
         return (LineToken("help"), *([LineToken(text.rstrip("?"))] if text.rstrip("?") else []))
-    if text == "show" and others and not others[0].quote:
-        noun = others[0].text
-        if (noun in names or noun in ALIASES) and not is_table(noun):
-            return _with_command(tuple(others), names, is_table)
+    if text == "show" and others and (noun := _noun_behind_show(others, names)) and not is_table(others[0].text):
+        return _with_command((noun, *others[1:]), names, is_table)
     if text in names or is_table(text):
         return words
     if text in ALIASES:
@@ -176,6 +174,15 @@ def _with_command(
         return words
     two = len(others) == 1 and not others[0].text.startswith("-") and _parses(parse_ref, others[0].text)
     return (LineToken("diff" if two else "show"), *words)
+
+
+def _noun_behind_show(words: Sequence[LineToken], names: Sequence[str]) -> LineToken | None:
+    """Return the word that replaces `show history` or `show tables`; None where `show` itself is the command."""
+    noun = words[0]
+    if noun.text == "tables" and (len(words) == 1 or words[1].text.startswith("-")):
+        return LineToken("open")
+    is_command = noun.text in names or noun.text in ALIASES or noun.text in REMOVED
+    return noun if is_command and not noun.quote else None
 
 
 def _with_condition(
@@ -226,7 +233,7 @@ def _with_query(line: str, words: tuple[LineToken, ...], body: str | None, comma
         return CommandLine(words=words, body=body)
     text = line[query[0].start : after[0].start if after else len(line)].strip()
     if body is None and _SHOW_TABLES.fullmatch(text):
-        return CommandLine(words=(LineToken("tables"), *before, *after), body=None, has_query=True)
+        return CommandLine(words=(LineToken("open"), *before, *after), body=None, has_query=True)
     if body is not None:
         return CommandLine(words=(name, *before, *after), body=f"{text}\n{body}", has_query=True)
     return CommandLine(words=(name, *before, LineToken(text, quote='"'), *after), body=None, has_query=True)

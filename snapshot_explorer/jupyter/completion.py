@@ -170,7 +170,9 @@ def suggestions(typed: str, tables: OpenTables, variables: Mapping[str, object])
     before = words if is_between else words[:-1]
     if not before:
         named = [(command.name, "command") for command in COMMANDS]
-        aliases = [(alias, f"the command {words[0]}") for alias, words in ALIASES.items()] if current.text else []
+        aliases = (
+            [(alias, f"the command {' '.join(words)}") for alias, words in ALIASES.items()] if current.text else []
+        )
         return _starting(current.text, [*named, *aliases])
     name = ALIASES.get(before[0].text, (before[0].text,))[0]
     command = next((command for command in COMMANDS if command.name == name), None)
@@ -229,7 +231,7 @@ class _CursorPosition:
             is_value = bool(option and option.metavar)
         return self._command.arguments[plain] if plain < len(self._command.arguments) else None
 
-    def _values(self, value_type: ValueType, typed: str) -> Suggestions:  # noqa: PLR0911 - one per type
+    def _values(self, value_type: ValueType, typed: str) -> Suggestions:  # noqa: C901, PLR0911 - one per type
         match value_type:
             case "ref" | "range":
                 return self._refs(typed, value_type)
@@ -242,6 +244,8 @@ class _CursorPosition:
                 return self._partitions(typed)
             case "path":
                 return _paths(typed)
+            case "path or table":
+                return self._tables_and_paths(typed)
             case "time":
                 table = self._table(None)
                 return _starting(typed, _times_of(table) if table else ())
@@ -255,6 +259,11 @@ class _CursorPosition:
                 return _starting(typed, [(item.name, item.meaning) for item in known])
             case _:
                 return _starting(typed, self._words(value_type))
+
+    def _tables_and_paths(self, typed: str) -> Suggestions:
+        named = [(name, "table") for name in self._tables.all() if name.startswith(typed)]
+        folders = _paths(typed)
+        return Suggestions(folders.fragment, (*named, *folders.items))
 
     def _conditions(self, typed: str) -> Suggestions:
         """Return columns, and behind a comparison of a partition column its values."""

@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import groupby
 
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.history import history_of
@@ -23,8 +24,8 @@ _REFS_IN_NOTEBOOKS = _REFS.replace("{variable}", ", or the name of a variable") 
 _LINES = (
     "A command returns what its Python call returns: df = %snapshot load 17. A semicolon at the end silences it; "
     "NAME <<, -o NAME or as NAME puts the result into a variable. {variable} and $variable stand for their values. "
-    "%snapshot 17 is show 17, %snapshot select ... is sql; history and versions are log, describe is schema, watch is "
-    "explore --follow. "
+    "%snapshot 17 is show 17, %snapshot select ... is sql; history and versions are log, describe is "
+    "show --schema, watch is explore --follow, show tables is open. "
     "Details: %snapshot help COMMAND. Settings: %config SnapshotMagics."
 )
 _RESTORING = ("checkout", "reset", "restore", "revert", "rollback", "undo")
@@ -43,14 +44,15 @@ _WRITING = (
 )
 _CALLS = (
     (re.compile(r"\b(?:table\.)?verify\(\)(?:\.versions)?"), "%snapshot verify"),
+    (re.compile(r"\btwins\(path, other\)"), "%snapshot diff --twins PATH"),
     (re.compile(r"\boverwrite=True\b"), "--overwrite"),
     (re.compile(r"\bkey=\['(\w+)'\]"), r"--key \1"),
-    (re.compile(r"\bfind_tables\('([^']*)'\)"), r'%snapshot tables "\1"'),
+    (re.compile(r"\bfind_tables\('([^']*)'\)"), r'%snapshot lake "\1" --list'),
     (re.compile(r"\bopen_table\('([^']*)'\)"), r'%snapshot open "\1"'),
     (re.compile(r"\bopen_table\(path, branch='([^']*)'\)"), r'%snapshot open PATH --branch "\1"'),
 )
 """Calls that messages suggest, and the commands for them."""
-_PLAIN_VALUE = re.compile(r'(%snapshot (?:tables|open(?: PATH --branch)?) )"([\w./:@%+~-]+)"')
+_PLAIN_VALUE = re.compile(r'(%snapshot (?:lake|open(?: PATH --branch)?) )"([\w./:@%+~-]+)"')
 
 
 class HelpText:
@@ -64,14 +66,16 @@ class HelpText:
 
 
 def overview(commands: Sequence[Command]) -> str:
-    """Return the list of commands with an example each."""
+    """Return the list of commands, grouped by their question, with an example each."""
     edge = max(len(command.name) for command in commands)
     middle = max(len(command.summary) for command in commands)
-    lines = [f"  {command.name:{edge}}  {command.summary:{middle}}  {command.examples[0]}" for command in commands]
+    lines: list[str] = []
+    for question, group in groupby(commands, key=lambda command: command.question):
+        lines += ["", question]
+        lines += [f"  {command.name:{edge}}  {command.summary:{middle}}  {command.examples[0]}" for command in group]
     return "\n".join(
         [
             "%snapshot COMMAND ...   looks into the past of a table, read-only; %snap is the same",
-            "",
             *lines,
             "",
             *textwrap.wrap(_REFS_IN_NOTEBOOKS, _WIDTH),

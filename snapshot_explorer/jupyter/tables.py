@@ -63,14 +63,13 @@ class OpenTables:
                 return name, value
             if name in tables:
                 return name, tables[name]
-            raise UsageError(f"No open table is called {name!r}. {self._open_tables_hint(name)}")
+            raise UsageError(f"No open table is called {name!r}. {self.hint(name)}")
         current = self.current
         if current is None:
             if not tables:
-                raise UsageError(self._open_tables_hint())
+                raise UsageError(self.hint())
             raise UsageError(
-                f"No table is chosen. {self._open_tables_hint()} Select one with -t NAME, or choose one with "
-                "%snapshot use NAME."
+                f"No table is chosen. {self.hint()} Select one with -t NAME, or choose one with %snapshot open NAME."
             )
         return current, tables[current]
 
@@ -104,7 +103,8 @@ class OpenTables:
             )
         return name
 
-    def _open_tables_hint(self, name: str | None = None) -> str:
+    def hint(self, name: str | None = None) -> str:
+        """Return the names of the open tables as a sentence, with the nearest one to a name; or how to open one."""
         names = list(self.all())
         if not names:
             return "No table is open. Open one: %snapshot open PATH as NAME."

@@ -46,8 +46,8 @@ from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
 from snapshot_explorer.view import DRAWN_ROWS, Code, Line, Pairs, Part, drawing_of, render_text
 
-_NOT_HERE = ("close", "explore", "open", "timeline", "use")
-"""Commands about open tables, and commands that show a figure."""
+_NOT_HERE = ("explore", "open")
+"""The command about open tables, and the one that shows a widget."""
 STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
 """The environment variable with the path of the file of storage options, where no option names one."""
 _JSON = Option(flags=("--json",), meaning="print the result, or the error, as JSON")
@@ -257,8 +257,8 @@ def _for_terminals(message: str, path: str | None) -> str:
         has_path = find_command(TERMINAL_COMMANDS, match[1]).accepts_path and bool(arguments)
         return f"python -m snapshot_explorer {match[1]}{arguments if has_path else f' {where}{arguments}'}"
 
-    message = _EXAMPLE_PATH.sub(lambda match: f"{match[1]} {where}", message)
-    return _SUGGESTED.sub(command, message).replace("%snapshot has no command", "There is no command")
+    message = _SUGGESTED.sub(command, message).replace("%snapshot has no command", "There is no command")
+    return _EXAMPLE_PATH.sub(lambda match: f"{match[1]} {where}", message)
 
 
 def _text(result: object, path: str, room: int) -> str:
@@ -297,8 +297,10 @@ def _frame(result: object) -> Frame | None:
 def _json(result: object) -> str:
     """Return a result as JSON: a list of rows, or an object of its facts, with a list of rows for each frame.
 
-    Times are ISO 8601 in UTC, decimals and binary text, and NaN and infinity are null.
+    A figure is plotly's own JSON. Times are ISO 8601 in UTC, decimals and binary text, and NaN and infinity are null.
     """
+    if hasattr(result, "to_plotly_json") and hasattr(result, "to_json"):
+        return sanitize_json(str(result.to_json()))
     if isinstance(result, CheckResult | LakeSnapshot):
         return result.to_json() or ""
     if isinstance(result, HelpText):

@@ -33,4 +33,5 @@ def listed_rules(commits: pa.Table) -> Iterator[Line]:
     for row in marked.slice(0, _MAX_LISTED).to_pylist():
         yield Line(f"Version {row['version']}: {'; '.join(row['rules'])}.")
     if len(marked) > _MAX_LISTED:
-        yield Line(f"{len(marked) - _MAX_LISTED:,} more versions are marked; %snapshot anomalies has the rules of all.")
+        more = len(marked) - _MAX_LISTED
+        yield Line(f"{more:,} more versions are marked; %snapshot profile --anomalies has the rules of all.")

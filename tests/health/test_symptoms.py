@@ -11,7 +11,9 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.snapshot import parts_of
 
-NO_JUMP = Symptom(is_problem=False, sentence="No number that metadata records jumps.", command="%snapshot anomalies")
+NO_JUMP = Symptom(
+    is_problem=False, sentence="No number that metadata records jumps.", command="%snapshot profile --anomalies"
+)
 
 
 def sentences(table):
@@ -26,7 +28,7 @@ def test_a_table_where_amounts_turned_negative_names_the_commit_and_how_to_see_i
     readable, jumps = health.symptoms
     assert readable.sentence == "No file is missing: 18 versions can be loaded."
     assert jumps.sentence.startswith("Numbers jump at 6 versions, last at version 17: null rate of amount ")
-    assert jumps.command == "%snapshot anomalies"
+    assert jumps.command == "%snapshot profile --anomalies"
     assert health.verdict in repr(health)
     assert [symptom.is_problem for symptom in health.symptoms] == [False, True]
     assert repr(health).startswith("Health of orders at version 18: 1 thing to look at\n")
@@ -75,7 +77,7 @@ def test_a_damaged_file_is_a_problem_and_the_rest_is_still_answered(tmp_path):
     damaged = [symptom for symptom in health.symptoms if manifest.name in symptom.sentence]
     assert damaged
     assert all(symptom.is_problem for symptom in damaged)
-    assert [symptom.command for symptom in health.symptoms] == ["%snapshot verify", "%snapshot anomalies"]
+    assert [symptom.command for symptom in health.symptoms] == ["%snapshot verify", "%snapshot profile --anomalies"]
 
 
 def test_what_is_not_supported_is_not_checked(monkeypatch):

@@ -79,10 +79,10 @@ def test_a_repeated_option_keeps_all_its_values() -> None:
         ("load --yes=no", "--yes takes no value. Leave out what follows the equals sign."),
         ("load -n 1 --limit 2", "--limit is repeated. Write it once."),
         (
-            "open",
+            "lake",
             (
-                "%snapshot open needs PATH, the table's own folder or URL; or a variable with the path or an "
-                "open table. Example: %snapshot open s3://lake/shop.db/orders as orders"
+                "%snapshot lake needs PATH, a folder or URL; or a variable with the path or a lake; or with a catalog, "
+                "such as shop.*. Example: %snapshot lake s3://lake/shop.db"
             ),
         ),
         ("load --where a > 3", 'A condition with blanks needs quotes: %snapshot load --where "a > 3"'),
@@ -90,7 +90,7 @@ def test_a_repeated_option_keeps_all_its_values() -> None:
             "tags v1",
             (
                 "%snapshot tags takes no argument but the name of an open table, and 'v1' is none. "
-                "%snapshot tables lists them."
+                "%snapshot open lists them."
             ),
         ),
         (

@@ -1,6 +1,8 @@
 """Each command of %snapshot, in a real shell, against a real table."""
 
+from itertools import groupby
 from pkgutil import iter_modules
+from typing import get_args
 
 import pandas as pd
 import pyarrow as pa
@@ -10,9 +12,10 @@ from snapshot_explorer import Snapshot, Table, samples
 from snapshot_explorer.core.records import TableSchema
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter import commands
+from snapshot_explorer.jupyter.command import Question
 from snapshot_explorer.jupyter.commands import COMMANDS
+from snapshot_explorer.lake.table_twins import Twins
 from snapshot_explorer.results import Frame
-from snapshot_explorer.snapshot import parts_of
 from tests.support import rest_catalogs
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -88,9 +91,7 @@ def test_open_takes_storage_options_from_a_variable_and_never_shows_them(shell, 
 
 
 def test_open_asks_a_catalog_for_a_name(shell):
-    with rest_catalogs.served(
-        parts_of(rest_catalogs).loaded(f"{samples.path('shipments')}/metadata/{rest_catalogs.FILE}")
-    ) as (
+    with rest_catalogs.served(rest_catalogs.loaded(f"{samples.path('shipments')}/metadata/{rest_catalogs.FILE}")) as (
         uri,
         _,
     ):
@@ -144,28 +145,38 @@ def test_status_of_several_tables_lists_them(orders, path):
     assert orders.ok("%snapshot status -t again").result is orders["again"]
 
 
-def test_tables_marks_the_current_one(orders, path):
+def test_open_without_a_path_lists_the_tables_and_with_a_name_chooses_one(orders, path):
     orders.ok(f"%snapshot open {path} as again")
 
-    frame = orders.ok("%snapshot tables").result
+    frame = orders.ok("%snapshot open").result
 
     assert frame["current"].to_pylist() == [None, "*"]
     assert frame["version"].to_pylist() == [5, 5]
-    orders.ok("%snapshot use orders")
-    assert orders.ok("%snapshot tables").result["current"].to_pylist() == ["*", None]
+    assert orders.ok("%snapshot open orders").result is orders["orders"]
+    assert orders.ok("%snapshot open").result["current"].to_pylist() == ["*", None]
 
 
-def test_tables_with_a_path_lists_the_tables_below_that_folder(shell, memory_root):
+def test_choosing_a_table_leaves_a_variable_of_its_name_alone(orders, path):
+    orders.ok(f"%snapshot open {path} as again\norders = %snapshot load")
+
+    assert isinstance(orders.ok("%snapshot open orders").result, Table)
+    assert isinstance(orders["orders"], pd.DataFrame)
+    assert orders.ok("%snapshot").result["current"].to_pylist() == ["*", None]
+
+
+def test_lake_with_list_lists_the_tables_below_that_folder(shell, memory_root):
     filesystem, root = memory_root
     PaimonTable(filesystem, f"{root}/shop.db/orders").commit()
     shell["folder"] = f"memory://{root}"
 
-    (row,) = shell.ok(f"%snapshot tables memory://{root} --depth 2").result.to_dict()
+    (row,) = shell.ok(f"%snapshot lake memory://{root} --list --depth 2").result.to_dict()
 
     assert (row["name"], row["format"], row["version"]) == ("shop.db/orders", "paimon", 1)
     assert row["size_bytes"] is not None
-    assert shell.ok("%snapshot tables folder --no-sizes").result["size_bytes"].null_count == 1
-    assert "--depth" in shell.fails("%snapshot tables folder --depth few")
+    assert shell.ok("%snapshot lake folder --list --no-sizes").result["size_bytes"].null_count == 1
+    assert "--depth" in shell.fails("%snapshot lake folder --list --depth few")
+    shell.ok("%snapshot lake folder as lake")
+    assert shell.fails("%snapshot lake lake --list").startswith("--list needs a folder, and lake is a lake.")
 
 
 def test_log_is_history_newest_first(orders):
@@ -175,7 +186,7 @@ def test_log_is_history_newest_first(orders):
     assert versions(cell.result) == [5, 4, 3, 2, 1]
     *_, e, d, c, b, a, remark = cell.shown["text/plain"].splitlines()
     assert [line.split()[0] for line in (e, d, c, b, a)] == ["5", "4", "3", "2", "1"]
-    assert remark == "readable: not checked; readability looks for every file"
+    assert remark == "readable: not checked; verify looks for every file"
     assert "<table" in cell.shown["text/html"]
 
 
@@ -222,8 +233,8 @@ def test_show_is_a_snapshot(orders, words, version):
     assert f"version {version}" in cell.shown["text/plain"]
 
 
-def test_schema_is_the_tables_schema(orders):
-    cell = orders.ok("%snapshot schema 2")
+def test_show_with_schema_is_the_tables_schema(orders):
+    cell = orders.ok("%snapshot show 2 --schema")
 
     assert isinstance(cell.result, TableSchema)
     assert [column.name for column in cell.result.columns] == ["id", "name"]
@@ -239,11 +250,13 @@ def test_manifests_and_files_are_those_of_the_version(orders):
 
 
 def test_entries_are_those_of_a_manifest_of_the_version(orders):
-    assert orders.ok("%snapshot entries manifest-2 orders@3").result["path"].to_pylist() == ["bucket-0/data-2.parquet"]
-    assert orders.fails("%snapshot entries manifest-7 3").startswith(
+    assert orders.ok("%snapshot manifests orders@3 --entries manifest-2").result["path"].to_pylist() == [
+        "bucket-0/data-2.parquet"
+    ]
+    assert orders.fails("%snapshot manifests 3 --entries manifest-7").startswith(
         "'manifest-7' is not a manifest of version 3. The nearest is manifest-"
     )
-    assert "MANIFEST" in orders.fails("%snapshot entries")
+    assert orders.fails("%snapshot manifests --entries") == "--entries needs a value: --entries NAME."
 
 
 def test_tags_and_branches_are_listed(orders):
@@ -313,30 +326,53 @@ def test_load_asks_above_a_size_too(orders):
     assert "more than 1,000,000 rows or 999 B is read only when asked for" in orders.fails("%snapshot load")
 
 
+def test_load_with_duplicates_returns_the_repeated_keys_within_the_limits(orders, written):
+    written.commit([(1, "again")])
+
+    cell = orders.ok("%snapshot load --duplicates --key id")
+
+    assert cell.result.to_dict() == [{"rows": 2, "id": 1}]
+    assert cell.said[0].startswith("orders version 6 of ")
+    assert orders.ok('%snapshot load --duplicates --key id --where "id > 1"').result.num_rows == 0
+    assert orders.ok("%snapshot load 2 --duplicates").result.num_rows == 0
+    orders.ok("%config SnapshotMagics.load_row_limit = 3")
+    assert orders.fails("%snapshot load --duplicates --key id").endswith(
+        "is read only when asked for. Narrow it with --where, or add --yes for all."
+    )
+    assert orders.ok("%snapshot load --duplicates --key id --yes").result.num_rows == 1
+
+
+def test_diff_with_twins_compares_the_files_of_two_tables(orders, path):
+    orders.ok(f"%snapshot open {path} as copy")
+    orders["place"] = path
+
+    for line in ("diff orders copy", f"diff orders {path}", "diff orders place"):
+        found = orders.ok(f"%snapshot {line} --twins").result
+        assert isinstance(found, Twins)
+        assert found.versions.num_rows == 5
+    assert orders.fails("%snapshot diff orders@1 copy@2 --twins").startswith(
+        "--twins compares all versions, got '1..2'"
+    )
+    assert orders.fails("%snapshot diff --twins").endswith("use %snapshot diff --twins PATH.")
+
+
 def test_an_empty_table_opens_and_loads_no_rows(shell, memory_root):
     filesystem, root = memory_root
     PaimonTable(filesystem, root)
 
     assert "none yet" in shell.ok(f"%snapshot open memory://{root} as empty").shown["text/plain"]
     assert shell.ok("%snapshot log").result.num_rows == 0
-    assert [column.name for column in shell.ok("%snapshot schema").result.columns] == ["id", "name"]
-    assert "has no version yet" in shell.fails("%snapshot schema latest")
-    assert shell.ok("%snapshot tables").result["version"].to_pylist() == [None]
-
-
-def test_use_chooses_the_current_table(orders, path):
-    orders.ok(f"%snapshot open {path} as again")
-
-    assert orders.ok("%snapshot use orders").result is orders["orders"]
-    assert orders.ok("%snapshot tables").result["current"].to_pylist() == ["*", None]
+    assert [column.name for column in shell.ok("%snapshot show --schema").result.columns] == ["id", "name"]
+    assert "has no version yet" in shell.fails("%snapshot show latest --schema")
+    assert shell.ok("%snapshot open").result["version"].to_pylist() == [None]
 
 
 def test_close_forgets_a_table_and_its_variable(orders, path):
     orders.ok(f"%snapshot open {path} as again")
 
-    assert orders.ok("%snapshot close orders").shown["text/plain"] == "Closed orders. Open: again."
+    assert orders.ok("%snapshot open --close orders").shown["text/plain"] == "Closed orders. Open: again."
     assert "orders" not in orders
-    assert orders.ok("%snapshot close").shown["text/plain"] == "Closed again. Open: none."
+    assert orders.ok("%snapshot open --close").shown["text/plain"] == "Closed again. Open: none."
     assert orders.ok("%snapshot").shown["text/plain"].startswith("%snapshot COMMAND")
 
 
@@ -359,10 +395,19 @@ def test_every_command_has_help_with_usage_flags_and_examples(shell, command, sp
 def test_help_of_load_reads_well(shell):
     assert shell.ok("%snapshot help load").shown["text/plain"].splitlines()[:4] == [
         '%snapshot load [REF] [--engine ENGINE] [--types TYPES] [--columns A,B] [--where "SQL"] [-n N] [-y]',
-        "               [-t NAME] [-o NAME] [--debug] [-h]",
+        "               [--duplicates] [--key A,B] [-t NAME] [-o NAME] [--debug] [-h]",
         "",
         "The rows of a version as a DataFrame",
     ]
+
+
+def test_there_are_26_commands_and_the_help_groups_them_by_question(shell):
+    questions = [question for question, _ in groupby(command.question for command in COMMANDS)]
+    listed = shell.ok("%snapshot help").shown["text/plain"]
+
+    assert len(COMMANDS) == 26
+    assert questions == list(get_args(Question))
+    assert [line for line in listed.splitlines() if line in questions] == questions
 
 
 def test_help_without_a_command_is_the_list(shell):
@@ -400,30 +445,30 @@ def test_a_branch_of_the_real_sample_is_a_table_of_its_own(shell):
     assert shell.fails("%snapshot open place --branch dev") == (
         f"orders is already the name of {shell['orders'].path}. Name this one: as orders_2."
     )
-    assert shell.ok("%snapshot open place --branch dev as dev").result.branch == "dev"
+    assert shell.ok("%snapshot open place --branch dev as dev").result.current.branch == "dev"
     assert shell.fails("%snapshot open place --branch nope as x")
     assert "the limit is 9" in shell.fails("%snapshot open place as x --limits value_bytes=9")
     assert "limits must be NAME=NUMBER" in shell.fails("%snapshot open place as x --limits 9")
     assert shell.ok("%snapshot open place as x --limits value_bytes=999999").result.format == "paimon"
 
 
-def test_plan_says_what_reading_takes(orders):
-    frame = orders.ok("%snapshot plan 1").result
+def test_files_with_plan_says_what_reading_takes(orders):
+    frame = orders.ok("%snapshot files 1 --plan").result
 
     assert frame.title == "Plan of version 1"
     assert frame.to_arrow().equals(orders.ip.user_ns["orders"].at(1).plan().to_arrow())
 
 
-def test_plan_says_what_a_condition_spares(orders):
+def test_files_with_a_condition_say_what_it_spares(orders):
     plain = orders.ip.user_ns["orders"].at("latest").plan("id = 1").to_arrow()
 
-    assert orders.ok('%snapshot plan --where "id = 1"').result.to_arrow().equals(plain)
-    assert orders.ok("p = %snapshot plan orders@2").result is None
+    assert orders.ok('%snapshot files --where "id = 1"').result.to_arrow().equals(plain)
+    assert orders.ok("p = %snapshot files orders@2 --plan").result is None
     assert orders.ip.user_ns["p"].title == "Plan of version 2"
 
 
-def test_plan_refuses_a_condition_that_does_not_fit(orders):
-    assert "Unknown column 'nope'" in orders.fails('%snapshot plan --where "nope = 1"')
+def test_files_refuse_a_condition_that_does_not_fit(orders):
+    assert "Unknown column 'nope'" in orders.fails('%snapshot files --where "nope = 1"')
 
 
 def test_retention_says_what_would_go_and_returns_it(orders):
@@ -447,10 +492,10 @@ def test_retention_refuses_invalid_input(orders):
     assert "keep_last must be 1 to 2,147,483,647, got 0" in orders.fails("%snapshot retention --keep-last 0")
 
 
-def test_readability_says_of_each_version_whether_it_can_be_loaded(orders):
-    cell = orders.ok("%snapshot readability")
+def test_verify_says_of_each_version_whether_it_can_be_loaded(orders):
+    cell = orders.ok("%snapshot verify")
 
-    assert set(cell.result["readable"].to_pylist()) == {"yes"}
+    assert set(cell.result.versions["readable"].to_pylist()) == {"yes"}
     assert "that can be loaded: ++" in cell.shown["text/plain"]
 
 

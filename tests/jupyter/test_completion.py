@@ -13,6 +13,7 @@ from IPython.core.completer import CompletionContext, provisionalcompleter
 from snapshot_explorer import open_table
 from snapshot_explorer.core.records import Listing
 from snapshot_explorer.history import history_of
+from snapshot_explorer.jupyter.command import REMOVED
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.completion import matcher, suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
@@ -65,7 +66,7 @@ def test_flags_are_offered_and_not_twice(shell):
     assert completed(shell, "%snapshot load --li") == [("%snapshot load --limit", "option")]
     assert suggestions("%snapshot load --limit 5 --li", OpenTables({}), {}).items == ()
     assert set(texts(shell, "%snapshot tags -")) == {"-table", "-out", "-debug", "-help"}
-    assert texts(shell, "%snapshot files -p dt=1 --p") == ["artition"]
+    assert texts(shell, "%snapshot files -p dt=1 --pa") == ["rtition"]
 
 
 def test_versions_come_newest_first_with_kind_and_time_where_known(orders):
@@ -94,14 +95,14 @@ def test_tags_tables_columns_kinds_and_engines_are_offered(orders, path):
 
     assert texts(orders, "%snapshot show -t orders tag:") == ["v1"]
     assert texts(orders, "%snapshot log -t o") == ["rders", "ther"]
-    assert texts(orders, "%snapshot use oth") == ["er"]
+    assert texts(orders, "%snapshot open oth") == ["er"]
     assert texts(orders, "%snapshot show --table=o") == ["rders", "ther"]
     assert texts(orders, "%snapshot load --engine ") == ["pandas", "arrow", "spark"]
     assert texts(orders, "%snapshot load --engine=p") == ["andas"]
     assert texts(orders, "%snapshot log --kind com") == ["pact"]
     assert texts(orders, "%snapshot help lo") == ["g", "ad"]
     assert texts(orders, "%snapshot open x --format ") == ["paimon", "delta", "iceberg", "hudi"]
-    orders.ok("%snapshot use orders")
+    orders.ok("%snapshot open orders")
     assert texts(orders, "%snapshot load --columns ") == ["id", "name"]
     assert texts(orders, "%snapshot load --columns id,na") == ["me"]
     assert texts(orders, "%snapshot load --columns id,") == ["name"]
@@ -220,10 +221,22 @@ def test_system_tables_are_offered_with_what_they_hold(orders):
     assert "latest" in texts(orders, "%snapshot inspect files ")
 
 
-def test_plan_is_offered_with_versions_flags_and_columns(orders):
-    assert texts(orders, "%snapshot pl") == ["an"]
-    assert {"latest", "--where"} <= set(texts(orders, "%snapshot plan "))
-    assert "d" in texts(orders, '%snapshot plan --where "i')
+def test_files_is_offered_with_versions_flags_and_columns(orders):
+    assert texts(orders, "%snapshot fi") == ["les"]
+    assert {"latest", "--where"} <= set(texts(orders, "%snapshot files "))
+    assert "d" in texts(orders, '%snapshot files --where "i')
+
+
+def test_open_tables_are_offered_before_folders(orders, tmp_path, monkeypatch):
+    (tmp_path / "order_folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    for line in ("%snapshot open ord", "%snapshot open --close ord", "%snapshot check ord"):
+        assert texts(orders, line) == ["ers", "er_folder/"]
+
+
+def test_words_that_were_commands_are_not_offered(shell):
+    assert [text for removed in REMOVED for text in texts(shell, f"%snapshot {removed}")] == []
 
 
 class Lazy:

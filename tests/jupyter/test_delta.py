@@ -26,13 +26,13 @@ def offered(shell, line, name="payments"):
 
 
 def test_a_table_is_opened_listed_and_shown(payments):
-    assert payments.ok("%snapshot tables").result["format"].to_pylist() == ["delta"]
+    assert payments.ok("%snapshot open").result["format"].to_pylist() == ["delta"]
     assert payments.ok("%snapshot log -n 2").result["version"].to_pylist() == [4, 3]
     assert payments.ok("%snapshot log --kind compact").result["version"].to_pylist() == [4]
     assert "overwrite" in payments.ok("%snapshot show 3").shown["text/plain"]
-    assert "long" in payments.ok("%snapshot schema").shown["text/plain"]
+    assert "long" in payments.ok("%snapshot show --schema").shown["text/plain"]
     assert payments.ok("%snapshot manifests 2").result["list"].to_pylist() == ["delta"] * 3
-    assert payments.ok("%snapshot entries 2.json 2").result["change"].to_pylist()
+    assert payments.ok("%snapshot manifests 2 --entries 2.json").result["change"].to_pylist()
     assert payments.ok("%snapshot files earliest").result.num_rows == 1
 
 

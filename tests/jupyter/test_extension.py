@@ -42,7 +42,7 @@ def test_open_tables_outlive_a_reload(orders):
     orders.ok("%reload_ext snapshot_explorer")
 
     assert orders.ok("%snapshot show 3").result.version == 3
-    assert orders.ok("%snapshot tables").result["name"].to_pylist() == ["orders"]
+    assert orders.ok("%snapshot open").result["name"].to_pylist() == ["orders"]
     assert orders["orders"] is before
 
 

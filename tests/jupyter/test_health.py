@@ -13,10 +13,11 @@ def test_health_tells_of_the_newest_version_or_of_the_one_named(orders):
     assert (newest.version, older.version) == (5, 2)
 
 
-def test_health_is_drawn_with_its_verdict_first(orders):
+def test_health_is_drawn_with_what_went_wrong_first_and_then_its_verdict(orders):
     shown = orders.ok("%snapshot health").shown
 
-    assert shown["text/plain"].splitlines()[1].startswith("By its metadata, there is nothing to do. Not checked: whe")
+    assert shown["text/plain"].splitlines()[1] == "No file is missing: 5 versions can be loaded."
+    assert "\nIn good order: nothing to do." in shown["text/plain"]
     assert "small file threshold" in shown["text/html"]
 
 

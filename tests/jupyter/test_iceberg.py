@@ -17,7 +17,7 @@ def path():
 def test_a_table_that_was_moved_is_opened_listed_and_loaded(shell, path):
     shell.ok(f"%snapshot open {path} as shipments")
 
-    assert shell.ok("%snapshot tables").result["format"].to_pylist() == ["iceberg"]
+    assert shell.ok("%snapshot open").result["format"].to_pylist() == ["iceberg"]
     assert shell.ok("%snapshot log -n 3").result["version"].to_pylist() == [16, 15, 14]
     assert shell.ok("%snapshot branches").result["branch"].to_pylist() == ["reweigh"]
     assert len(shell.ok("%snapshot load tag:first-days").result) == 46

@@ -91,4 +91,4 @@ def test_conditions_need_no_quotes(journey, line, where):
 def test_two_versions_are_compared_and_a_column_is_profiled_without_flags(journey):
     assert (journey.types("%snapshot 7 8").result.a, journey.types("%snapshot 3 HEAD").result.b) == (7, 18)
     assert list(journey.types("%snapshot profile amount").result.columns) == ["amount"]
-    assert set(journey.types("%snapshot anomalies amount").result["column"].to_pylist()) <= {"amount", None}
+    assert set(journey.types("%snapshot profile amount --anomalies").result["column"].to_pylist()) <= {"amount", None}

@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from snapshot_explorer.jupyter.command import REMOVED
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -101,7 +102,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
     [
         (
             "%snapshot lgo",
-            "%snapshot has no command lgo. Did you mean log? Commands: open, status, tables, lake, log, timeline, ",
+            "%snapshot has no command lgo. Did you mean log? Commands: open, status, lake, explore, help, log, ",
         ),
         ("%snapshot optimize", "%snapshot is read-only and cannot optimize. "),
         ("%snapshot orders", "orders is a table, not a command. Try %snapshot status orders or %snapshot log orders."),
@@ -114,8 +115,21 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ),
         ("%snapshot show -t ordres", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
         ("%snapshot show ordres@17", "No open table is called 'ordres'. Did you mean orders? Open: orders."),
-        ("%snapshot use nothing", "No open table is called 'nothing'. Open: orders."),
-        ("%snapshot use", "%snapshot use needs NAME, the table to use from now on. Example: %snapshot use orders"),
+        ("%snapshot open --close nothing", "No open table is called 'nothing'. Open: orders."),
+        ("%snapshot open ordres", "No Paimon, Delta, Iceberg or Hudi table at "),
+        ("%snapshot open orders --branch b", "orders is an open table, and --branch is for a path. Use its path: "),
+        ("%snapshot open --close orders as x", "--close and --as exclude each other. Use one of them."),
+        ("%snapshot load --key id", "--key needs --duplicates. Add it, or leave out --key."),
+        ("%snapshot load --duplicates -n 3", "--duplicates and --limit exclude each other. Use one of them."),
+        ("%snapshot profile --key id", "--key needs --anomalies. Add it, or leave out --key."),
+        ("%snapshot profile --anomalies --exact", "--anomalies and --exact exclude each other. Use one of them."),
+        ("%snapshot log --measure rows", "--measure needs --picture. Add it, or leave out --measure."),
+        ("%snapshot files --where id=1 -p a=1", "--where and --partition exclude each other. Use one of them."),
+        ("%snapshot lake x --no-sizes", "--no-sizes needs --list. Add it, or leave out --no-sizes."),
+        ("%snapshot lake x --list --at 3h", "--list and --at exclude each other. Use one of them."),
+        ("%snapshot diff --twins --rows", "--twins and --rows exclude each other. Use one of them."),
+        ("%snapshot diff 3..4 --twins", "--twins compares all versions, got '3..4'. Name two open tables, "),
+        ("%snapshot diff 3..4 --options x", "--options needs --twins. Add it, or leave out --options."),
         ("%snapshot files --partition dt", "--partition must be column=value, got 'dt'. Example: --partition dt=2026"),
         ("%snapshot log -o 'a b'", "'a b' cannot be the name of a variable. Use letters, digits and _."),
         ("%snapshot log as class", "'class' cannot be the name of a variable. Use letters, digits and _."),
@@ -139,7 +153,10 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
             "--columns contains no column. Separate names with commas: --columns id,amount.",
         ),
         ("%snapshot log 5..99", "Version 99 does not exist. Available versions: 1 to 5. Try 5, latest or @2h."),
-        ("%snapshot timeline 99..", "Version 99 does not exist. Available versions: 1 to 5. Try 5, latest or @2h."),
+        (
+            "%snapshot log 99.. --picture",
+            "Version 99 does not exist. Available versions: 1 to 5. Try 5, latest or @2h.",
+        ),
         (
             "%snapshot health --over 99..",
             "Version 99 does not exist. Available versions: 1 to 5. Try 5, latest or @2h.",
@@ -167,7 +184,7 @@ def test_an_error_is_one_line_that_says_what_to_do(orders, line, said):
 
 
 def test_without_a_table_every_command_about_one_says_how_to_open_one(shell):
-    for command in ("status", "log", "show", "schema", "manifests", "files", "tags", "branches", "load", "close"):
+    for command in ("status", "log", "show", "manifests", "files", "tags", "branches", "load", "open", "open --close"):
         assert shell.fails(f"%snapshot {command}") == ("No table is open. Open one: %snapshot open PATH as NAME.")
 
 
@@ -175,7 +192,7 @@ def test_with_several_handles_and_none_chosen_a_command_asks(shell, path):
     shell.ok(f"import snapshot_explorer as sx\na = sx.open_table('{path}')\nb = sx.open_table('{path}')")
 
     assert shell.fails("%snapshot log") == (
-        "No table is chosen. Open: a, b. Select one with -t NAME, or choose one with %snapshot use NAME."
+        "No table is chosen. Open: a, b. Select one with -t NAME, or choose one with %snapshot open NAME."
     )
 
 
@@ -304,6 +321,23 @@ def test_nouns_behind_show_and_other_names_are_commands(orders):
     assert orders.ok("%snapshot show tags").result["tag"].to_pylist() == ["v1"]
     assert [column.name for column in orders.ok("%snapshot describe 3").result.columns] == ["id", "name"]
     assert orders.fails("%snapshot hstory").startswith("%snapshot has no command hstory. Did you mean history?")
+
+
+@pytest.mark.parametrize("word", REMOVED)
+def test_a_word_that_was_a_command_names_the_line_that_replaces_it(orders, word):
+    expected = f"There is no command {word}. Use: %snapshot {REMOVED[word]}"
+    replacement = REMOVED[word].replace("PATH", "x").replace("NAME", "orders")
+
+    for line in (f"{word} 3 --all", f"{word} --help", f"help {word}", f"show {word} 3", f"{word}?"):
+        assert orders.fails(f"%snapshot {line}") == expected
+    assert "no option" not in str(orders.run(f"%snapshot {replacement}").error)
+
+
+def test_a_table_may_have_the_name_of_a_word_that_was_a_command(orders, path):
+    orders.ok(f"%snapshot open {path} as plan")
+
+    assert orders.fails("%snapshot plan").startswith("plan is a table, not a command.")
+    assert orders.ok("%snapshot show plan 3").result.version == 3
 
 
 def test_watch_is_an_explorer_that_follows(orders):

@@ -49,7 +49,7 @@ def test_every_option_of_a_command_may_stand_before_its_condition(payments):
 
 def test_profile_and_anomalies_are_of_the_columns_named(payments):
     profile = payments.ok("%snapshot profile 9..12 --columns amount").result
-    found = payments.ok("%snapshot anomalies 11..12 --columns amount --window 5").result
+    found = payments.ok("%snapshot profile 11..12 --anomalies --columns amount --window 5").result
 
     assert isinstance(profile, Profile)
     assert profile.versions == (9, 10, 11, 12)
@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_said_in_a_line(payments):
     assert "Did you mean amount" in payments.fails('%snapshot bisect "amuont > 3"')
     assert "needs CONDITION" in payments.fails("%snapshot blame")
     assert "contains no column" in payments.fails("%snapshot profile --columns ,")
-    assert "must be a whole number" in payments.fails("%snapshot anomalies --window x")
+    assert "must be a whole number" in payments.fails("%snapshot profile --anomalies --window x")
 
 
 def test_the_flags_are_completed(payments):

@@ -72,7 +72,7 @@ def test_messages_suggest_commands_in_place_of_calls(shell, tmp_path):
 
     assert shell.fails(f"%snapshot open {orders}/snapshot").endswith(f"Open the table: %snapshot open {orders}.")
     lake = tmp_path / "a lake"
-    assert shell.fails(f'%snapshot open "{lake}"').endswith(f'Tables are below it: %snapshot tables "{lake}".')
+    assert shell.fails(f'%snapshot open "{lake}"').endswith(f'Tables are below it: %snapshot lake "{lake}" --list.')
 
 
 def test_the_name_of_the_line_heads_card_and_health(sales):

@@ -152,7 +152,7 @@ def test_conditions_and_columns_come_from_variables_by_name(sales):
     assert list(found.columns) == ["order_id"]
     assert len(found) == len(sales.ok('%snapshot load 8 --where "amount < 0"').result)
     assert list(sales.ok("%snapshot load 8 --columns amount").result.columns) == ["amount"]
-    assert len(sales.ok("%snapshot plan 8 --where bad").result) >= 1
+    assert len(sales.ok("%snapshot files 8 --where bad").result) >= 1
 
 
 def test_the_card_of_an_opened_table_has_what_is_asked_first(shell):
@@ -176,14 +176,25 @@ def test_the_card_of_an_opened_table_has_what_is_asked_first(shell):
 
 
 def test_titles_have_the_name_of_the_table_and_only_the_card_its_path(orders, path):
-    lines = ["log 2", "show", "diff 1", "diff 1 --rows", "manifests", "files", "health", "readability", "tags", "plan"]
+    lines = [
+        "log 2",
+        "show",
+        "diff 1",
+        "diff 1 --rows",
+        "manifests",
+        "files",
+        "health",
+        "verify",
+        "tags",
+        "files --plan",
+    ]
     lines += [
         "bisect 'id > 3'",
         "blame 'id = 1'",
         "profile id",
-        "anomalies",
+        "profile --anomalies",
         "inspect snapshots",
-        "timeline",
+        "log --picture",
         "branches",
     ]
     explorer = orders.ok("%snapshot explore").result.wait()
@@ -192,7 +203,7 @@ def test_titles_have_the_name_of_the_table_and_only_the_card_its_path(orders, pa
     card = orders.ok("%snapshot").shown["text/plain"]
 
     name = "orders"
-    titled = {"log 2", "show", "diff 1", "health", "tags", "blame 'id = 1'", "profile id", "timeline"}
+    titled = {"log 2", "show", "diff 1", "health", "tags", "blame 'id = 1'", "profile id", "log --picture"}
     assert [line for line in titled if name not in pages[line].split("\n")[0]] == []
     assert [line for line, page in pages.items() if path in page.split("\n")[0]] == []
     assert card.split("\n")[0] == name

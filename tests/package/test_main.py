@@ -144,7 +144,7 @@ def test_a_command_of_the_magic_runs_in_a_terminal():
     assert "3 of 18 versions" in answer.stdout
 
 
-@pytest.mark.parametrize("name", ["status", "log", "doctor", "health", "retention", "readability", "tags", "plan"])
+@pytest.mark.parametrize("name", ["status", "log", "health", "retention", "verify", "tags", "files"])
 def test_commands_print_text_and_json(capsys, orders, name):
     status, shown, _ = printed(capsys, name, orders)
     assert (status, shown.strip() != "") == (0, True)
@@ -154,6 +154,14 @@ def test_commands_print_text_and_json(capsys, orders, name):
     status, shown, _ = printed(capsys, name, orders, "--json")
     assert status == 0
     assert isinstance(json.loads(shown), list | dict)
+
+
+@pytest.mark.parametrize("words", [["log", "--picture"], ["branches", "--picture"], ["files", "--plan"]])
+def test_pictures_and_plans_are_printed_as_text_and_json(capsys, orders, words):
+    name, *options = words
+    for more in ([], ["--json"]):
+        status, shown, _ = printed(capsys, name, orders, *options, *more)
+        assert (status, shown.strip() != "") == (0, True)
 
 
 def test_rows_are_printed_as_json(capsys, orders):
@@ -198,7 +206,11 @@ def test_mistakes_are_one_line_that_can_be_typed_in_a_terminal(capsys, orders):
         (["health", orders, "--jsn"], f"{RUN} health {orders} has no option --jsn. Did you mean --json?"),
         (["tags", orders, "--zzz"], f"{RUN} tags {orders} has no option --zzz. Options: --branch, --format, "),
         (["lake", orders.parent, "--branch", "b"], f"{RUN} lake has no option --branch. Options: --since, "),
-        (["doctor", orders, "x"], f"{RUN} doctor {orders} takes no argument; 'x' is one too many."),
+        (["tags", orders, "x"], f"{RUN} tags {orders} takes no argument; 'x' is one too many."),
+        (["timeline", orders], f"There is no command timeline. Use: {RUN} log {orders} --picture"),
+        (["tables", orders.parent], f"There is no command tables. Use: {RUN} lake {orders.parent} --list"),
+        (["plan", orders], f"There is no command plan. Use: {RUN} files {orders} --plan"),
+        (["close", orders], "There is no command close. Commands: status, "),
         (["check", orders, "--fail-on", "rows <"], "The condition 'rows <' is not SQL: a value is missing after <."),
     ):
         status, shown, error = printed(capsys, *words)
@@ -221,7 +233,7 @@ def test_a_key_is_suggested_as_an_option(capsys, tmp_path):
     )
     table.commit(add("a", rows=1))
 
-    _, _, error = printed(capsys, "duplicates", tmp_path)
+    _, _, error = printed(capsys, "load", tmp_path, "--duplicates")
 
     assert error.endswith("Name other columns as the key, such as --key id.\n")
 
@@ -249,7 +261,7 @@ def test_help_names_the_commands(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
 
-    assert "runs a command of %snapshot: status, tables" in " ".join(capsys.readouterr().out.split())
+    assert "runs a command of %snapshot: status, lake" in " ".join(capsys.readouterr().out.split())
 
 
 def test_help_is_about_the_terminal(capsys):
@@ -290,7 +302,7 @@ def test_errors_are_json_too(capsys, orders):
 
 
 def test_the_tables_below_a_folder_are_printed_as_json(capsys, orders):
-    status, shown, _ = printed(capsys, "tables", orders.parent, "--json")
+    status, shown, _ = printed(capsys, "lake", orders.parent, "--list", "--json")
 
     assert status == 0
     assert [row["name"] for row in json.loads(shown)] == ["orders"]
@@ -307,7 +319,7 @@ def test_a_verification_that_finds_a_problem_has_an_exit_status(capsys, orders, 
 def test_an_environment_variable_names_the_storage_options(capsys, monkeypatch, tmp_path, orders):
     monkeypatch.setenv("SNAPSHOT_EXPLORER_STORAGE_OPTIONS", str(tmp_path / "none.json"))
 
-    for command in ("log", "tables"):
+    for command in ("log", "lake"):
         status, _, error = printed(capsys, command, orders)
         assert (status, error.partition(":")[0]) == (2, "--storage-options")
 

@@ -33,18 +33,18 @@ payments = open_table(paths["payments"])
 rides = open_table(paths["rides"])
 shipments = open_table(paths["shipments"])
 %snapshot open {paths["orders"]} as orders
-%snapshot tables
+%snapshot open
 %snapshot log --stat
-%snapshot timeline
+%snapshot log --picture
 %snapshot show latest~1
-%snapshot schema
+%snapshot show --schema
 %snapshot manifests
 %snapshot files
-%snapshot plan --where "amount < 0"
+%snapshot files --where "amount < 0"
 %snapshot diff 7..8 --files --manifests
 %snapshot health
 %snapshot retention --keep-last 3
-%snapshot readability
+%snapshot verify
 %snapshot inspect options
 %snapshot tags
 %snapshot diff 7..8 --rows

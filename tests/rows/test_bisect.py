@@ -339,8 +339,8 @@ def test_only_commands_that_can_work_are_suggested_after_a_bisection(memory_root
     of_gone = table.bisect("rows > 2").next_commands
     of_existing = table.bisect("files = 1 and rows = 6").next_commands
 
-    assert of_gone == ("%snapshot diff 2 3 --files", "%snapshot readability")
-    assert of_existing == ("%snapshot diff 6 7 --files", "%snapshot readability")
+    assert of_gone == ("%snapshot diff 2 3 --files", "%snapshot verify")
+    assert of_existing == ("%snapshot diff 6 7 --files", "%snapshot verify")
 
 
 def test_the_headline_says_that_the_version_given_as_good_cannot_be_read(memory_root):

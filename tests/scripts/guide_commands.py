@@ -9,6 +9,7 @@ The examples run in a real IPython shell on a copy of a sample in fsspec's memor
 import re
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,46 +25,34 @@ from snapshot_explorer.jupyter.help_text import usage
 PAGE = Path(__file__).parents[2] / "notebooks" / "guide" / "commands.md"
 
 EXAMPLES = {
-    "open": "%snapshot open {path} as orders",
-    "status": "%snapshot",
-    "tables": "%snapshot tables memory://lake",
-    "lake": "%snapshot lake {path} --at 2026-11-12",
-    "log": "%snapshot log -n 5",
-    "timeline": "%snapshot timeline 5..9",
-    "explore": "%snapshot explore",
-    "diff": "%snapshot diff 7..8",
-    "blame": '%snapshot blame "order_id = 42" --columns status,amount',
-    "verify": "v = %snapshot verify --footers\nv.verdict",
-    "orphans": "o = %snapshot orphans\no.verdict",
-    "twins": "t = %snapshot twins orders orders\nt.verdict",
-    "repair": "%snapshot repair 15",
-    "trace": 't = %snapshot trace "order_id = 42"\nt.verdict',
-    "bisect": '%snapshot bisect "amount < 0" --good 5 --bad 8',
-    "profile": "%snapshot profile 6..9 --columns amount",
-    "anomalies": "%snapshot anomalies",
-    "doctor": "%snapshot doctor",
-    "report": '%snapshot report night.html 7..8 --where "order_id = 42"',
-    "check": '%snapshot check --fail-on anomaly,schema-change,"rows < 0.5 * previous" --at 2026-11-14 --since 2d',
-    "duplicates": "%snapshot duplicates --key buyer",
-    "health": "%snapshot health",
-    "show": "%snapshot show 8",
-    "schema": "%snapshot schema",
-    "manifests": "%snapshot manifests 8",
-    "entries": "%snapshot entries {manifest} 8",
-    "files": "%snapshot files 8",
-    "plan": '%snapshot plan 8 --where "order_id = 42"',
-    "inspect": "%snapshot inspect buckets 8",
-    "retention": "%snapshot retention --keep 0d --keep-last 3",
-    "readability": "%snapshot readability",
-    "tags": "%snapshot tags",
-    "branches": "%snapshot branches",
-    "load": '%snapshot load 8 --where "amount < 0" --limit 3',
-    "sql": '%snapshot sql "select status, count(*) as n from orders version as of 8 group by all order by all"',
-    "use": "%snapshot use orders",
-    "close": "%snapshot close orders",
-    "help": "%snapshot help close",
+    "open": ("%snapshot open {path} as orders", "%snapshot open"),
+    "status": ("%snapshot",),
+    "lake": ("%snapshot lake {path} --at 2026-11-12", "%snapshot lake memory://lake --list"),
+    "explore": ("%snapshot explore",),
+    "help": ("%snapshot help tags",),
+    "log": ("%snapshot log -n 5", "%snapshot log 5..9 --picture"),
+    "show": ("%snapshot show 8", "%snapshot show 8 --schema"),
+    "tags": ("%snapshot tags",),
+    "branches": ("%snapshot branches",),
+    "diff": ("%snapshot diff 7..8", "t = %snapshot diff orders orders --twins\nt.verdict"),
+    "profile": ("%snapshot profile 6..9 --columns amount", "%snapshot profile --anomalies"),
+    "blame": ('%snapshot blame "order_id = 42" --columns status,amount',),
+    "bisect": ('%snapshot bisect "amount < 0" --good 5 --bad 8',),
+    "trace": ('t = %snapshot trace "order_id = 42"\nt.verdict',),
+    "repair": ("%snapshot repair 15",),
+    "health": ("%snapshot health",),
+    "check": ('%snapshot check --fail-on anomaly,schema-change,"rows < 0.5 * previous" --at 2026-11-14 --since 2d',),
+    "verify": ("v = %snapshot verify --footers\nv.verdict",),
+    "orphans": ("o = %snapshot orphans\no.verdict",),
+    "files": ("%snapshot files 8", '%snapshot files 8 --where "order_id = 42"'),
+    "manifests": ("%snapshot manifests 8", "%snapshot manifests 8 --entries {manifest}"),
+    "inspect": ("%snapshot inspect buckets 8",),
+    "retention": ("%snapshot retention --keep 0d --keep-last 3",),
+    "load": ('%snapshot load 8 --where "amount < 0" --limit 3', "%snapshot load --duplicates --key buyer"),
+    "sql": ('%snapshot sql "select status, count(*) as n from orders version as of 8 group by all order by all"',),
+    "report": ('%snapshot report night.html 7..8 --where "order_id = 42"',),
 }
-"""A line for each command, as it is typed on a table that was opened by the first one."""
+"""Lines for each command, as they are typed on a table that was opened by the first one."""
 
 _ROOT = "/lake/shop.db/orders"
 _LINES = 14
@@ -86,7 +75,7 @@ path = "memory://lake/shop.db/orders"
 A line is accepted as people usually write it: `%snapshot 17` shows a version, `%snapshot 3..4` and `%snapshot diff 3 4`
 compare two, `log 5` and `log -5` return five commits, `load 8 as df` assigns, and `%snapshot sql select ...`,
 `%snapshot select ...` or `%%snapshot` with a query below it need no quotes. `history` and `versions` are `log`,
-`describe` is `schema`, `watch` is `explore --follow`, and `show tables` is `tables`.
+`describe` is `show --schema`, `watch` is `explore --follow`, and `show tables` is `open`, which lists the open tables.
 
 `{variable}` and `$variable` stand for their values. A semicolon at the end of the line shows nothing; `NAME << ...`,
 `... as NAME` or `-o NAME` put the result into a variable. `%config SnapshotMagics` lists the settings, such as how many
@@ -99,8 +88,11 @@ def page() -> str:
     """Return the page."""
     with _shell() as run:
         parts = [_section(command, run) for command in COMMANDS]
-    contents = "\n".join(f"| [`{one.name}`](#{one.name}) | {_cell(one.summary)} |" for one in COMMANDS)
-    return "\n".join([_HEAD, "| command | |\n|---|---|", contents, "", *parts])
+    contents = []
+    for question, commands in groupby(COMMANDS, key=lambda command: command.question):
+        contents += ["", f"**{question}**", "", "| command | |", "|---|---|"]
+        contents += [f"| [`{one.name}`](#{one.name}) | {_cell(one.summary)} |" for one in commands]
+    return "\n".join([_HEAD.rstrip("\n"), *contents, "", *parts])
 
 
 @contextmanager
@@ -130,11 +122,6 @@ def _shell() -> Iterator[Callable[[str], str]]:
 
 
 def _section(command: Command, run: Callable[[str], str]) -> str:
-    line = EXAMPLES[command.name]
-    if "{manifest}" in line:
-        listed = run("found = %snapshot manifests 8\nprint(found['path'].to_pylist()[-1])")
-        line = line.replace("{manifest}", listed.splitlines()[-1])
-    shown = "" if command.name == "explore" else run(line)  # a widget: its tests run it
     rows = [(item.name, item.meaning) for item in command.arguments]
     rows += [(_flags(item), item.meaning) for item in command.options]
     parts = [
@@ -148,10 +135,19 @@ def _section(command: Command, run: Callable[[str], str]) -> str:
         )
     if notes := f"{command.notes_in_notebooks} {command.notes}".strip():
         parts.append(_escaped(notes))
-    parts += [f"In Python: `{command.python}`", f"```ipython\n{line}\n```"]
-    if shown:
-        parts.append(f"```text\n{_shortened(shown)}\n```")
+    parts.append(f"In Python: `{command.python}`")
+    for line in EXAMPLES[command.name]:
+        parts += _example(line, run)
     return "\n\n".join(parts) + "\n"
+
+
+def _example(line: str, run: Callable[[str], str]) -> Iterator[str]:
+    if "{manifest}" in line:
+        listed = run("found = %snapshot manifests 8\nprint(found['path'].to_pylist()[-1])")
+        line = line.replace("{manifest}", listed.splitlines()[-1])
+    yield f"```ipython\n{line}\n```"
+    if "explore" not in line:  # a widget: its tests run it
+        yield f"```text\n{_shortened(run(line))}\n```"
 
 
 def _flags(option: Option) -> str:

@@ -65,7 +65,7 @@ _STATES = re.compile(
     r"\d+ of [\d,]+ versions cannot be loaded|\d bytes, but \d+ by the list|"
     r"is not readable metadata|is not a readable |is damaged: |it was cut short or replaced|"
     r"no checkpoint that can be read|a part of its log is missing|(?:copied|emptied) or damaged|"
-    r"exist is unknown|what was committed there is unknown|%snapshot readability|"
+    r"exist is unknown|what was committed there is unknown|%snapshot verify|"
     r"Could not read |vanished each of \d+ times"
 )
 """What an answer states of files that are damaged."""

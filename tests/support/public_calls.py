@@ -208,9 +208,9 @@ def notebook_calls(given):
         "status": "status t",
         "log": "log t -n 3",
         "files": "files t",
-        "schema": "schema t",
+        "show schema": "show t --schema",
         "health": "health t",
-        "readability": "readability t",
+        "verify": "verify t",
         "tags": "tags t",
         "load": "load t --limit 3 --yes",
     }
@@ -218,7 +218,7 @@ def notebook_calls(given):
         lines |= {
             "show": f"show t@{given.middle}",
             "diff": f"diff t@{given.first}..{given.versions[-1]}",
-            "timeline": "timeline t",
+            "log picture": "log t --picture",
         }
     found = {f"%snapshot {name}": functools.partial(_shown, line) for name, line in lines.items()}
     return found | {"explorer": _explored, "lifetimes in a folder": _kept_lifetimes}

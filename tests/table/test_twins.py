@@ -87,7 +87,9 @@ def test_the_side_that_is_asked_for_first_is_the_first():
 def test_the_card_of_a_table_names_the_other_metadata_in_its_folder():
     texts = [" ".join(open_table(path)._repr_mimebundle_()["text/plain"].split()) for path in (APPENDED, PLAIN)]
 
-    assert 'iceberg metadata in this folder, read with format="iceberg"; %snapshot twins compares both' in texts[0]
+    assert (
+        'iceberg metadata in this folder, read with format="iceberg"; %snapshot diff --twins compares both' in texts[0]
+    )
     assert " also " not in texts[1]
 
 

@@ -387,7 +387,7 @@ class Comparison(Shown):
             return None, unread_notes(read.unread, "the delta manifests of")
         if len(parts) < len(read.parts):
             span = f"versions {self._between[0]} to {self._between[-1]}"
-            return None, (f"The delta manifest list of one of {span} is gone. readability() names the file.",)
+            return None, (f"The delta manifest list of one of {span} is gone. verify() names the file.",)
         return frozenset().union(*parts), ()
 
 

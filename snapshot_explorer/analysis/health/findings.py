@@ -92,7 +92,7 @@ def noun_of(partitions: pa.Table) -> tuple[str, str]:
 def _of_existence(readability: Mapping[str, object] | None) -> Finding:
     missing = readability["missing_files"] if readability else None
     is_whole = readability is not None and readability["readable"] == "yes"
-    result = "not checked: health reads metadata, and %snapshot readability looks for every file"
+    result = "not checked: health reads metadata, and %snapshot verify looks for every file"
     if is_whole:
         result = "every file that the version needs exists, with its recorded size"
     elif readability and readability["readable"] is not None:

@@ -81,11 +81,11 @@ def anomaly_symptom(
     if not rows:
         where = "" if version is None else f" at version {version}"
         sentence = f"No number that metadata records jumps{where}."
-        return Symptom(is_problem=False, sentence=sentence, command="%snapshot anomalies")
+        return Symptom(is_problem=False, sentence=sentence, command="%snapshot profile --anomalies")
     newest = next((row for row in rows if row["kind"] not in MAINTENANCE_KINDS), rows[0])
     jumping = len({row["version"] for row in rows})
     index = versions.index(newest["version"]) if newest["version"] in versions else 0
-    command = "%snapshot anomalies"
+    command = "%snapshot profile --anomalies"
     if index and jumping == 1:
         pair = versions[index - 1], newest["version"]
         command = f"%snapshot diff {pair[0]}..{pair[1]} {'--rows' if can_diff_rows(*pair) else '--files'}"

@@ -415,7 +415,7 @@ def _commands_of_change(source: History, last_good: int | None, first: int) -> t
     older, newer = source.format.version(last_good), source.format.version(first)
     is_loadable, has_diff = source.format.storage.together(partial(can_load, older), partial(can_diff, older, newer))
     if not has_diff:
-        return f"%snapshot diff {last_good} {first} --files", "%snapshot readability"
+        return f"%snapshot diff {last_good} {first} --files", "%snapshot verify"
     load = [f"%snapshot load {last_good} as before --types numpy"] if is_loadable else []
     return f"%snapshot diff {last_good} {first} --rows", *load
 

@@ -67,7 +67,7 @@ COMMITS = pa.schema(
   removed since.
 - Iceberg: `no` if the manifest list is missing, on the local disk.
 
-`Table.readability` looks for every data file and for the metadata that READABILITY lists. Afterwards COMMITS of the
+`Table.verify` looks for every data file and for the metadata that READABILITY lists. Afterwards COMMITS of the
 same `Table` has its last result for these commits in place of null, `yes` included; a version that it did not cover
 keeps the value above.
 

@@ -291,7 +291,7 @@ class FileLifetimes(Exportable, Shown):
         Args:
             of: `totals` for files, rows and bytes; `files` for a line per file from the version that added it to the
                 version that removed it, with compactions, versions that cannot be loaded, and missing files if
-                `Table.readability` has looked for them; `partitions` for the changes of each version in each partition.
+                `Table.verify` has looked for them; `partitions` for the changes of each version in each partition.
             y: The measure of `partitions`: rows, files or bytes.
 
         Raises:

@@ -6,15 +6,11 @@ To add one, write its module and put its record into `COMMANDS`. Completion and 
 from collections.abc import Sequence
 
 from snapshot_explorer.jupyter.command import Command
-from snapshot_explorer.jupyter.commands.anomalies import ANOMALIES
 from snapshot_explorer.jupyter.commands.bisect import BISECT
 from snapshot_explorer.jupyter.commands.blame import BLAME
 from snapshot_explorer.jupyter.commands.branches import BRANCHES
 from snapshot_explorer.jupyter.commands.check import CHECK
-from snapshot_explorer.jupyter.commands.close import CLOSE
 from snapshot_explorer.jupyter.commands.diff import DIFF
-from snapshot_explorer.jupyter.commands.duplicates import DUPLICATES
-from snapshot_explorer.jupyter.commands.entries import ENTRIES
 from snapshot_explorer.jupyter.commands.explore import EXPLORE
 from snapshot_explorer.jupyter.commands.files import FILES
 from snapshot_explorer.jupyter.commands.health import HEALTH
@@ -26,59 +22,43 @@ from snapshot_explorer.jupyter.commands.log import LOG
 from snapshot_explorer.jupyter.commands.manifests import MANIFESTS
 from snapshot_explorer.jupyter.commands.open import OPEN
 from snapshot_explorer.jupyter.commands.orphans import ORPHANS
-from snapshot_explorer.jupyter.commands.plan import PLAN
 from snapshot_explorer.jupyter.commands.profile import PROFILE
 from snapshot_explorer.jupyter.commands.repair import REPAIR
 from snapshot_explorer.jupyter.commands.report import REPORT
 from snapshot_explorer.jupyter.commands.retention import RETENTION
-from snapshot_explorer.jupyter.commands.schema import SCHEMA
 from snapshot_explorer.jupyter.commands.show import SHOW
 from snapshot_explorer.jupyter.commands.sql import SQL
 from snapshot_explorer.jupyter.commands.status import STATUS
-from snapshot_explorer.jupyter.commands.tables import TABLES
 from snapshot_explorer.jupyter.commands.tags import TAGS
-from snapshot_explorer.jupyter.commands.timeline import TIMELINE
 from snapshot_explorer.jupyter.commands.trace import TRACE
-from snapshot_explorer.jupyter.commands.twins import TWINS
-from snapshot_explorer.jupyter.commands.use import USE
 from snapshot_explorer.jupyter.commands.verify import VERIFY
 
 COMMANDS: Sequence[Command] = (
     OPEN,
     STATUS,
-    TABLES,
     LAKE,
-    LOG,
-    TIMELINE,
     EXPLORE,
+    HELP,
+    LOG,
+    SHOW,
+    TAGS,
+    BRANCHES,
     DIFF,
+    PROFILE,
     BLAME,
     BISECT,
     TRACE,
-    PROFILE,
-    ANOMALIES,
-    CHECK,
-    REPORT,
-    DUPLICATES,
+    REPAIR,
     HEALTH,
-    SHOW,
-    SCHEMA,
-    MANIFESTS,
-    ENTRIES,
-    FILES,
-    PLAN,
-    INSPECT,
-    RETENTION,
+    CHECK,
     VERIFY,
     ORPHANS,
-    TWINS,
-    REPAIR,
-    TAGS,
-    BRANCHES,
+    FILES,
+    MANIFESTS,
+    INSPECT,
+    RETENTION,
     LOAD,
     SQL,
-    USE,
-    CLOSE,
-    HELP,
+    REPORT,
 )
-"""In the order of the help."""
+"""In the order of the help, which groups them by their question."""

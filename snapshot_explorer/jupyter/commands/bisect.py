@@ -23,6 +23,7 @@ def _bisect(invocation: Invocation) -> Bisection | Frame:
 
 BISECT = Command(
     name="bisect",
+    question="Which rows?",
     summary="The first version where a condition holds",
     run=_bisect,
     python='orders.bisect("amount < 0", good=5, bad="latest")',

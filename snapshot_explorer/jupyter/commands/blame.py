@@ -19,6 +19,7 @@ def _blame(invocation: Invocation) -> Blame:
 
 BLAME = Command(
     name="blame",
+    question="Which rows?",
     summary="The versions that changed rows, before and after",
     run=_blame,
     python='orders.blame("order_id = 42")',

@@ -17,6 +17,7 @@ def _branches(invocation: Invocation) -> "Frame | go.Figure":
 
 BRANCHES = Command(
     name="branches",
+    question="What happened?",
     summary="Branches other than the main one, and where they begin",
     run=_branches,
     python="orders.branches()",

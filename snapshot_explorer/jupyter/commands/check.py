@@ -64,6 +64,7 @@ def _open_target(
 
 CHECK = Command(
     name="check",
+    question="Is it sound?",
     summary="Whether rules hold for what happened recently",
     run=_check,
     python='check(orders, "late,anomaly,rows < 0.5 * previous", since="1d")',
@@ -75,7 +76,7 @@ CHECK = Command(
     arguments=(
         Argument(
             name="PATH",
-            value_type="path",
+            value_type="path or table",
             meaning="a table, or a folder with tables; or a variable with either. By default the current table",
         ),
     ),

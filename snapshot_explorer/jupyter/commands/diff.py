@@ -1,15 +1,25 @@
-"""`%snapshot diff`: the differences between two versions."""
+"""`%snapshot diff`: the differences between two versions, and whether two tables are twins."""
 
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan, row_diff
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs import Ref, parse_range
 from snapshot_explorer.jupyter.command import TABLE, Argument, Arguments, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import WHERE, column_names, whole_number
+from snapshot_explorer.jupyter.commands.shared_arguments import (
+    STORAGE_OPTIONS,
+    WHERE,
+    check_options,
+    column_names,
+    dict_of,
+    path_of,
+    whole_number,
+)
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake.pair_diff import diff
+from snapshot_explorer.lake.table_twins import Twins, twins
 from snapshot_explorer.results import Frame
 from snapshot_explorer.table import Table
 
@@ -31,9 +41,12 @@ _OF_ROWS = ("key", "columns", "where", "preview", "limit", *_OF_TWO_TABLES)
 """The options that only `--rows` accepts."""
 
 
-def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan:
-    """Return the differences of two versions, one selected part, or the rows that differ."""
+def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan | Twins:
+    """Return the differences of two versions, one selected part, or the rows that differ; or the twins."""
     arguments = invocation.arguments
+    check_options(arguments, "twins", only_with=("options",), never_with=("rows", *DIFF_PARTS, *_OF_ROWS))
+    if arguments.has("twins"):
+        return _twins(invocation)
     a, b = parse_range(_range(arguments))
     name, table = invocation.table()
     if arguments.get("other") is not None:
@@ -57,6 +70,33 @@ def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan:
         part: Frame = getattr(comparison, parts[0])
         return part
     return comparison.showing(*parts)
+
+
+def _twins(invocation: Invocation) -> Twins:
+    """Return whether the table and its twin name the same data files."""
+    arguments = invocation.arguments
+    _, table = invocation.table()
+    name, text = arguments.get("other"), arguments.get("a..b")
+    if name is None and text is None:
+        return twins(table)
+    if text not in (None, "latest..latest") and (name is not None or _is_range(text)):
+        raise UsageError(
+            f"--twins compares all versions, got {text!r}. Name two open tables, %snapshot diff orders copy --twins, "
+            "or another table's path, or nothing."
+        )
+    name = name or text or ""
+    other = invocation.tables.all().get(name)
+    if other is not None:
+        return twins(table, other)
+    return twins(table, path_of(invocation, name), storage_options=dict_of(invocation, "options"))
+
+
+def _is_range(text: str) -> bool:
+    try:
+        parse_range(text if ".." in text else f"{text}..latest")
+    except InvalidArgumentError:
+        return False
+    return True
 
 
 def _range(arguments: Arguments) -> str:
@@ -145,7 +185,8 @@ def _tolerance(arguments: Arguments, option: str) -> Decimal | dict[str, Decimal
 
 DIFF = Command(
     name="diff",
-    summary="What differs between two versions",
+    question="What differs?",
+    summary="What differs between two versions, or two tables",
     run=_diff,
     python='orders.compare(17, "latest").files',
     examples=(
@@ -159,12 +200,16 @@ DIFF = Command(
         '%snapshot diff 17..18 --rows --where "amount > 10" --preview',
         "%snapshot diff orders@7 copy@3 --rows --key order_id",
         "%snapshot diff orders copy --rows --pair id=order_id --exclude loaded_at --tolerance 0.01",
+        "%snapshot diff --twins",
+        "%snapshot diff orders copy --twins",
+        "t = %snapshot diff --twins s3://lake/shop.db/orders_iceberg --options minio",
     ),
     arguments=(
         Argument(
             name="A..B",
             value_type="range",
-            meaning="from version A to version B; A alone means A..latest, nothing means latest^..latest",
+            meaning="from version A to version B; A alone means A..latest, nothing means latest^..latest; with --twins "
+            "another open table, or a path; by default the metadata of another format in the table's folder",
         ),
         Argument(name="B", value_type="ref", meaning="the other version, where the first argument is A alone"),
     ),
@@ -218,12 +263,18 @@ DIFF = Command(
         Option(
             flags=("-n", "--limit"), metavar="N", value_type="number", meaning="with --rows: the number of rows to show"
         ),
+        Option(flags=("--twins",), meaning="whether the table and its twin name the same data files"),
+        STORAGE_OPTIONS,
         TABLE,
     ),
     notes="Returns a Comparison that shows the selected parts; with one flag, returns that part, a frame. Reads "
     "metadata only. For the entries of a manifest: c.entries(NAME). With --rows, first shows how much it will "
     "read, then returns a RowDiff: d.inserted, d.deleted, d.updated, d.by_column, d.by_partition(), "
     "d.to_pandas(). Files in both versions are not read. Versions of two open tables, of any formats, are "
-    "orders@7 copy@3, or orders copy for the latest of both; columns are paired by name, and have the names of B.",
+    "orders@7 copy@3, or orders copy for the latest of both; columns are paired by name, and have the names of B. "
+    "--twins shows which versions of two tables name the same data files, how far one is behind the other, and since "
+    "when: Delta with UniForm, Paimon with Iceberg compatibility, XTable, or a copy. It opens no data file; "
+    "t.diff(key=...) compares the rows of the newest versions, t.versions is a frame, and in Python "
+    'snapshot_explorer.twins("PATH") is the same.',
     accepts_two_tables=True,
 )

@@ -14,6 +14,7 @@ def _explore(invocation: Invocation) -> object:
 
 EXPLORE = Command(
     name="explore",
+    question="What is there?",
     summary="The explorer: timeline, comparison, rows, files",
     run=_explore,
     python="snapshot_explorer.explore(orders)",

@@ -18,6 +18,7 @@ def _health(invocation: Invocation) -> Health | Frame:
 
 HEALTH = Command(
     name="health",
+    question="Is it sound?",
     summary="What went wrong, and the health of a version",
     run=_health,
     python='orders.health(17); orders.health(between="10..latest")',

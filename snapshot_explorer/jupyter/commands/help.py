@@ -18,6 +18,7 @@ def _help(invocation: Invocation) -> HelpText:
 
 HELP = Command(
     name="help",
+    question="What is there?",
     summary="The list of commands, or the help of one",
     run=_help,
     python="help(snapshot_explorer.open_table)",

@@ -31,6 +31,7 @@ def _inspect(invocation: Invocation) -> "Frame | go.Figure":
 
 INSPECT = Command(
     name="inspect",
+    question="What is stored, and what does it cost?",
     summary="A table of metadata, under the format's own name",
     run=_inspect,
     python='orders.inspect("files", 17)',

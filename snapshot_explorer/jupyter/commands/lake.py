@@ -2,22 +2,34 @@
 
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.open import CATALOG, CATALOG_OPTIONS, SPARK, spark_session
-from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of, whole_number
+from snapshot_explorer.jupyter.commands.shared_arguments import (
+    STORAGE_OPTIONS,
+    check_options,
+    dict_of,
+    path_of,
+    whole_number,
+)
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
+from snapshot_explorer.lake.discovery import find_tables
 from snapshot_explorer.results import Frame
 from snapshot_explorer.table import Table
 
 _RESULTS = ("changes", "pin", "diff")
+_NOT_OF_A_LIST = (*_RESULTS, "since", "at", "match", "health", "format", "spark", "catalog", "catalog-options")
+"""The options that `--list` excludes."""
 
 
 def _lake(invocation: Invocation) -> Lake | LakeSnapshot | Frame:
     """Return the lake with its overview, or the result that the options name in its place."""
     arguments = invocation.arguments
+    check_options(arguments, "list", only_with=("no-sizes",), never_with=_NOT_OF_A_LIST)
+    if arguments.has("list"):
+        return _list(invocation, arguments.get("path") or "")
     chosen = [name for name in _RESULTS if arguments.get(name) is not None or arguments.has(name)]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} name two results. Use one of them.")
-    lake = lake_of(invocation, arguments.get("path") or "")
+    lake = _lake_of(invocation, arguments.get("path") or "")
     since = arguments.get("since")
     if arguments.has("changes"):
         return lake.changes(since or "yesterday")
@@ -30,7 +42,23 @@ def _lake(invocation: Invocation) -> Lake | LakeSnapshot | Frame:
     return lake
 
 
-def lake_of(invocation: Invocation, path: str) -> Lake:
+def _list(invocation: Invocation, path: str) -> Frame:
+    """Return the tables below a folder."""
+    if isinstance(invocation.variables.get(path), Lake):
+        raise UsageError(f"--list needs a folder, and {path} is a lake. %snapshot lake {path} lists its tables.")
+    return find_tables(
+        path_of(invocation, path),
+        depth=_depth(invocation),
+        sizes=not invocation.arguments.has("no-sizes"),
+        storage_options=dict_of(invocation, "options"),
+    )
+
+
+def _depth(invocation: Invocation) -> int:
+    return whole_number("--depth", invocation.arguments.get("depth") or "3") or 0
+
+
+def _lake_of(invocation: Invocation, path: str) -> Lake:
     """Return the lake in a variable, or at a path, with the options of the line."""
     arguments = invocation.arguments
     value = invocation.variables.get(path)
@@ -42,10 +70,10 @@ def lake_of(invocation: Invocation, path: str) -> Lake:
             f"{path} is one table. Give the folder that contains it, such as %snapshot lake s3://lake/shop.db."
         )
     return open_lake(
-        str(value) if isinstance(value, str) or hasattr(value, "__fspath__") else path,
+        path_of(invocation, path),
         arguments.get("at"),
         pattern=patterns or None,
-        depth=whole_number("--depth", arguments.get("depth") or "3") or 0,
+        depth=_depth(invocation),
         storage_options=dict_of(invocation, "options"),
         spark=spark_session() if arguments.has("spark") else None,
         catalog=arguments.get("catalog"),
@@ -56,9 +84,10 @@ def lake_of(invocation: Invocation, path: str) -> Lake:
 
 LAKE = Command(
     name="lake",
+    question="What is there?",
     summary="All tables below a folder, and which of them are late",
     run=_lake,
-    python='snapshot_explorer.open_lake("PATH").overview(since="1d")',
+    python='snapshot_explorer.open_lake("PATH").overview(since="1d"); snapshot_explorer.find_tables("PATH")',
     examples=(
         "%snapshot lake s3://lake/shop.db",
         "%snapshot lake s3://lake/shop.db --since yesterday --match ord* as lake",
@@ -66,6 +95,7 @@ LAKE = Command(
         '%snapshot lake s3://lake/shop.db --at "2026-11-22 03:00" --pin as night',
         "%snapshot lake /data/production --diff yesterday",
         "%snapshot lake shop.* --catalog http://catalog:8181",
+        "%snapshot lake /data --list --depth 5 --no-sizes",
     ),
     arguments=(
         Argument(
@@ -91,6 +121,11 @@ LAKE = Command(
             metavar="TIME",
             meaning="what differs since this time, table by table; or a variable with another lake",
         ),
+        Option(flags=("--list",), meaning="only which tables there are, in place of the overview"),
+        Option(
+            flags=("--no-sizes",),
+            meaning="with --list: do not read which files are live; faster, without files and size_bytes",
+        ),
         Option(
             flags=("--depth",), metavar="N", value_type="number", meaning="levels of folders to search, by default 3"
         ),
@@ -102,5 +137,6 @@ LAKE = Command(
     ),
     notes="A row per table, the most urgent first, from metadata alone; a table that cannot be read is a row with its "
     "error. With as NAME, the variable has the lake: NAME.at(TIME).sql(QUERY) queries all tables at one instant, and "
-    "NAME['orders'] opens one. Times are UTC without a zone.",
+    "NAME['orders'] opens one. Times are UTC without a zone. --list lists at most 1,000 folders; the title shows "
+    "how many were.",
 )

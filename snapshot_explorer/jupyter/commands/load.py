@@ -1,25 +1,30 @@
-"""`%snapshot load`: the rows of a version."""
+"""`%snapshot load`: the rows of a version, or those of them that are duplicates."""
 
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     REF,
     WHERE,
+    check_options,
     column_names,
     ref_of,
+    snapshot_of,
     where_of,
     whole_number,
 )
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.limits import show_read_size
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.results import check_types, decimal_columns
+from snapshot_explorer.results import Frame, check_types, decimal_columns
 from snapshot_explorer.snapshot import Snapshot
 
 
 def _load(invocation: Invocation) -> object:
     """Return the rows, after a line with the amount to read; more than the limits is refused without `--yes`."""
     arguments = invocation.arguments
+    check_options(arguments, "duplicates", only_with=("key",), never_with=_ONLY_OF_ROWS)
+    if arguments.has("duplicates"):
+        return _duplicates(invocation)
     engine = arguments.get("engine") or invocation.settings.engine
     if engine not in ENGINES:
         raise UsageError(f"The engine {engine!r} is unknown. Use --engine {' or --engine '.join(ENGINES)}.")
@@ -45,6 +50,17 @@ def _load(invocation: Invocation) -> object:
     return snapshot.to_pandas(columns=columns, where=where, limit=limit, types=types)
 
 
+def _duplicates(invocation: Invocation) -> Frame:
+    """Return the keys that several rows of a version have, with the same limits."""
+    name, _ = invocation.table()
+    snapshot, key = snapshot_of(invocation), invocation.arguments.get("key")
+    where = where_of(invocation, snapshot)
+    if snapshot.version is not None:
+        ways = "Narrow it with --where, or add --yes for all"
+        show_read_size(invocation, name, snapshot, None, where=where, ways=ways)
+    return snapshot.duplicates(None if key is None else column_names(key, "--key"), where)
+
+
 def _loads_decimals(snapshot: Snapshot, columns: list[str] | None) -> bool:
     decimals = decimal_columns(snapshot.arrow_schema)
     return bool(decimals) if columns is None else not set(decimals).isdisjoint(columns)
@@ -61,6 +77,8 @@ def _column_names(invocation: Invocation, snapshot: Snapshot) -> list[str] | Non
     return column_names(text)
 
 
+_ONLY_OF_ROWS = ("engine", "types", "columns", "limit")
+"""The options that `--duplicates` excludes."""
 _DECIMALS = (
     "Decimals are exact, as Arrow dtypes, which NumPy functions and merges with floats do not accept. For floats: "
     "--types numpy, or to_pandas(types='numpy')."
@@ -68,6 +86,7 @@ _DECIMALS = (
 
 LOAD = Command(
     name="load",
+    question="Load, query, report",
     summary="The rows of a version as a DataFrame",
     run=_load,
     python='orders.at(17).to_pandas(columns=["id"], where="amount > 10", limit=100)',
@@ -78,6 +97,7 @@ LOAD = Command(
         "df = %snapshot load @2026-11-01T12:00:00Z --limit 1000",
         "t = %snapshot load tag:v1 --engine arrow",
         "df = %snapshot load latest --engine spark",
+        "%snapshot load 17 --duplicates --key order_id",
     ),
     arguments=(REF,),
     options=(
@@ -103,9 +123,21 @@ LOAD = Command(
             meaning="the maximum number of rows, which can be any of them",
         ),
         Option(flags=("-y", "--yes"), meaning="read without a limit on the amount"),
+        Option(
+            flags=("--duplicates",),
+            meaning="the keys that several rows have, with the number of their rows, most frequent first",
+        ),
+        Option(
+            flags=("--key",),
+            metavar="A,B",
+            value_type="columns",
+            meaning="with --duplicates: the columns that identify a row; by default the primary key, or all columns "
+            "where there is none",
+        ),
         TABLE,
     ),
     notes="First shows the amount to read, from metadata. More than the settings load_row_limit or load_size_limit "
     "is read only with --limit or --yes. Sizes are decimal: 1 MB is 1,000,000 bytes. With --engine spark nothing "
-    "is read before an action on the DataFrame; uses the active session, or starts a local one.",
+    "is read before an action on the DataFrame; uses the active session, or starts a local one. --duplicates reads the "
+    'key columns of all rows; in Python orders.at(17).duplicates("order_id").',
 )

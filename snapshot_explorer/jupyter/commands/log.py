@@ -1,30 +1,75 @@
-"""`%snapshot log`: commits, newest first."""
+"""`%snapshot log`: commits, newest first, as a list or as a figure."""
 
+from typing import TYPE_CHECKING, get_args
+
+from snapshot_explorer.core.records import Measure
 from snapshot_explorer.history import history_of
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, MARKED, RANGE, read_commits
-from snapshot_explorer.results import Frame
+from snapshot_explorer.jupyter.command import TABLE, Arguments, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, check_options, whole_number
+from snapshot_explorer.jupyter.usage_error import UsageError
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from snapshot_explorer.results import Frame
+
+PICTURE_COMMITS = 10_000
+"""Commits that a picture reads without `-n`."""
 
 
-def _log(invocation: Invocation) -> Frame:
-    """Return the commits, newest first."""
-    frame, limit = read_commits(invocation, invocation.settings.display_limit)
-    if invocation.arguments.get("limit") is not None:
-        frame.limit = limit
-    if note := history_of(invocation.table()[1]).table_format.clock.copied_note(frame.to_arrow()):
+def _log(invocation: Invocation) -> "Frame | go.Figure":
+    """Return the commits, newest first, or their picture."""
+    arguments = invocation.arguments
+    check_options(arguments, "picture", only_with=("measure",), never_with=("stat",))
+    is_picture, measure = arguments.has("picture"), _measure(arguments)
+    text = arguments.get("limit")
+    default = PICTURE_COMMITS if is_picture else invocation.settings.display_limit
+    limit = default if text is None else whole_number("-n", text, also="all")
+    _, table = invocation.table()
+    frame = table.history(
+        arguments.get("a..b"),
+        limit=limit,
+        kind=arguments.get("kind"),
+        operation=arguments.get("operation"),
+        user=arguments.get("user"),
+        since=arguments.get("since"),
+        until=arguments.get("until"),
+        text=arguments.get("grep"),
+        maintenance=not arguments.has("no-maintenance"),
+        stat=arguments.has("stat"),
+        anomalies=arguments.has("anomalies"),
+        recorded_times=arguments.has("recorded-times"),
+    )
+    if note := history_of(table).table_format.clock.copied_note(frame.to_arrow()):
         invocation.show_once(note)
+    if is_picture:
+        return frame.picture(y=measure)
+    if text is not None:
+        frame.limit = limit
     return frame
+
+
+def _measure(arguments: Arguments) -> str:
+    measure = arguments.get("measure") or "rows"
+    if measure not in get_args(Measure):
+        measures = ", ".join(get_args(Measure))
+        raise UsageError(f"--measure must be one of {measures}, got {measure!r}. Example: --picture --measure files.")
+    return measure
 
 
 LOG = Command(
     name="log",
-    summary="Commits, newest first",
+    question="What happened?",
+    summary="Commits, newest first, or as a figure",
     run=_log,
     python='orders.history("A..B", limit=20, kind="compact", since="@3d", text="...")',
     examples=(
         "%snapshot log",
         "%snapshot log 10..latest --kind compact -n all",
         "%snapshot log --since @2026-11-01 --grep nightly",
+        "%snapshot log --picture",
+        "%snapshot log 100..200 --picture --measure files",
+        "%snapshot log --picture --since @7d --no-maintenance --anomalies",
         "h = %snapshot log -t orders -n 100",
     ),
     arguments=(RANGE,),
@@ -33,18 +78,50 @@ LOG = Command(
             flags=("-n", "--limit"),
             metavar="N",
             value_type="number",
-            meaning="the number of commits, or all; by default the setting display_limit (20)",
+            meaning="the number of commits, or all; by default the setting display_limit (20), and with --picture "
+            f"{PICTURE_COMMITS:,}",
         ),
-        *COMMIT_FILTERS,
+        Option(flags=("--kind",), metavar="K", value_type="kind", meaning="only commits of a kind, such as compact"),
+        Option(
+            flags=("--operation",),
+            metavar="WORD",
+            meaning="only commits with this operation of the writer, such as MERGE",
+        ),
+        Option(
+            flags=("--user",),
+            metavar="TEXT",
+            value_type="user",
+            meaning="only commits of a user whose recorded name contains the text",
+        ),
+        Option(
+            flags=("--since",),
+            metavar="TIME",
+            value_type="time",
+            meaning="only commits at or after a time: 2026-11-01, 3d, yesterday",
+        ),
+        Option(flags=("--until",), metavar="TIME", value_type="time", meaning="only commits at or before a time"),
+        Option(flags=("--grep",), metavar="TEXT", meaning="only commits whose stored details contain the text"),
+        Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
         Option(flags=("--stat",), meaning="show the files, rows and bytes that each commit added and removed"),
-        MARKED,
+        Option(flags=("--anomalies",), meaning="mark what jumps at each version: rows, files, a null rate, a range"),
         Option(
             flags=("--recorded-times",),
             meaning="show and order by the times that Delta's writers recorded: after a copy, file times differ",
+        ),
+        Option(flags=("-p", "--picture"), meaning="as a figure, with a table beside it"),
+        Option(
+            flags=("--measure",),
+            metavar="WHAT",
+            value_type="measure",
+            meaning="with --picture: what the bars show, rows, files or bytes",
         ),
         TABLE,
     ),
     notes="Reads only the commits that it returns, unless it filters by kind or text. Row counts are those of the "
     "files, without rows that deletion vectors delete: Paimon's keys are not merged, and Iceberg's equality "
-    "deletes are not applied.",
+    "deletes are not applied. In the picture, bars above the axis show what a commit added, bars below what it "
+    "removed, by kind; the line is the total. Tags are flags, dotted lines are new schemas; versions on grey can no "
+    "longer be loaded. --anomalies marks versions where a number jumps, with the rule on hover and below the table; "
+    "it reads the statistics of all files. Without figures, only the table is shown. In Python, "
+    'orders.history(limit=10_000).picture(y="rows") is the picture, a plotly figure.',
 )

@@ -1,15 +1,17 @@
-"""`%snapshot open`: open a table by its path."""
+"""`%snapshot open`: open a table by its path, make an open one the current one, or forget it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from snapshot_explorer import formats
+from snapshot_explorer.core.errors import TableNotFoundError
 from snapshot_explorer.core.limits import DEFAULT, parse_limits
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of
-from snapshot_explorer.jupyter.commands.status import with_schema
+from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, check_options, dict_of, path_of
+from snapshot_explorer.jupyter.commands.status import list_tables, with_schema
+from snapshot_explorer.jupyter.help_text import HelpText
 from snapshot_explorer.jupyter.tables import is_variable_name
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.opening import open_table
@@ -19,10 +21,50 @@ from snapshot_explorer.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from snapshot_explorer.results import Frame
 
-def _open(invocation: Invocation) -> Table:
+
+_OF_A_PATH = (
+    *("branch", "format", "options", "relocate", "spark", "catalog", "catalog-options", "external-files", "limits"),
+)
+"""The options that say how a path is opened."""
+
+
+def _open(invocation: Invocation) -> Table | Frame | HelpText:
+    """Return the opened table; without a path the list of open tables, with `--close` a line about the closed one."""
+    arguments, tables = invocation.arguments, invocation.tables
+    check_options(arguments, "close", never_with=("as", *_OF_A_PATH))
+    name = arguments.get("path")
+    if arguments.has("close"):
+        return _close(invocation, name)
+    if name is None:
+        if not tables.all():
+            raise UsageError(tables.hint())
+        return list_tables(tables)
+    is_named = name in tables.all() and not isinstance(invocation.variables.get(name), str)
+    if is_named and not any(arguments.has(option) for option in ("as", *_OF_A_PATH)):
+        return with_schema(tables.use(name))
+    try:
+        return _open_path(invocation)
+    except TableNotFoundError as error:
+        if not (name.isidentifier() and tables.all()):
+            raise
+        raise TableNotFoundError(f"{error} {tables.hint(name)}") from error
+
+
+def _close(invocation: Invocation, name: str | None) -> HelpText:
+    name, _ = invocation.tables.find(name)
+    invocation.tables.close(name)
+    left = ", ".join(invocation.tables.all()) or "none"
+    return HelpText(f"Closed {name}. Open: {left}.")
+
+
+def _open_path(invocation: Invocation) -> Table:
+    """Return the table at a path, or the table in a variable, under its name."""
     arguments = invocation.arguments
     path, handle = _path_or_table(invocation)
+    if handle is not None and (option := next((item for item in _OF_A_PATH if arguments.has(item)), None)):
+        raise UsageError(f"{path} is an open table, and --{option} is for a path. Use its path: {handle.path}.")
     chosen_name, limits = arguments.get("as"), arguments.get("limits")
     folder = path.rpartition(".")[2] if arguments.has("spark") or arguments.has("catalog") else path
     name = chosen_name or (path if handle else invocation.tables.free_name(folder.strip("`")))
@@ -63,12 +105,10 @@ def _refuse_second_table(invocation: Invocation, name: str, table: Table) -> Non
 def _path_or_table(invocation: Invocation) -> tuple[str, Table | None]:
     """Return the path, or the table; a bare name may be a variable that contains either."""
     path = invocation.arguments.get("path") or ""
-    value = invocation.variables.get(path) if path.isidentifier() else None
+    value = invocation.variables.get(path)
     if isinstance(value, Table):
         return path, value
-    if isinstance(value, str) or hasattr(value, "__fspath__"):
-        return str(value), None
-    return path, None
+    return path_of(invocation, path), None
 
 
 def _identifier(name: str) -> str:
@@ -100,9 +140,11 @@ CATALOG_OPTIONS = Option(
     is_secret=True,
     meaning="a variable with a dict of the catalog's properties, such as token, credential and warehouse",
 )
+
 OPEN = Command(
     name="open",
-    summary="Open a table by its path",
+    question="What is there?",
+    summary="Open a table, or list, choose and close open ones",
     run=_open,
     python='orders = snapshot_explorer.open_table("PATH", branch=None, storage_options=options)',
     examples=(
@@ -112,13 +154,16 @@ OPEN = Command(
         "%snapshot open s3://lake/shop/shipments/metadata/v7.metadata.json as shipments",
         "%snapshot open shop.orders --spark --options minio",
         "%snapshot open shop.orders --catalog http://catalog:8181 --catalog-options login",
+        "%snapshot open orders",
+        "%snapshot open --close orders",
+        "%snapshot open",
     ),
     arguments=(
         Argument(
             name="PATH",
-            value_type="path",
-            required=True,
-            meaning="the table's own folder or URL; or a variable with the path or an open table",
+            value_type="path or table",
+            meaning="the table's own folder or URL, or a variable with it; or the name of an open table, which becomes "
+            "the current one; without it, the open tables are listed, an asterisk at the current one",
         ),
     ),
     options=(
@@ -135,6 +180,7 @@ OPEN = Command(
             value_type="format",
             meaning=f"require a format: {formats.names()}",
         ),
+        Option(flags=("--close",), meaning="forget the open table and its variable; by default the current one"),
         SPARK,
         CATALOG,
         CATALOG_OPTIONS,

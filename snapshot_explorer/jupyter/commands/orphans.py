@@ -13,6 +13,7 @@ def _orphans(invocation: Invocation) -> Orphans:
 
 ORPHANS = Command(
     name="orphans",
+    question="Is it sound?",
     summary="Files that no version, tag or branch names",
     run=_orphans,
     python='orders.orphans(older_than="3d")',

@@ -1,27 +1,50 @@
-"""`%snapshot profile`: the numbers of columns over versions."""
+"""`%snapshot profile`: the numbers of columns over versions, and where they jump."""
 
-from snapshot_explorer.analysis.rows import Profile
+from snapshot_explorer.analysis.rows import AnomalyRules, Profile
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, columns_and_range
+from snapshot_explorer.jupyter.commands.shared_arguments import (
+    RANGE,
+    check_options,
+    column_names,
+    columns_and_range,
+    whole_number,
+)
+from snapshot_explorer.results import Frame
 
 
-def _profile(invocation: Invocation) -> Profile:
-    """Return rows, nulls and the range of columns at every version."""
+def _profile(invocation: Invocation) -> Profile | Frame:
+    """Return rows, nulls and the range of columns at every version, or the versions at which a number jumps."""
     arguments = invocation.arguments
+    check_options(arguments, "anomalies", only_with=("key", "window"), never_with=("exact",))
     columns, between = columns_and_range(invocation)
     _, table = invocation.table()
-    return table.profile_over(columns, between, exact=arguments.has("exact"))
+    if not arguments.has("anomalies"):
+        return table.profile_over(columns, between, exact=arguments.has("exact"))
+    key = arguments.get("key")
+    keyed = None if key is None else column_names(key, "--key")
+    return table.anomalies(columns, between, rules=_rules(arguments.get("window")), key=keyed)
+
+
+def _rules(window: str | None) -> AnomalyRules:
+    number = None if window is None else whole_number("--window", window, minimum=1)
+    if number is None:
+        return AnomalyRules()
+    return AnomalyRules(window=number, min_changes=min(number, AnomalyRules().min_changes))
 
 
 PROFILE = Command(
     name="profile",
-    summary="Rows, nulls and ranges of columns over versions",
+    question="What differs?",
+    summary="Rows, nulls and ranges over versions, and their jumps",
     run=_profile,
-    python='orders.profile_over(["amount"], "10..latest")',
+    python='orders.profile_over(["amount"], "10..latest"); orders.anomalies(["amount"])',
     examples=(
         "%snapshot profile",
         "%snapshot profile 10..latest --columns amount,buyer",
         "p = %snapshot profile --columns amount --exact",
+        "%snapshot profile --anomalies",
+        "%snapshot profile --anomalies --key order_id",
+        "a = %snapshot profile 10..latest --anomalies --window 20",
     ),
     arguments=(RANGE,),
     options=(
@@ -32,9 +55,25 @@ PROFILE = Command(
             meaning="the columns, also without the flag; by default all",
         ),
         Option(flags=("--exact",), meaning="read the rows, each file once, where statistics are bounds or missing"),
+        Option(flags=("--anomalies",), meaning="the versions where a number jumps, each with its rule"),
+        Option(
+            flags=("--key",),
+            metavar="A,B",
+            value_type="columns",
+            meaning="with --anomalies: also versions where rows begin to have the same key; reads its columns at all "
+            "versions",
+        ),
+        Option(
+            flags=("--window",),
+            metavar="N",
+            value_type="number",
+            meaning="with --anomalies: the number of previous changes to compare with; by default 10",
+        ),
         TABLE,
     ),
     notes="Computed from the file statistics in the metadata; the column bounds shows which numbers are bounds, and "
-    "why. p.frame is the table, p.picture() the lines, p.anomalies the versions where a number jumps, each with "
-    "its rule.",
+    "why. p.frame is the table, p.picture() the lines, p.anomalies the versions where a number jumps. --anomalies "
+    "lists a version if its change is more than 5 times the usual change of the versions before it, and at least 20 % "
+    "of rows, files or bytes, 5 points of a null rate, or half of a column's range. Reads only metadata, except with "
+    "--exact and --key. In Python table.anomalies(rules=AnomalyRules(...)) has all thresholds.",
 )

@@ -27,6 +27,7 @@ def _repair(invocation: Invocation) -> Repair:
 
 REPAIR = Command(
     name="repair",
+    question="Which rows?",
     summary="The statement that puts rows back",
     run=_repair,
     python='orders.repair(undo=8, where="amount < 0")',

@@ -36,6 +36,7 @@ def _result(invocation: Invocation, name: str) -> object:
 
 REPORT = Command(
     name="report",
+    question="Load, query, report",
     summary="One HTML file to hand over",
     run=_report,
     python='report("night.html", orders, between="7..8", where="order_id = 42")',

@@ -14,6 +14,7 @@ def _retention(invocation: Invocation) -> Retention:
 
 RETENTION = Command(
     name="retention",
+    question="What is stored, and what does it cost?",
     summary="What expiry would delete, and what keeps the rest",
     run=_retention,
     python='orders.retention(keep="7d", keep_last=10)',

@@ -1,12 +1,11 @@
 """Arguments that several commands accept, and the parsing of their values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from snapshot_explorer.jupyter.command import Argument, Invocation, Option
+from snapshot_explorer.jupyter.command import Argument, Arguments, Invocation, Option
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import dict_variables
-from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.storage.hidden import hidden_options
 from snapshot_explorer.table import Table
@@ -31,29 +30,6 @@ CONDITION = Argument(
     meaning="SQL on the rows, with the columns of the newest version",
     required=True,
 )
-COMMIT_FILTERS = (
-    Option(flags=("--kind",), metavar="K", value_type="kind", meaning="only commits of a kind, such as compact"),
-    Option(
-        flags=("--operation",), metavar="WORD", meaning="only commits with this operation of the writer, such as MERGE"
-    ),
-    Option(
-        flags=("--user",),
-        metavar="TEXT",
-        value_type="user",
-        meaning="only commits of a user whose recorded name contains the text",
-    ),
-    Option(
-        flags=("--since",),
-        metavar="TIME",
-        value_type="time",
-        meaning="only commits at or after a time: 2026-11-01, 3d, yesterday",
-    ),
-    Option(flags=("--until",), metavar="TIME", value_type="time", meaning="only commits at or before a time"),
-    Option(flags=("--grep",), metavar="TEXT", meaning="only commits whose stored details contain the text"),
-    Option(flags=("--no-maintenance",), meaning="hide commits that change no data, such as compact"),
-)
-"""Which commits `log` and `timeline` return."""
-MARKED = Option(flags=("--anomalies",), meaning="mark what jumps at each version: rows, files, a null rate, a range")
 
 
 def ref_of(invocation: Invocation) -> str:
@@ -89,27 +65,25 @@ def columns_and_range(invocation: Invocation) -> tuple[list[str] | None, str | N
     return None if text is None else column_names(text), between
 
 
-def read_commits(invocation: Invocation, default_limit: int) -> tuple[Frame, int | None]:
-    """Return the commits that the filters select, and the limit: `-n`, or `default_limit` without it."""
-    arguments = invocation.arguments
-    text = arguments.get("limit")
-    limit = default_limit if text is None else whole_number("-n", text, also="all")
-    _, table = invocation.table()
-    frame = table.history(
-        arguments.get("a..b"),
-        limit=limit,
-        kind=arguments.get("kind"),
-        operation=arguments.get("operation"),
-        user=arguments.get("user"),
-        since=arguments.get("since"),
-        until=arguments.get("until"),
-        text=arguments.get("grep"),
-        maintenance=not arguments.has("no-maintenance"),
-        stat=arguments.has("stat"),
-        anomalies=arguments.has("anomalies"),
-        recorded_times=arguments.has("recorded-times"),
-    )
-    return frame, limit
+def path_of(invocation: Invocation, text: str) -> str:
+    """Return a path; the name of a variable with text or a path means its value."""
+    value = invocation.variables.get(text)
+    return str(value) if isinstance(value, str) or hasattr(value, "__fspath__") else text
+
+
+def check_options(
+    arguments: Arguments, flag: str, *, only_with: Sequence[str] = (), never_with: Sequence[str] = ()
+) -> None:
+    """Check that options are used with the flag that they need, and without the flag that excludes them.
+
+    Raises:
+        UsageError: They are not. The message names both.
+    """
+    if arguments.has(flag):
+        if (other := next((name for name in never_with if arguments.has(name)), None)) is not None:
+            raise UsageError(f"--{flag} and --{other} exclude each other. Use one of them.")
+    elif (alone := next((name for name in only_with if arguments.has(name)), None)) is not None:
+        raise UsageError(f"--{alone} needs --{flag}. Add it, or leave out --{alone}.")
 
 
 def whole_number(flag: str, text: str, *, minimum: int = 0, also: str = "") -> int | None:

@@ -53,6 +53,7 @@ def _at_one_instant(invocation: Invocation, query: str, time: str | None) -> obj
 
 SQL = Command(
     name="sql",
+    question="Load, query, report",
     summary="A query over the open tables at any version",
     run=_sql,
     python='snapshot_explorer.sql("select * from orders version as of 17", {"orders": orders}, engine="duckdb")',

@@ -4,6 +4,7 @@ from snapshot_explorer.jupyter.command import TABLE, Command
 
 TAGS = Command(
     name="tags",
+    question="What happened?",
     summary="Tags and the versions they name",
     run=lambda invocation: invocation.table()[1].tags(),
     python="orders.tags()",

@@ -13,6 +13,7 @@ def _trace(invocation: Invocation) -> Trace:
 
 TRACE = Command(
     name="trace",
+    question="Which rows?",
     summary="Which versions and data files still have rows",
     run=_trace,
     python='orders.trace("customer_id = 42")',

@@ -16,7 +16,8 @@ def _verify(invocation: Invocation) -> Verification:
 
 VERIFY = Command(
     name="verify",
-    summary="Whether all files exist, and which versions can be loaded",
+    question="Is it sound?",
+    summary="Whether files exist, and which versions can be loaded",
     run=_verify,
     python='orders.verify("footers")',
     examples=("%snapshot verify", "%snapshot verify --footers", "v = %snapshot verify --bytes"),

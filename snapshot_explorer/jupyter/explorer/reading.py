@@ -122,7 +122,7 @@ def read_log(
 
 
 def with_known_readability(table: Table, log: Log) -> Log:
-    """Return a log that does not contradict the last result of `Table.readability`. No request."""
+    """Return a log that does not contradict the last result of `Table.verify`. No request."""
     return replace(log, commits=with_readability(log.commits, history_of(table).cached.readability))
 
 

@@ -30,7 +30,7 @@ def _frame(frame: Frame) -> Drawing:
     # Rows that are not drawn at all do not count as cut off.
     total = max(frame.total or 0, len(rows), len(frame) if len(frame) > limit else 0)
     grid = Grid(rows, total=total, noun=frame.noun, limit=frame.limit)
-    remarks = [Line(f"{name}: {NOT_CHECKED}; readability looks for every file", is_faint=True) for name in unchecked]
+    remarks = [Line(f"{name}: {NOT_CHECKED}; verify looks for every file", is_faint=True) for name in unchecked]
     return Drawing(title=frame.title, parts=(*map(Line, frame.notes), grid, *remarks))
 
 

@@ -26,8 +26,8 @@ _GROUP = (
 )
 
 _NOT_CHECKED = (
-    "Not checked: whether rows are doubled (%snapshot anomalies --key A,B), and whether values are right; both need "
-    "rows to be read."
+    "Not checked: whether rows are doubled (%snapshot profile --anomalies --key A,B), and whether values are right; "
+    "both need rows to be read."
 )
 
 

@@ -416,7 +416,7 @@ def test_in_voila_a_click_on_a_commit_changes_the_view(notebook):
 def test_figures_keep_their_height_when_the_sidebar_or_the_window_changes(notebook):
     notebook = notebook(
         f"%load_ext snapshot_explorer\n{ORDERS}",
-        "%snapshot timeline",
+        "%snapshot log --picture",
         "%snapshot profile amount",
         name="figures",
     )

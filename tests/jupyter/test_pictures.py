@@ -1,4 +1,4 @@
-"""`%snapshot timeline`, and progress, in a real shell, against a real table."""
+"""`%snapshot log --picture`, and progress, in a real shell, against a real table."""
 
 import nbformat
 import pytest
@@ -13,8 +13,8 @@ from snapshot_explorer.view.plotly_figure import PLOTLY, FigureWithTable
 from tests.support.kernels import ON_SOCKETS
 
 
-def test_timeline_is_a_figure_with_a_table_beside_it(orders):
-    cell = orders.ok("%snapshot timeline")
+def test_log_with_picture_is_a_figure_with_a_table_beside_it(orders):
+    cell = orders.ok("%snapshot log --picture")
 
     assert isinstance(cell.result, FigureWithTable)
     assert set(cell.shown) == {PLOTLY, "text/html", "text/plain"}
@@ -35,33 +35,33 @@ def test_metadata_tables_that_have_a_picture_are_drawn(shell):
     assert "There is no figure of" in shell.fails("%snapshot inspect cleans --picture")
 
 
-def test_timeline_passes_range_filters_and_measure_on(orders):
-    made = orders.ok("%snapshot timeline 2..4 --kind append -y files").result
+def test_a_picture_passes_range_filters_and_measure_on(orders):
+    made = orders.ok("%snapshot log 2..4 --picture --kind append --measure files").result
 
     assert list(made.data[0].x) == [2, 3]
     assert made.layout.yaxis.title.text == "files added, removed"
-    assert list(orders.ok("%snapshot timeline -n 1").result.data[0].x) == [5]
+    assert list(orders.ok("%snapshot log --picture -n 1").result.data[0].x) == [5]
 
 
 def test_the_table_beside_a_figure_is_as_long_as_the_setting_says(orders):
     orders.ok("%config SnapshotMagics.display_limit = 2")
 
-    assert orders.ok("%snapshot timeline -n all").shown["text/plain"].endswith("2 of 5 versions")
+    assert orders.ok("%snapshot log --picture -n all").shown["text/plain"].endswith("2 of 5 versions")
 
 
 def test_what_cannot_be_counted_is_said_in_a_line(orders):
     assert (
-        orders.fails("%snapshot timeline -y cows")
-        == "-y must be one of rows, files, bytes, got 'cows'. Example: -y files."
+        orders.fails("%snapshot log --picture --measure cows")
+        == "--measure must be one of rows, files, bytes, got 'cows'. Example: --picture --measure files."
     )
-    assert orders.fails("%snapshot timeline -n few").startswith(
+    assert orders.fails("%snapshot log --picture -n few").startswith(
         "-n must be a whole number, 0 or more, or all, got 'few'."
     )
 
 
 def test_measures_are_completed(orders):
     with provisionalcompleter():
-        found = [item.text for item in orders.ip.Completer.completions("%snapshot timeline -y f", 23)]
+        found = [item.text for item in orders.ip.Completer.completions("%snapshot log --picture --measure f", 35)]
 
     assert found == ["files"]
 
