@@ -241,10 +241,11 @@ def find_command(commands: Sequence[Command], word: str, *, aliases: Sequence[st
         if command.name == word:
             return command
     names = [command.name for command in commands]
-    if word in REMOVED and REMOVED[word].partition(" ")[0] in names:
-        raise UsageError(f"There is no command {word}. Use: %snapshot {REMOVED[word]}")
-    near = get_close_matches(word, [*names, *aliases], 1)
-    hint = f"Did you mean {near[0]}?" if near else ""
+    removed = {name: line for name, line in REMOVED.items() if line.partition(" ")[0] in names}
+    if word in removed:
+        raise UsageError(f"There is no command {word}. Use: %snapshot {removed[word]}")
+    near = get_close_matches(word, [*names, *aliases, *removed], 1)
+    hint = f"Did you mean {removed.get(near[0], near[0])}?" if near else ""
     if not near and ("/" in word or "\\" in word):
         hint = "To open a table: %snapshot open PATH."
     if range_ := re.fullmatch(r"(\d+)(?:-|:|\.{2,3})(\d+)", word):

@@ -144,6 +144,7 @@ def test_the_reason_for_refusing_an_inline_dict_is_said() -> None:
     ("word", "said"),
     [
         ("lgo", "%snapshot has no command lgo. Did you mean log? Commands: open, status,"),
+        ("timelin", "%snapshot has no command timelin. Did you mean log --picture? Commands: open, status,"),
         ("zzzz", "%snapshot has no command zzzz. Commands: open, status,"),
         ("5-8", "%snapshot has no such command. To compare two versions: %snapshot diff 5..8. Commands: open,"),
         ("/data/orders", "%snapshot has no such command. To open a table: %snapshot open PATH. Commands: open,"),
