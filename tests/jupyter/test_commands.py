@@ -475,7 +475,7 @@ def test_retention_says_what_would_go_and_returns_it(orders):
     cell = orders.ok("%snapshot retention --keep 0d --keep-last 1")
 
     assert cell.result.unloadable["version"].to_pylist() == versions(
-        orders.ip.user_ns["orders"].retention("0d", keep_last=1).lost
+        orders.ip.user_ns["orders"].retention("0d", keep_last=1).unloadable
     )
     assert ", dry run: what would be deleted" in cell.shown["text/plain"]
     assert "CALL sys.expire_snapshots(" in cell.shown["text/html"]
