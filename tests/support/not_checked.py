@@ -70,7 +70,6 @@ def more_calls(given):
         "branch_names": lambda t: history_of(t).branch_names(),
         "live_files": lambda t: parts_of(t.current).loaded.live_files(),
         "label": lambda t: (t.current.label, str(t.current.ref)),
-        "known readability": lambda t: t.current.known_readability(),
         "cached files": lambda t: (
             parts_of(t.current).loaded.cached_files(),
             parts_of(t.current).loaded.cached_schema(),

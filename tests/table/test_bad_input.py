@@ -138,7 +138,7 @@ def noted(answer, rows=None):
 
 def retained(table):
     found = table.retention(keep="1d", keep_last=1)
-    return noted(found, found.lost.to_dict())
+    return noted(found, found.unloadable.to_dict())
 
 
 CALLS = {
