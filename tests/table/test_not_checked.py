@@ -157,7 +157,7 @@ def test_rows_that_are_unknown_are_not_drawn_as_nothing(memory_root):
     compared = open_table(table.url).compare(1, 2)
 
     assert unfounded_numbers(compared.summary.to_arrow()) == []
-    assert "same" not in compared.proven
+    assert "same" not in compared.proof
     assert "nothing" not in repr(compared).lower()
 
 
