@@ -86,8 +86,8 @@ def _part(found, name):
         return Failed(type(error).__name__)
 
 
-_COMPARED = ("summary", "commits", "schema", "properties", "partitions", "files", "proven")
-_FREED = ("versions", "lost", "freed", "holders", "freed_files", "freed_bytes", "notes")
+_COMPARED = ("summary", "commits", "schema", "properties", "partitions", "files", "proof")
+_FREED = ("versions", "unloadable", "freed", "holders", "freed_files", "freed_bytes", "notes")
 _CHECKED = ("findings", "partitions", "levels", "manifests", "verdict")
 PARTS = {
     Table: lambda found: (found.path, found.format, found.current),
