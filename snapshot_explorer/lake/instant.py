@@ -302,8 +302,8 @@ class _VersionedTable:
         return self._table.at(ref)
 
     @property
-    def past(self) -> History:
-        """Return the history of the table."""
+    def _past(self) -> History:
+        """The history of the table, for `history_of`."""
         return history_of(self._table)
 
     @property

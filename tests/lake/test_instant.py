@@ -243,3 +243,12 @@ def test_two_lakes_are_compared_by_name(tmp_path, shop):
     }
     with pytest.raises(errors.TableNotFoundError, match="Did you mean orders?"):
         open_lake(shop).diff("2026-11-13", rows=["order"])
+
+
+def test_a_query_over_an_instant_may_name_a_tag_a_branch_or_a_number_in_quotes(tmp_path):
+    shutil.copytree(samples.path("orders"), tmp_path / "orders")
+    orders, pinned = open_table(tmp_path / "orders"), open_lake(tmp_path).at("2026-11-10")
+
+    for ref, at in (("v1", "tag:v1"), ("7", 7), ("dev", "branch:dev")):
+        found = pinned.sql(f"select count(*) as n from orders version as of '{ref}'")["n"].tolist()
+        assert found == [orders.at(at).count()]
