@@ -323,7 +323,7 @@ def _of_versions(given):
         "commit of the newest": lambda t: t.current.commit,
         "entries": lambda t: [t.current.entries(one) for one in given.manifests],
         "changes": lambda t: t.at("latest").file_changes(since="earliest"),
-        "changes between versions": lambda t: t.at("{last}").file_changes(since="{middle}"),
+        "changes between versions": lambda t: t.at(last).file_changes(since=middle),
         "changes of a version": lambda t: t.at(middle).file_changes(),
         "files of a version": lambda t: t.at(middle).files(),
         "rows of a version": lambda t: t.at(middle).to_arrow(),
