@@ -361,6 +361,8 @@ class Listing:
     """Versions whose changes are unknown, because only their state is left."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Tolerated problems, such as a hint to a missing version; a sentence each."""
+    unread: tuple[str, ...] = field(default=(), compare=False)
+    """What cannot be read and may keep versions that are not listed, such as a damaged tag; a sentence each."""
     newest_note: str | None = field(default=None, compare=False)
     """A sentence about a newer version that the table names and lacks, or None."""
     location_note: str | None = field(default=None, compare=False)

@@ -295,3 +295,16 @@ def test_a_fallback_branch_is_not_looked_for(memory_root):
     paimon.fork("other", 1)
 
     assert readable(open_table(f"memory://{root}")) == {1: (None, "files of its fallback branch are not looked for")}
+
+
+def test_versions_that_an_unreadable_tag_may_keep_are_neither_lost_nor_in_order(tmp_path):
+    shutil.copytree(DATA / "expired", tmp_path / "t")
+    (tmp_path / "t" / "tag" / "tag-kept").write_bytes(b"")
+
+    verified = open_table(tmp_path / "t").verify()
+
+    assert not verified.is_ok
+    assert "Versions that are not listed were not looked at: tag/tag-kept is not a readable" in repr(verified)
+    rows = {row["version"]: row for row in verified.versions.to_dict()}
+    assert {row["readable"] for row in rows.values()} == {None, "yes"}
+    assert rows[1]["reason"] == "only its changelog is known, and what cannot be read may keep more"

@@ -210,7 +210,6 @@ def notebook_calls(given):
         "files": "files t",
         "show schema": "show t --schema",
         "health": "health t",
-        "verify": "verify t",
         "tags": "tags t",
         "load": "load t --limit 3 --yes",
     }

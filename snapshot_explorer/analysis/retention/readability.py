@@ -67,6 +67,8 @@ def readability_frame(
             row |= counts.of(version)
         elif version in lifetimes.unread:
             row |= {"readable": "no", "reason": str(lifetimes.unread[version]).rstrip(".")}
+        elif version in listing.without_files and listing.unread:
+            row |= {"readable": None, "reason": "only its changelog is known, and what cannot be read may keep more"}
         elif version in listing.without_files:
             row |= {"readable": "metadata", "reason": "only its changelog is left"}
         else:
@@ -81,7 +83,11 @@ def readability_frame(
         noun="versions",
         drawn=("version", "committed_at", "readable", "files", "missing_files", "missing_bytes"),
         kind="readability",
-        notes=(*gaps_note(listing.gaps(listing.versions), "its files were not looked for"), *lifetimes.unread_notes),
+        notes=(
+            *(f"Versions that are not listed were not looked at: {reason}" for reason in listing.unread),
+            *gaps_note(listing.gaps(listing.versions), "its files were not looked for"),
+            *lifetimes.unread_notes,
+        ),
     )
 
 

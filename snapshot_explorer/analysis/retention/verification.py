@@ -134,6 +134,7 @@ def verify(  # noqa: PLR0913 - the table, what is known of it, and what to look 
         rows, presence, found = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
         if branch == own:
             versions = readability_frame(known, table_format, lifetimes, found, name=name)
+        notes += [f"Versions that are not listed were not looked at: {reason}" for reason in found.listing.unread]
         is_named = branch is not None and len(histories) > 1
         of = f" of branch {branch}" if is_named else ""
         for problems in (presence.missing_metadata, presence.missing_deletes, presence.unchecked_files):

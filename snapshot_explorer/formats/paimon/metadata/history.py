@@ -230,6 +230,7 @@ class PaimonHistory:
             first_unexpired=stored.snapshots[0] if stored.snapshots else None,
             first=1,
             notes=stored.notes,
+            unread=tuple(map(str, stored.damaged_tags)),
             newest_note=stored.newest_note,
         )
 
