@@ -98,9 +98,8 @@ def questions(tables):
         listing = history_of(table).listing
         if not listing.versions:
             continue
-        whole = f"{listing.versions[0]}..{listing.versions[-1]}"
-        for between in ("..", whole) if listing.without_commit else ("..",):
-            changes[f"{name} {between}"] = partial(table.file_changes, between)
+        for since in ("earliest", listing.versions[0]) if listing.without_commit else ("earliest",):
+            changes[f"{name} since {since}"] = partial(table.at("latest").file_changes, since=since)
         files |= {f"{name} {ref}": table.at(ref).files for ref in ("latest", earliest_state(table))}
     yield frames.CHANGES, changes
     yield frames.FILES, files
@@ -351,7 +350,8 @@ def test_a_table_without_versions_has_no_rows(spark, tmp_path):
     PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "table"))
     table = open_table(tmp_path / "table")
 
-    for rows in (table.lifetimes, table.file_changes, table.current.files, table.current.file_changes):
+    changes = partial(table.at("latest").file_changes, since="earliest")
+    for rows in (table.lifetimes, changes, table.current.files, table.current.file_changes):
         assert rows(engine="spark", spark=spark).collect() == []
 
 
@@ -398,7 +398,8 @@ def test_storage_options_show_nowhere(spark, partitioned, capfd, caplog):
     table = open_table(f"file://{partitioned.root}", storage_options={"password": "hush-hush"})
     caplog.handler.filters.clear()  # neither does Spark log them
     with caplog.at_level("DEBUG"):
-        for rows in (table.lifetimes, table.file_changes, table.current.files):
+        changes = partial(table.at("latest").file_changes, since="earliest")
+        for rows in (table.lifetimes, changes, table.current.files):
             dataframe = rows(engine="spark", spark=spark)
             dataframe.explain(mode="extended")
             dataframe.collect()
@@ -413,7 +414,7 @@ def test_an_engine_that_is_not_known_is_refused(partitioned, of):
     table = open_table(partitioned.root)
     ask = {
         "lifetimes": table.lifetimes,
-        "changes": table.file_changes,
+        "changes": partial(table.at("latest").file_changes, since="earliest"),
         "files of a version": table.current.files,
         "changes of a version": table.current.file_changes,
     }[of]
