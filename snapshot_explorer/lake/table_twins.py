@@ -71,6 +71,7 @@ class Twins(Shown):
 
     @property
     def names(self) -> tuple[str, str]:
+        """The names that tell the tables apart: of their formats, else their own, else their paths."""
         names = tuple(history_of(table).table_format.title for table in (self.a, self.b))
         if names[0] == names[1]:
             names = tuple(table.name if self.a.name != self.b.name else table.path for table in (self.a, self.b))

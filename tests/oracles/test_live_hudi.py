@@ -42,7 +42,7 @@ def read(table, draw, answers, errors):
             answers.append((version, rows(table.at(version))))
         except (SnapshotNotFoundError, StorageError) as error:
             errors.append((version, str(error)))
-    for question in (table.history, table.lifetimes, table.readability, lambda: table.compare(versions[0], "latest")):
+    for question in (table.history, table.lifetimes, table.verify, lambda: table.compare(versions[0], "latest")):
         try:
             question()
         except (SnapshotNotFoundError, StorageError) as error:

@@ -128,7 +128,7 @@ def test_what_is_always_answered_in_the_place_of_files_is_refused(stored, proxy,
         lambda: open_table(url, storage_options=hasty(proxy, options)),
         table.update,
         table.versions,
-        table.readability,
+        table.verify,
         lambda: table.at("latest~1").to_arrow(),
     ):
         with pytest.raises(StorageError) as caught:

@@ -60,7 +60,7 @@ def test_its_output_reads_without_a_kernel(saved):
 def test_what_a_cell_sets_is_what_the_next_sees(saved):
     made = nbformat.read(saved, as_version=4)
 
-    assert made.cells[2].outputs[0]["text"] == "orders.health(18)\n"
+    assert made.cells[2].outputs[0]["text"] == "orders.health(18, metadata_only=True)\n"
 
 
 def test_as_a_page_it_reads_without_script(saved):
