@@ -181,9 +181,10 @@ def _histories(
     own_format: TableFormat, own: str | None, history: Callable[[str | None], tuple[TableFormat, FileLifetimes]]
 ) -> tuple[dict[str | None, tuple[TableFormat, FileLifetimes]], list[str]]:
     """Return the branches and their lifetimes, and a sentence for each branch that cannot be read."""
-    histories = {own: history(own)}
+    own_history, names = own_format.storage.together(partial(history, own), own_format.branches.names)
+    histories = {own: own_history}
     unread: list[str] = []
-    for other in own_format.branches.names():
+    for other in names:
         if other == own:
             continue
         try:
