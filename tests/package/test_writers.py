@@ -69,7 +69,7 @@ ALLOWED = {
     ("storage/concurrency.py", "put"): "into a queue",
     ("formats/row_groups.py", "to_json"): "text of a field",
     ("jupyter/terminal.py", "to_json"): "text to print",
-    ("view/figures.py", "to_json"): "text of a figure",
+    ("view/plotly_figure.py", "to_json"): "text of a figure",
     ("__main__.py", "dup2"): "standard output, when nobody reads it any more",
 }
 """Each call that may write: its file, and the name with its mode; and what it writes."""
