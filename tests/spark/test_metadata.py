@@ -350,7 +350,7 @@ def test_a_table_without_versions_has_no_rows(spark, tmp_path):
     PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "table"))
     table = open_table(tmp_path / "table")
 
-    changes = partial(table.at("latest").file_changes, since="earliest")
+    changes = partial(table.current.file_changes, since="earliest")
     for rows in (table.lifetimes, changes, table.current.files, table.current.file_changes):
         assert rows(engine="spark", spark=spark).collect() == []
 

@@ -17,7 +17,7 @@ from tests.support.public_calls import PARTS, Drawn
 
 UNFOUNDED = re.compile(r"[Ii]n good order|readable\W+yes\b|readable(?s:.)*?\d\dZ .*\byes *$", re.MULTILINE)
 """What no text may say of files that nobody looked for."""
-LOOKING = {"readability", "%snapshot verify", "%snapshot health"}
+LOOKING = {"readability", "doctor", "%snapshot verify", "%snapshot health"}
 """The calls that look for files."""
 
 

@@ -332,7 +332,7 @@ def _of_versions(given):
         "row_changes diff": lambda t: t.row_changes(first, last, mode="diff"),
         "diff_rows": lambda t: t.diff_rows(first, last),
         "diff_rows preview": lambda t: t.diff_rows(last, first, preview=True),
-        "health": lambda t: t.health(middle),
+        "health": lambda t: t.health(middle, metadata_only=True),
         "compare": lambda t: t.compare(first, last),
         "compare backwards": lambda t: t.compare(last, first),
         "compare manifests": lambda t: t.compare(first, last).manifests,
