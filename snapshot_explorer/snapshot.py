@@ -208,7 +208,12 @@ class Snapshot(Shown):
     def _file_changes(self, since: Ref, engine: str, spark: SparkSession | None) -> Frame | DataFrame:
         is_spark = metadata.is_spark(engine)
         history = History(OpenBranch(self._path, self._format, name=self._name, branch=self.branch))
-        versions = () if self.version is None else history.changed((since, Version(number=self.version)))
+        versions: Sequence[int] = ()
+        if self.version is not None:
+            first = history.version_of(since)
+            if first is not None and first > self.version:
+                raise InvalidArgumentError(f"since={since} is version {first}, after version {self.version}.")
+            versions = history.changed((since, Version(number=self.version)))
         notes = (
             *gaps_note(history.gaps(versions), "what changed there is not among these rows"),
             *history.edge_notes(versions),

@@ -72,7 +72,7 @@ from snapshot_explorer.history.overview import (
     overview_facts,
     tags_frame,
 )
-from snapshot_explorer.queries import sql
+from snapshot_explorer.queries import VersionedTable, sql
 from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot, SnapshotParts, parts_of
@@ -116,7 +116,7 @@ def _reads_metadata_once(call: Call) -> Call:
 
 
 @reporting_lacking_resources
-class Table(Shown):
+class Table(VersionedTable, Shown):
     """A table and its versions, bound to one branch. Created by `open_table`.
 
     Safe to use from several threads. Methods raise `InvalidArgumentError` for an argument that is not valid,
@@ -311,12 +311,12 @@ class Table(Shown):
         )
 
     @overload
-    def health(self, ref: RefLike = "latest", *, metadata_only: bool = False) -> Health: ...
+    def health(self, ref: RefLike | None = None, *, metadata_only: bool = False) -> Health: ...
     @overload
     def health(self, *, between: str) -> Frame: ...
     @_reads_metadata_once
     def health(
-        self, ref: RefLike = "latest", *, between: str | None = None, metadata_only: bool = False
+        self, ref: RefLike | None = None, *, between: str | None = None, metadata_only: bool = False
     ) -> Health | Frame:
         """Return what went wrong with the table, and the health of a version: file sizes, deletes, manifests.
 
@@ -329,15 +329,17 @@ class Table(Shown):
         no rows.
 
         Args:
-            ref: The version.
+            ref: The version; by default the latest.
             between: Two refs `A..B`, both included, in place of a version: returns HEALTH_HISTORY, newest first, the
                 numbers at each of these versions. Reads what `lifetimes` reads; uses the newest settings for all.
             metadata_only: Look for no file and read no other version, which is faster for large tables.
         """
         if between is not None:
+            if ref is not None:
+                raise InvalidArgumentError(f"health takes a version or a range, got {parse_ref(ref)} and {between!r}.")
             past, versions = self._versions_of(between)
             return health_history(past.format, past.lifetimes(), versions, name=self.name)
-        past, own_ref = self._past.in_branch(ref)
+        past, own_ref = self._past.in_branch("latest" if ref is None else ref)
         snapshot = self._snapshot_of(past.load(own_ref), past.open_branch)
         symptoms: tuple[Symptom, ...] = ()
         if not metadata_only and snapshot.version is not None:
@@ -456,6 +458,8 @@ class Table(Shown):
             ref: The version, for tables that describe one version; by default the latest.
         """
         if name is None:
+            if ref is not None:
+                raise InvalidArgumentError(f"inspect(ref={ref!r}) names no metadata table. inspect() lists them.")
             return inspections_frame(self._open.format.inspections, name=self.name)
         inspection = next((item for item in self._open.format.inspections if item.name == name), None)
         if inspection is None or not inspection.at_version:

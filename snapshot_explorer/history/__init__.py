@@ -14,7 +14,7 @@ from snapshot_explorer.history.commits import (
     unread_commit_notes,
 )
 from snapshot_explorer.history.expressions import call_text, open_expression
-from snapshot_explorer.history.history import ComparedRefs, Divergence, History, history_of
+from snapshot_explorer.history.history import ComparedRefs, Divergence, History, WithPast, history_of
 from snapshot_explorer.history.loaded_version import LoadedVersion
 from snapshot_explorer.history.management import SnapshotManagement
 from snapshot_explorer.history.open_branch import OpenBranch
@@ -40,6 +40,7 @@ __all__ = [
     "NothingBeforeError",
     "OpenBranch",
     "SnapshotManagement",
+    "WithPast",
     "call_text",
     "column_names",
     "commit_of",

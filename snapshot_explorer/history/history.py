@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -52,10 +53,18 @@ _MAX_NAMED = 20
 """Branches that a message names."""
 
 
-def history_of(table: Any) -> History:
-    """Return the history of a `Table`, for one call: it lists the log at most once."""
-    history: History = table._past  # noqa: SLF001 - for this package: users have `Table` itself
-    return history
+class WithPast(ABC):
+    """What has the history of a table, for `history_of`: a base of `Table`."""
+
+    @property
+    @abstractmethod
+    def _past(self) -> History:
+        """The history for one call, which lists the log at most once."""
+
+
+def history_of(table: WithPast) -> History:
+    """Return the history of a table, for one call: it lists the log at most once."""
+    return table._past  # noqa: SLF001 - for this package: users have `Table` itself
 
 
 class History:

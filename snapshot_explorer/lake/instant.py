@@ -22,7 +22,7 @@ from snapshot_explorer.core.errors import (
     SnapshotNotFoundError,
     TableNotFoundError,
 )
-from snapshot_explorer.core.refs import AsOf, Latest, OfBranch, Ref, Version
+from snapshot_explorer.core.refs import AsOf, Latest, OfBranch, Ref, RefLike, Version, parse_ref
 from snapshot_explorer.core.refs.records import brief_repr, format_time
 from snapshot_explorer.core.resources import reporting_lacking_resources
 from snapshot_explorer.core.safe_text import sanitize_json
@@ -34,6 +34,7 @@ from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.overview import left_note
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
+from snapshot_explorer.queries import VersionedTable
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.storage.hidden import hidden_options
@@ -260,18 +261,18 @@ class LakeSnapshot(Shown):
         return _Tables(self, used)
 
 
-class _Tables(Mapping[str, "_VersionedTable"]):
+class _Tables(Mapping[str, VersionedTable]):
     """The tables by their names in queries. A table is opened when a query reads it."""
 
     def __init__(self, lake: LakeSnapshot, used: list[tuple[str, Snapshot]]) -> None:
         self._lake = lake
         self._used = used
         self._by_name = short_names({table.name: table for table in lake.tables})
-        self._tables: dict[str, _VersionedTable] = {}
+        self._tables: dict[str, VersionedTable] = {}
 
-    def __getitem__(self, name: str) -> _VersionedTable:
+    def __getitem__(self, name: str) -> VersionedTable:
         table = self._by_name[name]
-        return self._tables.setdefault(table.name, _VersionedTable(self._lake, table, self._used))
+        return self._tables.setdefault(table.name, _PinnedVersions(self._lake, table, self._used))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_name)
@@ -280,7 +281,7 @@ class _Tables(Mapping[str, "_VersionedTable"]):
         return len(self._by_name)
 
 
-class _VersionedTable:
+class _PinnedVersions(VersionedTable):
     """A table whose newest version is the pinned one. Notes each snapshot that it returns."""
 
     def __init__(self, lake: LakeSnapshot, pinned: PinnedTable, used: list[tuple[str, Snapshot]]) -> None:
@@ -288,8 +289,9 @@ class _VersionedTable:
         self._pinned = pinned
         self._used = used
 
-    def at(self, ref: Ref) -> Snapshot:
+    def at(self, ref: RefLike) -> Snapshot:
         """Return the snapshot of a ref; `latest` is the pinned version."""
+        ref = parse_ref(ref)
         snapshot = self._lake.snapshot(self._pinned) if isinstance(ref, Latest) and not ref.back else self._other(ref)
         key = (self._pinned.name, snapshot.version, snapshot.branch)
         if all((name, known.version, known.branch) != key for name, known in self._used):

@@ -425,7 +425,9 @@ def check(
         lines = check_table(target.name, history_of(target), settings)
         return CheckResult(name=target.name, since=settings.since, at=settings.at, lines=lines)
     if not isinstance(target, Lake):
-        raise InvalidArgumentError(f"check takes a table or a lake, got {brief_repr(target)}. Write check(orders).")
+        raise InvalidArgumentError(
+            f"check takes an open table or lake, got {brief_repr(target)}. Open it: check(open_table(PATH))."
+        )
     settings = check_settings(fail_on, since=since, at=target.time if at is None else at, key=key, config=config)
     work = partial(_check_table, settings)
     processes = target._processes  # noqa: SLF001 - of the lake in this module

@@ -18,22 +18,23 @@ from __future__ import annotations
 
 import difflib
 import re
+from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.core.refs import Latest, OfBranch, Ref, Tag, Version
+from snapshot_explorer.core.refs import Latest, OfBranch, Tag, Version
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.history import history_of, renamed_column
+from snapshot_explorer.history import WithPast, history_of, renamed_column
 from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import (
     Dialect,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
+    from snapshot_explorer.core.refs import RefLike
     from snapshot_explorer.engines.duckdb_files import QueryFile
     from snapshot_explorer.queries.references import Reference
     from snapshot_explorer.queries.tokens import Token
@@ -64,12 +66,12 @@ Engine = Literal["duckdb", "spark"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
-class VersionedTable(Protocol):
-    """A table with versions."""
+class VersionedTable(WithPast):
+    """A table that queries can name: the base of `Table`."""
 
-    def at(self, ref: Ref) -> Snapshot:
+    @abstractmethod
+    def at(self, ref: RefLike) -> Snapshot:
         """Return the snapshot of a ref."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

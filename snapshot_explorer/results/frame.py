@@ -16,7 +16,6 @@ from snapshot_explorer.results.exports import Exportable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pandas as pd
     import plotly.graph_objects as go
 
 
@@ -106,11 +105,6 @@ class Frame(Exportable, Shown):
     def schema(self) -> pa.Schema:
         """Return the Arrow schema; field metadata contains each column's meaning and unit."""
         return self._recorded.schema
-
-    @property
-    def df(self) -> pd.DataFrame:
-        """Return the rows as pandas, like `to_pandas()`."""
-        return self.to_pandas()
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one column."""

@@ -124,7 +124,7 @@ def test_a_table_that_was_copied_says_that_its_commit_times_are_those_of_the_cop
 
     (note,) = said[0]
     assert note.startswith(
-        "Commit times are those of the log's files. The writer of version 2 recorded 2025-12-06 05:46:40"
+        "Commit times are the times of the log's files. The writer of version 2 recorded 2025-12-06 05:46:40"
     )
     assert "25 days apart: the table was probably copied. Refs by time follow the files, as in Delta; " in note
     assert said[1] == []

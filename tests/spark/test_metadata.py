@@ -50,6 +50,7 @@ ALIKE = (
     "iceberg/v2_mor_partitioned",
     "paimon/dv_append",
     "paimon/evolution_pk",
+    "paimon/expired",
 )
 """Tables whose metadata is of every kind that reaches executors."""
 PARTS = 4

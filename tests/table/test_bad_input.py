@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer import explore, find_tables, open_table, sql
+from snapshot_explorer import check, explore, find_tables, open_table, sql
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,
@@ -257,6 +257,10 @@ def test_a_condition_that_does_not_fit(url, where):
             lambda table: table.anomalies(rules=3),
             "rules must be AnomalyRules of snapshot_explorer.analysis.rows, such as",
         ),
+        (lambda table: table.health(3, between="1..4"), "health takes a version or a range, got 3 and '1..4'."),
+        (lambda table: table.inspect(ref=3), r"inspect(ref=3) names no metadata table. inspect() lists them."),
+        (lambda table: table.at(3).file_changes(since=4), "since=4 is version 4, after version 3."),
+        (lambda table: check(table.path), "check takes an open table or lake, got '"),
         (lambda table: table.diff_rows(3, 4, memory_limit="1"), "memory_limit must be a number of bytes, 0 or more"),
         (lambda table: table.diff_rows(3, 4, memory_limit=-1), "memory_limit must be a number of bytes, 0 or more"),
         (lambda table: table.retention(keep=-1), "keep=-1 is not a duration. Use a whole number with a unit"),

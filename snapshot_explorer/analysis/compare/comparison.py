@@ -260,7 +260,7 @@ class Comparison(Shown):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts to display: those of `showing`, or those that most questions are about."""
+        """The parts to display: the parts given to `showing`, or else the parts that most questions are about."""
         return self.shown or _DRAWN
 
     def read_together(self) -> None:

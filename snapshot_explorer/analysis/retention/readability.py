@@ -46,17 +46,17 @@ def read_readability(history: History) -> Frame:
     Reads the log once and lists each folder with data files. Opens no file.
     """
     lifetimes = history.lifetimes()
-    found = find_files(history.table_format, lifetimes, history.listing)
+    found_files = find_files(history.table_format, lifetimes, history.listing)
     known = history.open_branch.readability
-    return readability_frame(known, history.table_format, lifetimes, found, name=history.name)
+    return readability_frame(known, history.table_format, lifetimes, found_files, name=history.name)
 
 
 def readability_frame(
-    known: KnownReadability, table_format: TableFormat, lifetimes: FileLifetimes, found: FoundFiles, *, name: str
+    known: KnownReadability, table_format: TableFormat, lifetimes: FileLifetimes, found_files: FoundFiles, *, name: str
 ) -> Frame:
     """Return the READABILITY frame of the versions whose files were looked for, newest first, and keep the result."""
     known_versions = set(lifetimes.versions)
-    listing, presence = found.listing, found.presence
+    listing, presence = found_files.listing, found_files.presence
     rows = lifetimes.recorded()
     counts = _Counts(lifetimes, rows, presence)
     times = readable_times(table_format, listing.versions)

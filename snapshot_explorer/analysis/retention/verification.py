@@ -131,10 +131,10 @@ def verify(  # noqa: PLR0913 - the table, what is known of it, and what to look 
     notes = unread
     deletes: list[_SplitWithDeletes] = []
     for branch, (table_format, lifetimes) in histories.items():
-        rows, presence, found = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
+        rows, presence, found_files = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
         if branch == own:
-            versions = readability_frame(known, table_format, lifetimes, found, name=name)
-        notes += [f"Versions that are not listed were not looked at: {reason}" for reason in found.listing.unread]
+            versions = readability_frame(known, table_format, lifetimes, found_files, name=name)
+        notes += [f"Versions that are not listed were not looked at: {reason}" for reason in found_files.listing.unread]
         is_named = branch is not None and len(histories) > 1
         of = f" of branch {branch}" if is_named else ""
         for problems in (presence.missing_metadata, presence.missing_deletes, presence.unchecked_files):
@@ -200,15 +200,15 @@ def _presence(
     """Return the LIFETIMES of the files that versions of a listing need, which of them exist, and which of all."""
     versions = _versions_of(lifetimes, listing)
     first, removed = (np.searchsorted(np.asarray(versions, np.int64), ends) for ends in ranges(lifetimes.recorded()))
-    found = find_files(table_format, lifetimes, listing)
+    found_files = find_files(table_format, lifetimes, listing)
     is_needed = first < removed
-    rows, presence = lifetimes.recorded().filter(pa.array(is_needed)), found.presence.among(is_needed, versions)
+    rows, presence = lifetimes.recorded().filter(pa.array(is_needed)), found_files.presence.among(is_needed, versions)
     is_flawed = presence.missing_metadata or (presence.gone | presence.resized).any()
     expired = frozenset(versions).difference(table_format.listing(0).reachable) if is_flawed else ()
     if expired:
         gone = capitalized(runs_text(runs_of(sorted(expired))))
         raise SnapshotNotFoundError(f"{gone} expired during the verification. Try again when the table changes less.")
-    return rows, presence, found
+    return rows, presence, found_files
 
 
 def _versions_of(lifetimes: FileLifetimes, listing: Listing) -> list[int]:

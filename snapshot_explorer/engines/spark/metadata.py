@@ -16,7 +16,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.core.records import CHANGED_BY_NEXT, gaps_note
+from snapshot_explorer.core.records import CHANGED_BY_NEXT, Listing, gaps_note
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.sessions import session
@@ -125,19 +125,28 @@ def lifetimes(
             "engine='spark' does not support cache_dir, since it keeps nothing on this machine. Leave it out. To keep "
             "the DataFrame, write it to a table of your own."
         )
+    from pyspark.sql import functions as f
+
     used = session(spark)
     metadata = _tasks(table_format)
     prefetch = _prefetch(used, metadata)
-    runs = list(_first_states(table_format, metadata, prefetch))
+    listing = table_format.listing(0)
+    gaps = listing.gaps(states_of(listing))
+    _warn(gaps_note(gaps, CHANGED_BY_NEXT))
+    runs = list(_first_states(table_format, metadata, listing, prefetch))
     values = [_run_values(index, *pair) for index, pair in enumerate(zip_longest(runs, runs[1:]))]
     states = [(task, more) for run, more in zip(runs, values, strict=True) for task in run.state.tasks]
     values_of = {version: more for run, more in zip(runs, values, strict=True) for version in run.rest}
     changed = metadata.of_changes(sorted(values_of), prefetch, lifetimes=True) if values_of else ()
     read = metadata.reader()
-    return intervals(
+    rows = intervals(
         live_records(records(used, read, states, _RUN), keeps_last_add=any(run.state.keeps_last_add for run in runs)),
         records(used, read, ((task, values_of[task.version]) for task in changed), _RUN),
-    ).select(*frames.LIFETIMES.names)
+    )
+    if gaps:  # a version that is missing may have removed what the next one lacks
+        is_after_gap = rows["removed_version"].isin([gap.after for gap in gaps])
+        rows = rows.withColumn("removed_at", f.when(~is_after_gap, rows["removed_at"]))
+    return rows.select(*frames.LIFETIMES.names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +163,10 @@ class _Run:
     """The versions after the first."""
 
 
-def _first_states(table_format: TableFormat, metadata: MetadataTasks, prefetch: Prefetch) -> Iterator[_Run]:
+def _first_states(
+    table_format: TableFormat, metadata: MetadataTasks, listing: Listing, prefetch: Prefetch
+) -> Iterator[_Run]:
     """Yield the runs of versions, each from the first version with known files."""
-    listing = table_format.listing(0)
-    _warn(gaps_note(listing.gaps(states_of(listing)), CHANGED_BY_NEXT))
     for run in listing.runs(states_of(listing), listing.without_commit):
         for index, version in enumerate(run):
             try:

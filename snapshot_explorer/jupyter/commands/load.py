@@ -1,4 +1,4 @@
-"""`%snapshot load`: the rows of a version, or those of them that are duplicates."""
+"""`%snapshot load`: the rows of a version, or its duplicate rows."""
 
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
@@ -131,8 +131,8 @@ LOAD = Command(
             flags=("--key",),
             metavar="A,B",
             value_type="columns",
-            meaning="with --duplicates: the columns that identify a row; by default the primary key, or all columns "
-            "where there is none",
+            meaning="with --duplicates: the columns that identify a row; by default the primary key; "
+            "without a primary key, all columns",
         ),
         TABLE,
     ),

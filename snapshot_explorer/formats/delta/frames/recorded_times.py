@@ -59,7 +59,7 @@ class DeltaClock(CommitClock):
         if not days:
             return None
         return (
-            f"Commit times are those of the log's files. The writer of version {newest[0]['version']} recorded "
+            f"Commit times are the times of the log's files. The writer of version {newest[0]['version']} recorded "
             f"{format_utc(recorded)}, {days:,} {'day' if days == 1 else 'days'} apart: the table was probably copied. "
             "Refs by time follow the files, as in Delta; `%snapshot log --recorded-times` and "
             "history(recorded_times=True) show the recorded times."

@@ -142,8 +142,8 @@ def commit_details(snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
 def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]], *, are_all: bool) -> pa.Table:
     """Return COMMITS with the known tags of each version.
 
-    If some tags are unreadable, null stands for no tag, and whether a version can be loaded of which a changelog is
-    left is unknown: an unreadable tag may keep its files.
+    If some tags are unreadable, `tags` is null instead of empty, and `readable` is null for versions with only a
+    changelog: an unreadable tag may keep their files.
     """
     index = frames.COMMITS.get_field_index("tags")
     unknown: list[str] | None = [] if are_all else None

@@ -99,7 +99,7 @@ def _arrangement_code(text: str, column: str, *, falling: bool) -> str:
     """Return the code that arranges files like the view, to append to the code for all; empty if sorted by path."""
     if text or column == "partition":
         spelled = '"/".join(f"{key}={value}" for key, value in one.items())'
-        code = f".df.assign(partition=lambda files: [{spelled} for one in files.partition])"
+        code = f".to_pandas().assign(partition=lambda files: [{spelled} for one in files.partition])"
         code += f".loc[lambda files: files.partition.str.contains({text!r}, case=False, regex=False)]" if text else ""
         return f"{code}.sort_values([{column!r}, 'path'], ascending=[{not falling}, True])"
     if column == "path" and not falling:
