@@ -52,6 +52,8 @@ def _health(health: Health) -> Drawing:
     parts: list[Part] = []
     for symptom in health.symptoms:
         parts += [Line(symptom.sentence), Code(symptom.command)]
+    if health.symptoms:
+        parts.append(Line("Maintenance of the version:"))
     parts.append(Line(health.verdict))
     if health.settings is not None:
         parts += _of_version(health, health.settings)
