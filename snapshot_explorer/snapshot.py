@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, overload
@@ -207,7 +208,9 @@ class Snapshot(Shown):
 
     def _file_changes(self, since: Ref, engine: str, spark: SparkSession | None) -> Frame | DataFrame:
         is_spark = metadata.is_spark(engine)
-        history = History(OpenBranch(self._path, self._format, name=self._name, branch=self.branch))
+        # Quiet about what the table it comes from has warned of.
+        branch = OpenBranch(self._path, self._format, name=self._name, branch=self.branch, note_level=logging.INFO)
+        history = History(branch)
         versions: Sequence[int] = ()
         if self.version is not None:
             first = history.version_of(since)
