@@ -310,6 +310,16 @@ class Snapshot(Shown):
         scan = self._scan(columns, where, limit)
         return local.to_arrow(self._version, self._version.plan(scan.condition).splits, scan)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as a stream of Arrow data, which pandas 3, polars, DuckDB and narwhals take as it is.
+
+        Rows are read as they are asked for; only those of a few splits are in memory (Arrow PyCapsule Interface).
+        """
+        scan = self._scan()
+        batches = local.batches(self._version, self._version.plan().splits, scan)
+        reader = pa.RecordBatchReader.from_batches(scan.columns, batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
     def changelog(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
     ) -> pa.Table:

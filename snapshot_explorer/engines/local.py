@@ -101,6 +101,25 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
     return _concat_tables(tables, scan.columns)
 
 
+def batches(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of splits in their order, reading only a few splits ahead.
+
+    Args:
+        scan: Which columns; without a condition or a limit.
+    """
+    names = scan.needed.names
+    stop = Event()
+
+    def tables(split: Split) -> list[pa.Table]:
+        rows = _partition_rows(reader, split, scan.needed) or reader.read(split, names)
+        return list(_tables(takewhile(lambda _: not stop.is_set(), rows)))
+
+    planned, at_once = _spread(reader, splits, names)
+    with closing(_in_order(planned, tables, stop, weight=_size, size=_size, at_once=at_once)) as parts:
+        for table in chain.from_iterable(parts):
+            yield from _under(scan.columns, table.select(scan.columns.names)).to_batches()
+
+
 def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int:
     """Return the number of rows in the splits, after any merge.
 

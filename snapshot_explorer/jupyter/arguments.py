@@ -7,8 +7,10 @@ from a flag, has no did-you-mean, and its messages do not suggest what to type i
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from os import PathLike
 from types import MappingProxyType
 
+from snapshot_explorer.analysis.given import KNOWN_ENDINGS, is_rows
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs import parse_ref
 from snapshot_explorer.core.refs.records import format_steps, split_steps
@@ -130,6 +132,8 @@ class _Parser:
 
     def _extract_table(self) -> None:
         """Remove the table from a first argument `orders`, and out of refs such as `orders@17`."""
+        if self._command.accepts_two_tables:
+            self._positionals = self._without_rows(self._positionals)
         if not self._command.accepts_table:
             return
         if self._command.accepts_two_tables:
@@ -145,6 +149,28 @@ class _Parser:
             if name in self._values:
                 sides = self._values[name].split("..", 1)
                 self._values[name] = "..".join(self._without_table(side) for side in sides)
+
+    def _without_rows(self, values: list[str]) -> list[str]:
+        """Return the values without a last one that names a DataFrame or files, which is set as `given`."""
+        if not values or "twins" in self._values or not self._names_rows(values[-1]):
+            return values
+        self._values["given"] = values[-1]
+        return values[:-1]
+
+    def _names_rows(self, text: str) -> bool:
+        value = self._variables.get(text, text)
+        if not isinstance(value, str | PathLike):
+            return is_rows(value)
+        if self._is_table(text) or _OF_TABLE.fullmatch(text):
+            return False
+        path = str(value)
+        if "/" not in path and not path.lower().endswith(KNOWN_ENDINGS):
+            return False
+        try:
+            parse_ref(text)
+        except InvalidArgumentError:
+            return True
+        return False
 
     def _of_two_tables(self, values: list[str]) -> list[str]:
         """Return the refs in `orders@7 copy@3` as a range, and set both tables; other values as they are.

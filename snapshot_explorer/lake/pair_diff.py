@@ -1,26 +1,34 @@
-"""`diff`: the rows that differ between two snapshots of any tables and formats."""
+"""`diff`: the rows that differ between two snapshots of any tables and formats, or a snapshot and other rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, overload
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+import pyarrow as pa
+
+from snapshot_explorer.analysis.pairs.given_sides import given_side
 from snapshot_explorer.analysis.rows import PairRequest, PairSide, RowDiff, RowDiffPlan, plan_pair, row_diff_by
-from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.snapshot import Snapshot, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import os
+    from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
 
     from snapshot_explorer.analysis.rows import Tolerance
 
 
+Rows: TypeAlias = "Snapshot | str | os.PathLike[str] | object"
+"""A snapshot, the path of files, or a DataFrame."""
+
+
 @overload
 def diff(
-    a: Snapshot,
-    b: Snapshot,
+    a: Rows,
+    b: Rows,
     key: Sequence[str] | str | None = None,
     *,
     columns: Mapping[str, str] | None = None,
@@ -33,11 +41,12 @@ def diff(
     engine: str | SparkSession | None = None,
     preview: Literal[False] = False,
     memory_limit: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> RowDiff: ...
 @overload
 def diff(
-    a: Snapshot,
-    b: Snapshot,
+    a: Rows,
+    b: Rows,
     key: Sequence[str] | str | None = None,
     *,
     columns: Mapping[str, str] | None = None,
@@ -50,11 +59,12 @@ def diff(
     engine: str | SparkSession | None = None,
     preview: Literal[True],
     memory_limit: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> RowDiffPlan: ...
 @reports_lacking_resources
 def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
-    a: Snapshot,
-    b: Snapshot,
+    a: Rows,
+    b: Rows,
     key: Sequence[str] | str | None = None,
     *,
     columns: Mapping[str, str] | None = None,
@@ -67,8 +77,19 @@ def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
     engine: str | SparkSession | None = None,
     preview: bool = False,
     memory_limit: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> RowDiff | RowDiffPlan:
-    """Return the rows that differ between two snapshots of any tables and formats: inserted, deleted and updated.
+    """Return the rows that differ between two sets of rows: inserted, deleted and updated.
+
+    Either side is a snapshot of a table, whatever its format, or other rows:
+
+    - a DataFrame of pandas or polars, an Arrow table, a DuckDB relation, or anything else with `__arrow_c_stream__`.
+      Its rows are held in memory. Levels of a pandas index that have names are columns. NaN in a NumPy column of pandas
+      is null; columns with Arrow's types, as `to_pandas()` returns them, have both
+    - a DataFrame of Spark, with `engine="spark"`
+    - the path or URL of a Parquet, ORC, Avro, CSV or Arrow file, or of a folder of them, as text. Folders such as
+      `day=2026-11-01` are columns. Texts in CSV files and in names of folders are read as the types of the columns that
+      they are compared with; a text that is no such value is an error, and only an empty one without quotes is null
 
     The rows of A less `RowDiff.before` plus `RowDiff.after` are the rows of B in the columns that are compared, as
     multisets. Within one table, `Table.diff_rows` also follows renamed columns.
@@ -84,8 +105,8 @@ def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
     remote files are read.
 
     Args:
-        a: The snapshot before the changes.
-        b: The snapshot after the changes, whose names are used.
+        a: The rows before the changes.
+        b: The rows after the changes, whose names are used.
         key: The columns that identify a row, unique and not null in each table; by default the primary key, if it is
             the same in both. Without a key (`[]`), whole rows are compared and none is updated.
         columns: Columns of A by their names there, with their names in B: `{"id": "order_id"}`.
@@ -100,6 +121,7 @@ def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
         preview: Return the plan: the proofs from common files and from numbers of rows, nulls, bounds and partitions,
             the size of the read, and the maximum number of rows that can differ. Reads no rows.
         memory_limit: As for `Table.diff_rows`.
+        storage_options: The credentials for a path of files; the names of fsspec's file system.
 
     Raises:
         InvalidArgumentError: A column, the condition or a tolerance is not valid, the tables have no common column, or
@@ -109,11 +131,6 @@ def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
             equivalent; the message names all of them.
         CorruptTableError: A file is missing or damaged; the message names it.
     """
-    for snapshot in (a, b):
-        if not isinstance(snapshot, Snapshot):
-            raise InvalidArgumentError(
-                f"diff compares snapshots, got {type(snapshot).__name__}. Write diff(orders.at(7), copy.at('latest'))."
-            )
     request = PairRequest(
         key=key,
         columns=columns,
@@ -124,12 +141,30 @@ def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
         ignore_case=ignore_case,
         trim=trim,
     )
-    plan = plan_pair(_side(a), _side(b), request, statistics=preview)
+    plan = plan_pair(*_sides(a, b, columns, storage_options), request, statistics=preview)
     return plan if preview else row_diff_by(engine, plan, memory_limit=memory_limit)
 
 
-def _side(snapshot: Snapshot) -> PairSide:
-    """Return a snapshot as one side of the diff."""
+def _sides(
+    a: object, b: object, columns: Mapping[str, str] | None, storage_options: Mapping[str, Any] | None
+) -> tuple[PairSide, PairSide]:
+    """Return the sides of the diff. Rows without types of their own get those of the snapshot beside them."""
+    snapshots = [_side_of(value) if isinstance(value, Snapshot) else None for value in (a, b)]
+    schema_a, schema_b = (None if side is None else side.version.arrow_schema for side in snapshots)
+    renames = columns if isinstance(columns, Mapping) else {}
+    like_a = schema_b and _renamed(schema_b, {new: old for old, new in renames.items()})
+    like_b = schema_a and _renamed(schema_a, renames)
+    return (
+        snapshots[0] or given_side(a, like_a, storage_options),
+        snapshots[1] or given_side(b, like_b, storage_options),
+    )
+
+
+def _renamed(schema: pa.Schema, names: Mapping[str, str]) -> pa.Schema:
+    return pa.schema([field.with_name(names.get(field.name, field.name)) for field in schema])
+
+
+def _side_of(snapshot: Snapshot) -> PairSide:
     parts = parts_of(snapshot)
     loaded = parts.loaded
     return PairSide(

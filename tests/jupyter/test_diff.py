@@ -109,3 +109,28 @@ def test_versions_of_two_tables_are_compared_by_rows(orders):
     assert "tolerance={'id': Decimal('1')}" in repr(by_column)
     assert "one number for all" in orders.fails("%snapshot diff orders@1 copy@3 --rows --tolerance 1 --tolerance id=2")
     assert "--pair is a name" in orders.fails("%snapshot diff orders@1 copy@3 --rows --pair x")
+
+
+def test_a_version_is_compared_with_a_data_frame(orders):
+    orders.ok("frame = orders.at(4).to_pandas(); frame = frame[frame[frame.columns[0]].notna()].iloc[1:]")
+
+    for line in ("orders@4 frame", "4 frame", "4 frame --rows", "4 frame --preview"):
+        plan = getattr(orders.ok(f"%snapshot diff {line}").result, "plan", None) or orders["_"]
+        assert plan.b.given == "pandas DataFrame", line
+    diff = orders.ok("%snapshot diff orders@4 frame").result
+    assert diff.counts["deleted"] == 1
+    assert "version 4 of" in orders.ok("%snapshot diff orders@4 frame").shown["text/plain"]
+    assert orders.ok("%snapshot diff frame").result.plan.a.number == 5
+    assert "--stat exclude each other" in orders.fails("%snapshot diff 4 frame --stat")
+    assert "Leave other columns out" in orders.fails("%snapshot diff 4 frame --columns id")
+
+
+def test_a_version_is_compared_with_files(orders, tmp_path):
+    orders.ok("import pyarrow.parquet as pq")
+    (folder := tmp_path / "export").mkdir()
+    orders.ok(f"out = {str(folder / 'x.parquet')!r}; pq.write_table(orders.at(4).to_arrow().slice(1), out)")
+
+    for line in (f"4 {folder}/x.parquet", "4 out", f"orders@4 '{folder}'", "4 {out}"):
+        assert orders.ok(f"%snapshot diff {line}").result.counts["deleted"] == 1, line
+    assert "has no files to compare with" in orders.fails(f"%snapshot diff 4 {tmp_path}/nothing")
+    assert "is not a valid ref" in orders.fails("%snapshot diff 4 nothing")

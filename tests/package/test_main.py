@@ -339,3 +339,12 @@ def test_commands_in_a_terminal_do_not_load_ipython(orders):
     done = subprocess.run([sys.executable, "-c", code, orders], capture_output=True, text=True, check=True)
 
     assert done.stdout.endswith("[]\n")
+
+
+def test_a_version_is_compared_with_a_file(capsys, tmp_path):
+    open_table(samples.path("orders")).at(8).to_pandas().iloc[1:].to_csv(tmp_path / "orders.csv", index=False)
+
+    status = main(["diff", samples.path("orders"), "8", f"{tmp_path}/orders.csv", "--key", "order_id"])
+
+    assert status == 0
+    assert "Rows: 0 inserted, 1 deleted, 0 updated." in capsys.readouterr().out

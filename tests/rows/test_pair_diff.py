@@ -467,9 +467,9 @@ def test_a_diff_is_that_of_the_pinned_versions_whatever_is_committed_or_cleaned_
     assert sx.diff(*pinned, key="id").counts == {"inserted": 1, "deleted": 1, "updated": 2}
 
 
-def test_only_snapshots_are_compared(pair):
+def test_a_table_is_not_compared_without_a_version(pair):
     table = open_table(samples.path("orders"))
-    with pytest.raises(InvalidArgumentError, match="diff compares snapshots, got Table"):
+    with pytest.raises(InvalidArgumentError, match=r"got Table. Examples: diff\(orders.at"):
         sx.diff(table, pair[0])
 
 

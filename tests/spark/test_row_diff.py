@@ -99,3 +99,19 @@ def test_tolerances_and_conditions_hold_on_spark_too(spark, tmp_path):
     assert there.updated.to_pylist() == here.updated.to_pylist()
     with pytest.raises(InvalidArgumentError, match="No engine is called 'flink'"):
         sx.diff(*sides, "id", engine="flink")
+
+
+@pytest.mark.skipif(PYSPARK_ARROW.applies(), reason=PYSPARK_ARROW.problem)
+@pytest.mark.parametrize("name", ["delta/types", "delta/dv_partitioned", "hudi/v9_cow_types", "paimon/evolution_pk"])
+def test_a_data_frame_of_spark_is_compared_where_it_is(spark, name):
+    snapshot = open_table(str(DATA / name)).at("latest")
+    frame = snapshot.to_spark(spark=spark)
+    columns = frame.columns
+
+    assert sx.diff(snapshot, frame, key=[], engine=spark).is_empty
+    fewer = sx.diff(frame.limit(0), snapshot, key=[], engine=spark)
+    assert fewer.counts == {"inserted": snapshot.count(), "deleted": 0, "updated": 0}
+    assert fewer.to_spark().columns == ["rowkind", "changed_columns", *columns]
+    with pytest.raises(InvalidArgumentError, match=r"pass engine='spark'"):
+        sx.diff(snapshot, frame, key=[])
+    assert sx.diff(snapshot, frame, preview=True).most_inserted is None

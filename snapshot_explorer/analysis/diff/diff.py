@@ -59,7 +59,7 @@ class SideReader:
         """Return the result of `rows`. Raises for a null in a key that is not declared."""
         hashed = self.rows(batch)
         if not self.plan.is_declared_key:
-            check_not_null(hashed[0], self.plan.key, self.side.label)
+            check_not_null(hashed[0], self.plan.key, self.side.title)
         return hashed
 
     def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -99,14 +99,14 @@ _MAX_SUSPECTS = 10_000
 """The maximum number of repeated hashes whose rows are compared before any other work."""
 
 
-def check_not_null(rows: pa.RecordBatch | pa.Table, key: Sequence[str], version: object) -> None:
-    """Raise if a column of the key is null in a row of a version."""
+def check_not_null(rows: pa.RecordBatch | pa.Table, key: Sequence[str], owner: str) -> None:
+    """Raise if a column of the key is null in a row of `owner`, such as `version 7`."""
     for name in key:
         column = rows.column(name)
         if column.null_count:
             index = int(np.flatnonzero(np.asarray(column.is_null()))[0])
             raise InvalidArgumentError(
-                f"The key column {name!r} is null in a row of version {version}: "
+                f"The key column {name!r} is null in a row of {owner}: "
                 f"{_example(rows, index, key)}. A key must identify every row. Name other columns, or use key=[] "
                 "to compare whole rows."
             )
@@ -141,13 +141,13 @@ def raise_repeated(plan: RowDiffPlan, side: Side, rows: HashedRows) -> None:
     index = find_repeated(plan.rules.normalized_rows(rows), plan.key)
     if index is None:
         return
-    raise not_unique_error(rows.rows, index, plan.key, side.label)
+    raise not_unique_error(rows.rows, index, plan.key, side.title)
 
 
-def not_unique_error(rows: pa.Table, index: int, key: Sequence[str], version: object) -> InvalidArgumentError:
-    """Return the error for a key that several rows of a version have, one of them at a place."""
+def not_unique_error(rows: pa.Table, index: int, key: Sequence[str], owner: str) -> InvalidArgumentError:
+    """Return the error for a key that several rows of `owner` have, one of them at an index."""
     return InvalidArgumentError(
-        f"The key {', '.join(key)} is not unique: several rows of version {version} have "
+        f"The key {', '.join(key)} is not unique: several rows of {owner} have "
         f"{_example(rows, index, key)}. Add columns to the key, or use key=[] to compare whole rows."
     )
 

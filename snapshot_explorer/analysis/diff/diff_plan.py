@@ -34,6 +34,8 @@ class Side:
     """The branch of the version if the other version is on another branch; otherwise None."""
     table: str | None = None
     """The name of the version's table if the other version is of another table; otherwise None."""
+    given: str | None = None
+    """What was passed in place of a version, such as `pandas DataFrame`, or the path of files; None for a version."""
 
     @cached_property
     def unreadable(self) -> str | None:
@@ -44,7 +46,7 @@ class Side:
         try:
             check_files(self.version, self.splits)
         except (CorruptTableError, SnapshotNotFoundError) as error:
-            return f"Version {self.label} cannot be read: {error}"
+            return f"{self.title[0].upper()}{self.title[1:]} cannot be read: {error}"
         return None
 
     @property
@@ -57,6 +59,11 @@ class Side:
         """The number, with the branch or the table if the other version is on another one."""
         branch = f" of branch {self.branch}" if self.branch else ""
         return f"{self.number}{branch}{f' of {self.table}' if self.table else ''}"
+
+    @property
+    def title(self) -> str:
+        """The version with its number, or what was passed in place of one."""
+        return f"version {self.label}" if self.given is None else self.given
 
     @property
     def files(self) -> int:
@@ -75,8 +82,16 @@ class Side:
         return sum(split.size_bytes for split in self.splits)
 
     @property
+    def reading(self) -> str:
+        """What is read: files, rows and bytes; of rows in memory their number."""
+        rows = pluralize(self.rows, "row")
+        return f"{pluralize(self.files, 'file')}, {rows} and {format_size(self.size_bytes)}" if self.files else rows
+
+    @property
     def named(self) -> str:
         """The version and its time, as display text."""
+        if self.given is not None:
+            return self.given
         time = "a time that was not recorded" if self.committed_at is None else format_utc(self.committed_at)
         separator = "," if self.branch or self.table else ""
         return f"version {self.label}{separator} of {time}"
@@ -151,7 +166,8 @@ class RowDiffPlan(Shown):
     def title(self) -> str:
         """The versions that are compared."""
         table = "" if self.a.table else f" of {self.name}"
-        return f"Row diff{table}: version {self.a.label} to {self.b.label}"
+        b = self.b.label if self.a.given is None and self.b.given is None else self.b.title
+        return f"Row diff{table}: {self.a.title} to {b}"
 
     @property
     def announcement(self) -> str:
@@ -159,13 +175,11 @@ class RowDiffPlan(Shown):
         unreadable = [side.unreadable for side in (self.a, self.b) if side.unreadable is not None]
         if unreadable:
             return " ".join(unreadable)
-        sides = [
-            f"{pluralize(side.files, 'file')}, {pluralize(side.rows, 'row')} and {format_size(side.size_bytes)} of "
-            f"version {side.label}"
-            for side in (self.a, self.b)
-        ]
+        sides = [f"{side.reading} of {side.title}" for side in (self.a, self.b)]
         proof = f"{self.proof} " if self.proof else ""
-        return f"{proof}Reads {', and '.join(sides)}. Not read: {pluralize(self.shared_files, 'file')} that both have."
+        is_pair = self.a.given is None and self.b.given is None
+        shared = f" Not read: {pluralize(self.shared_files, 'file')} that both have." if is_pair else ""
+        return f"{proof}Reads {', and '.join(sides)}.{shared}"
 
     @property
     def by_partition(self) -> Frame | None:

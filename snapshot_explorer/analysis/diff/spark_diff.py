@@ -13,6 +13,8 @@ from snapshot_explorer.analysis.diff.changed_rows import changes_schema, compare
 from snapshot_explorer.analysis.diff.diff import SideReader, raise_repeated, row_diff
 from snapshot_explorer.analysis.diff.diff_result import ChangedRows, DiffRows, RowDiff, spill
 from snapshot_explorer.analysis.diff.row_matching import HashedRows
+from snapshot_explorer.analysis.given.arrow_types import with_plain_types
+from snapshot_explorer.analysis.given.given_rows import SparkRows
 from snapshot_explorer.core.errors import InvalidArgumentError, MissingDependencyError
 from snapshot_explorer.core.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.engines.scan import check_files
@@ -101,13 +103,23 @@ class SparkChangedRows(DiffRows):
         size = plan.a.size_bytes + plan.b.size_bytes
         at_once = sessions.parallelism(self._spark)
         buckets = max(at_once, size // _BUCKET_BYTES)
+        sides = [(True, plan.a), (False, plan.b)]
+        frames = [
+            (of_a, side.version.frame)
+            for of_a, side in sides
+            if isinstance(side.version, SparkRows) and side.version.frame is not None
+        ]
         tasks = [
             Task(of_a=of_a, splits=tuple(pack))
-            for of_a, side in ((True, plan.a), (False, plan.b))
+            for of_a, side in sides
+            if not isinstance(side.version, SparkRows)
             for pack in pack_splits(side.splits, at_once, side.version.split_by_file)
         ]
-        produce = partial(_messages, _without_splits(plan), buckets)
-        return exchange(self._spark, produce, tasks, reduce, schema)
+        if frames:  # of unknown size
+            buckets = max(buckets, int(self._spark.conf.get("spark.sql.shuffle.partitions") or 0))
+        shipped = _without_splits(plan)
+        more = [(frame, partial(_messages_of_batch, shipped, buckets, of_a)) for of_a, frame in frames]
+        return exchange(self._spark, partial(_messages, shipped, buckets), tasks, reduce, schema, more=more)
 
 
 def _without_splits(plan: RowDiffPlan) -> RowDiffPlan:
@@ -117,26 +129,37 @@ def _without_splits(plan: RowDiffPlan) -> RowDiffPlan:
 def _messages(plan: RowDiffPlan, buckets: int, task: Task) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task by bucket. Runs on executors."""
     reader = SideReader(plan=plan, of_a=task.of_a, columns=plan.columns)
-    side = b"0" if task.of_a else b"1"
     for split in task.splits:
         for batch in reader.side.version.read(split, reader.needed):
-            try:
-                rows, hashes = reader.checked_rows(batch)
-            except InvalidArgumentError as error:
-                yield _send([(0, _ERROR + str(error).encode())])
-                return
-            numbers = (hashes % np.uint64(buckets)).astype(np.int64)
-            order = np.argsort(numbers, kind="stable")
-            table = pa.Table.from_batches([rows]).append_column(_HASH, pa.array(hashes)).take(pa.array(order))
-            starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-            ends = [*starts[1:].tolist(), len(order)]
-            parts = [
-                (int(numbers[order[start]]), side + _bytes(table.slice(start, end - start)))
-                for start, end in zip(starts.tolist(), ends, strict=True)
-                if len(order)
-            ]
-            if parts:
-                yield _send(parts)
+            yield from _messages_of(reader, buckets, batch)
+
+
+def _messages_of_batch(plan: RowDiffPlan, buckets: int, of_a: bool, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:  # noqa: FBT001 - bound by `partial`
+    """Yield the rows of a batch of a Spark DataFrame by bucket. Runs on executors."""
+    reader = SideReader(plan=plan, of_a=of_a, columns=plan.columns)
+    for part in with_plain_types(pa.Table.from_batches([batch])).to_batches():
+        yield from _messages_of(reader, buckets, part)
+
+
+def _messages_of(reader: SideReader, buckets: int, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    side = b"0" if reader.of_a else b"1"
+    try:
+        rows, hashes = reader.checked_rows(batch)
+    except InvalidArgumentError as error:
+        yield _send([(0, _ERROR + str(error).encode())])
+        return
+    numbers = (hashes % np.uint64(buckets)).astype(np.int64)
+    order = np.argsort(numbers, kind="stable")
+    table = pa.Table.from_batches([rows]).append_column(_HASH, pa.array(hashes)).take(pa.array(order))
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    ends = [*starts[1:].tolist(), len(order)]
+    parts = [
+        (int(numbers[order[start]]), side + _bytes(table.slice(start, end - start)))
+        for start, end in zip(starts.tolist(), ends, strict=True)
+        if len(order)
+    ]
+    if parts:
+        yield _send(parts)
 
 
 def _send(parts: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:

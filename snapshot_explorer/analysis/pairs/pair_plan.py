@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.analysis.diff.aligned_columns import check_names
+from snapshot_explorer.analysis.diff.changed_splits import ChangedSplits
 from snapshot_explorer.analysis.diff.comparison_rules import comparison_rules
 from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan, Side, predicate_of
 from snapshot_explorer.analysis.pairs.metadata_proofs import exact_rows, metadata_proofs
@@ -19,20 +20,23 @@ from snapshot_explorer.history.lifetimes import time_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from snapshot_explorer.analysis.diff.comparison_rules import Tolerance
+    from snapshot_explorer.core.records import Predicate, Split
     from snapshot_explorer.formats import TableFormat, TableVersion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairSide:
-    """A version of one of the two tables."""
+    """A version of one of the two tables, or other rows."""
 
     path: str
     name: str
-    branch: str | None
-    format: TableFormat
     version: TableVersion
+    branch: str | None = None
+    format: TableFormat | None = None
+    """The table; None for rows that belong to no table: a DataFrame, or files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,9 @@ def plan_pair(a: PairSide, b: PairSide, request: PairRequest, *, statistics: boo
     Args:
         statistics: Whether to add proofs from the statistics of the files to read.
     """
-    numbers = [_number(side) for side in (a, b)]
+    for side in (a, b):
+        if side.format is not None and side.version.number is None:
+            raise SnapshotNotFoundError(f"{side.path} has no version yet: nothing has been committed to it.")
     version_a, version_b = a.version, b.version
     version_a.storage.together(lambda: version_a.arrow_schema, lambda: version_b.arrow_schema)  # which both keep
     paired = paired_columns(version_a, version_b, request.columns, request.exclude)
@@ -78,17 +84,17 @@ def plan_pair(a: PairSide, b: PairSide, request: PairRequest, *, statistics: boo
         predicate_of(where, aligned, version_b, of_a=False),
     )
     time_a, time_b, differing = version_a.storage.together(
-        lambda: time_of(a.format, numbers[0]),
-        lambda: time_of(b.format, numbers[1]),
-        lambda: unshared_splits(version_a, version_b, [(aligned.names_a[name], name) for name in names], predicates),
+        lambda: _committed_at(a),
+        lambda: _committed_at(b),
+        lambda: _differing(a, b, [(aligned.names_a[name], name) for name in names], predicates),
     )
     name_a, name_b = _names(a, b)
     plan = RowDiffPlan(
         path=b.path,
         name=name_a if name_a == name_b else f"{name_a} and {name_b}",
-        format=a.format.name if a.format.name == b.format.name else f"{a.format.name} and {b.format.name}",
-        a=Side(version=version_a, committed_at=time_a, splits=differing.before, branch=a.branch, table=name_a),
-        b=Side(version=version_b, committed_at=time_b, splits=differing.after, branch=b.branch, table=name_b),
+        format=" and ".join(dict.fromkeys(side.format.name for side in (a, b) if side.format is not None)),
+        a=_side(a, name_a, time_a, differing.before),
+        b=_side(b, name_b, time_b, differing.after),
         key=tuple(name for name in names if name in key),
         columns=tuple(names),
         columns_only_a=aligned.only_a,
@@ -104,7 +110,7 @@ def plan_pair(a: PairSide, b: PairSide, request: PairRequest, *, statistics: boo
         partition_columns=tuple(name for name in version_b.schema.partition_keys if name in names),
     )
     first = _proof(plan)
-    if not statistics or plan.where is not None or not (plan.a.splits or plan.b.splits):
+    if not statistics or plan.where is not None or not (plan.a.splits and plan.b.splits and a.format and b.format):
         return replace(plan, proof=first)
     proofs = metadata_proofs(plan, differing.shared)
     return replace(
@@ -112,10 +118,33 @@ def plan_pair(a: PairSide, b: PairSide, request: PairRequest, *, statistics: boo
     )
 
 
-def _number(side: PairSide) -> int:
-    if side.version.number is None:
-        raise SnapshotNotFoundError(f"{side.path} has no version yet: nothing has been committed to it.")
-    return side.version.number
+def _committed_at(side: PairSide) -> datetime | None:
+    number = side.version.number
+    return None if side.format is None or number is None else time_of(side.format, number)
+
+
+def _differing(
+    a: PairSide,
+    b: PairSide,
+    columns: Sequence[tuple[str, str]],
+    predicates: tuple[Predicate | None, Predicate | None],
+) -> ChangedSplits:
+    """Return the splits of both sides that can contain different rows."""
+    if a.format is not None and b.format is not None:
+        return unshared_splits(a.version, b.version, columns, predicates)
+    plans = [side.version.plan(predicate) for side, predicate in zip((a, b), predicates, strict=True)]
+    return ChangedSplits(before=plans[0].splits, after=plans[1].splits, shared_files=0)
+
+
+def _side(side: PairSide, name: str, committed_at: datetime | None, splits: tuple[Split, ...]) -> Side:
+    return Side(
+        version=side.version,
+        committed_at=committed_at,
+        splits=splits,
+        branch=side.branch,
+        table=name,
+        given=name if side.format is None else None,
+    )
 
 
 def _names(a: PairSide, b: PairSide) -> tuple[str, str]:
@@ -158,8 +187,15 @@ def _proof(plan: RowDiffPlan) -> str | None:
     return None
 
 
+def _expression(side: PairSide) -> str:
+    """Return the Python that makes a side; the name `df` for what only the caller has."""
+    if side.format is None:
+        return repr(side.path) if side.path else "df"
+    return f"{open_expression(side.path, side.branch, side.format)}.at({side.version.number})"
+
+
 def _call(a: PairSide, b: PairSide, request: PairRequest) -> str:
-    sides = [f"{open_expression(side.path, side.branch, side.format)}.at({side.version.number})" for side in (a, b)]
+    sides = [_expression(side) for side in (a, b)]
     defaults = PairRequest()
     names = ("key", "columns", "exclude", "where", "tolerance", "relative_tolerance", "ignore_case", "trim")
     arguments = [f"{name}={value!r}" for name in names if (value := getattr(request, name)) != getattr(defaults, name)]

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.formats import TableVersion
 
+_TEXTS = {pa.string(), pa.large_string()}
 LEAVE_OUT = "exclude=[...]"
 """The argument that leaves columns out."""
 
@@ -91,7 +92,7 @@ def paired_columns(
             wrong.append(f"{name!r} (places with {other[0]} in A, {other[1]} in B)")
             continue
         fields.append(pa.field(name, dtype))
-        if kinds[0] != kinds[1]:
+        if kinds[0] != kinds[1] and not set(kinds) <= _TEXTS:
             conversions.append(f"{name}: {kinds[0]} and {kinds[1]}, compared as {dtype}")
     if wrong:
         raise UnsupportedFeatureError(

@@ -261,7 +261,7 @@ class _Reader:
 
     def _check_key(self, rows: HashedRows, state: _State) -> None:
         """Raise if the key does not identify the rows of a version that were read; Iceberg enforces none."""
-        check_not_null(rows.rows, self._key, state.version.number)
+        check_not_null(rows.rows, self._key, f"version {state.version.number}")
         index = find_repeated(rows, self._key)
         if index is not None:
-            raise not_unique_error(rows.rows, index, self._key, state.version.number)
+            raise not_unique_error(rows.rows, index, self._key, f"version {state.version.number}")

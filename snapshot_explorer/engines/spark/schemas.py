@@ -19,6 +19,7 @@ from snapshot_explorer.core.old_libraries import PYSPARK_VARIANTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
 _VARIANT = {MARK: b"true"}
@@ -98,6 +99,54 @@ def has_text(dtype: pa.DataType) -> bool:
 
 def _is_list(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype))
+
+
+def schema_of(frame: DataFrame) -> pa.Schema:
+    """Return the Arrow schema of the rows of a DataFrame. Analyzes it; runs nothing.
+
+    Raises:
+        UnsupportedFeatureError: A column has a type that Arrow lacks.
+    """
+    return pa.schema([pa.field(field.name, _type_in_arrow(field.dataType, field.name)) for field in frame.schema])
+
+
+_IN_ARROW = {
+    "BooleanType": pa.bool_(),
+    "ByteType": pa.int8(),
+    "ShortType": pa.int16(),
+    "IntegerType": pa.int32(),
+    "LongType": pa.int64(),
+    "FloatType": pa.float32(),
+    "DoubleType": pa.float64(),
+    "StringType": pa.string(),
+    "VarcharType": pa.string(),
+    "CharType": pa.string(),
+    "BinaryType": pa.binary(),
+    "DateType": pa.date32(),
+    "TimestampType": pa.timestamp("us", "UTC"),
+    "TimestampNTZType": pa.timestamp("us"),
+    "NullType": pa.null(),
+}
+
+
+def _type_in_arrow(dtype: DataType, name: str) -> pa.DataType:
+    from pyspark.sql import types as spark
+
+    if isinstance(dtype, spark.DecimalType):
+        return pa.decimal128(dtype.precision, dtype.scale)
+    if isinstance(dtype, spark.ArrayType):
+        return pa.list_(_type_in_arrow(dtype.elementType, name))
+    if isinstance(dtype, spark.MapType):
+        return pa.map_(_type_in_arrow(dtype.keyType, name), _type_in_arrow(dtype.valueType, name))
+    if isinstance(dtype, spark.StructType):
+        return pa.struct([pa.field(item.name, _type_in_arrow(item.dataType, name)) for item in dtype])
+    known = _IN_ARROW.get(type(dtype).__name__)
+    if known is None:
+        raise UnsupportedFeatureError(
+            f"The column {name!r} of the Spark DataFrame has the type {dtype.simpleString()}, which cannot be "
+            "compared. Drop it, or cast it."
+        )
+    return known
 
 
 def arrow_schema(schema: pa.Schema) -> pa.Schema:

@@ -142,11 +142,14 @@ def exchange(
     tasks: Iterable[object],
     reduce: Callable[[Sequence[bytes]], Iterator[pa.RecordBatch]],
     schema: StructType | None = None,
+    *,
+    more: Sequence[tuple[DataFrame, Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]]] = (),
 ) -> DataFrame:
     """Return a lazy DataFrame of the results of a function for the messages of each bucket.
 
     Args:
         produce: Yields batches of MESSAGES for a task; see the function of `on_executors`.
+        more: DataFrames, each with a function that yields batches of MESSAGES for a batch of its rows.
         reduce: Yields, for all payloads of a bucket in no order, batches in the Arrow types of the schema;
             picklable by name.
     """
@@ -158,7 +161,22 @@ def exchange(
     payloads = StructType([StructField("payload", BinaryType(), nullable=False)])
     with suppress_warnings():
         sent = on_executors(spark, produce, tasks, messages)
+        for frame, function in more:
+            sent = sent.unionByName(frame.mapInArrow(_mapping(pack_value(function), NOT_ON_EXECUTOR), messages))
         return sent.groupBy("bucket").applyInArrow(_reducing(pack_value(reduce), NOT_ON_EXECUTOR), schema or payloads)
+
+
+def _mapping(function: bytes, not_there: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    # As `task_function`.
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            from snapshot_explorer.engines.spark.executors import run_on  # noqa: PLC0415 - an executor may lack it
+        except ImportError as error:
+            raise ImportError(not_there.format(error=error)) from None
+        for batch in batches:
+            yield from run_on(function, batch)
+
+    return rows
 
 
 def _reducing(function: bytes, not_there: str) -> Callable[[pa.Table], pa.Table]:

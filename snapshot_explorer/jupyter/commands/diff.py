@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from snapshot_explorer.analysis.compare import Comparison
+from snapshot_explorer.analysis.given import is_rows
 from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan, row_diff
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs import Ref, parse_range
@@ -21,6 +22,7 @@ from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake.pair_diff import diff
 from snapshot_explorer.lake.table_twins import Twins, twins
 from snapshot_explorer.results import Frame
+from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.table import Table
 
 DIFF_PARTS = {
@@ -44,9 +46,12 @@ _OF_ROWS = ("key", "columns", "where", "preview", "limit", *_OF_TWO_TABLES)
 def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan | Twins:
     """Return the differences of two versions, one selected part, or the rows that differ; or the twins."""
     arguments = invocation.arguments
-    check_options(arguments, "twins", only_with=("options",), never_with=("rows", *DIFF_PARTS, *_OF_ROWS))
+    if not arguments.has("given"):
+        check_options(arguments, "twins", only_with=("options",), never_with=("rows", *DIFF_PARTS, *_OF_ROWS))
     if arguments.has("twins"):
         return _twins(invocation)
+    if arguments.has("given"):
+        return _rows_and_given(invocation)
     a, b = parse_range(_range(arguments))
     name, table = invocation.table()
     if arguments.get("other") is not None:
@@ -121,14 +126,29 @@ def _rows_of_two(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDif
     arguments = invocation.arguments
     if not arguments.has("rows"):
         raise UsageError("Two tables are compared by their rows. Add --rows; with --preview, no rows are read.")
-    if arguments.has("columns"):
-        raise UsageError("--columns is for two versions of one table. Leave columns of two tables out: --exclude A,B.")
     _, other = invocation.tables.find(arguments.get("other"), invocation.variables)
+    return _diff_of(invocation, table.at(a), other.at(b))
+
+
+def _rows_and_given(invocation: Invocation) -> RowDiff | RowDiffPlan:
+    """Return the rows that differ between a version and a DataFrame or files, as `_rows`."""
+    arguments = invocation.arguments
+    _, table = invocation.table()
+    text = arguments.get("given") or ""
+    value = invocation.variables.get(text)
+    given = value if is_rows(value) else path_of(invocation, text)
+    return _diff_of(invocation, table.at(arguments.get("a..b") or "latest"), given)
+
+
+def _diff_of(invocation: Invocation, a: Snapshot, b: object) -> RowDiff | RowDiffPlan:
+    arguments = invocation.arguments
+    if arguments.has("columns"):
+        raise UsageError("--columns is for two versions of one table. Leave other columns out: --exclude A,B.")
     plan = diff(
-        table.at(a),
-        other.at(b),
+        a,
+        b,
         _names(arguments, "key"),
-        columns=_renames(arguments.repeated.get("pair", ())),
+        columns=_renames(arguments.repeated.get("pair", ())) or None,
         exclude=_names(arguments, "exclude"),
         where=arguments.get("where"),
         tolerance=_tolerance(arguments, "tolerance"),
@@ -136,6 +156,7 @@ def _rows_of_two(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDif
         ignore_case=arguments.has("ignore-case"),
         trim=arguments.has("trim"),
         preview=True,
+        storage_options=dict_of(invocation, "options"),
     )
     return _read(invocation, plan)
 
@@ -200,6 +221,8 @@ DIFF = Command(
         '%snapshot diff 17..18 --rows --where "amount > 10" --preview',
         "%snapshot diff orders@7 copy@3 --rows --key order_id",
         "%snapshot diff orders copy --rows --pair id=order_id --exclude loaded_at --tolerance 0.01",
+        "%snapshot diff orders@7 df --key order_id",
+        "%snapshot diff 7 export/orders.parquet --key order_id",
         "%snapshot diff --twins",
         "%snapshot diff orders copy --twins",
         "t = %snapshot diff --twins s3://lake/shop.db/orders_iceberg --options minio",
@@ -211,7 +234,12 @@ DIFF = Command(
             meaning="from version A to version B; A alone means A..latest, nothing means latest^..latest; with --twins "
             "another open table, or a path; by default the metadata of another format in the table's folder",
         ),
-        Argument(name="B", value_type="ref", meaning="the other version, where the first argument is A alone"),
+        Argument(
+            name="B",
+            value_type="ref",
+            meaning="the other version, where the first argument is A alone; or a variable with a DataFrame, or the "
+            "path of files, whose rows are compared",
+        ),
     ),
     options=(
         Option(flags=("--stat",), meaning="shared, removed and added files, rows and bytes"),
@@ -271,7 +299,8 @@ DIFF = Command(
     "metadata only. For the entries of a manifest: c.entries(NAME). With --rows, first shows how much it will "
     "read, then returns a RowDiff: d.inserted, d.deleted, d.updated, d.by_column, d.by_partition(), "
     "d.to_pandas(). Files in both versions are not read. Versions of two open tables, of any formats, are "
-    "orders@7 copy@3, or orders copy for the latest of both; columns are paired by name, and have the names of B. "
+    "orders@7 copy@3, or orders copy for the latest of both; columns are paired by name, and have the names of B. B "
+    "may also be a DataFrame or files of Parquet, ORC, Avro, CSV or Arrow: diff(orders.at(7), df) in Python. "
     "--twins shows which versions of two tables name the same data files, how far one is behind the other, and since "
     "when: Delta with UniForm, Paimon with Iceberg compatibility, XTable, or a copy. It opens no data file; "
     "t.diff(key=...) compares the rows of the newest versions, t.versions is a frame, and in Python "

@@ -44,7 +44,7 @@ def _or_unknown(count: int | None) -> int | str:
 def _facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
     """Return the facts of the comparison as names and values for a drawing."""
     lines: list[tuple[str, object]] = [
-        ("format", plan.format),
+        *((("format", plan.format),) if plan.format else ()),
         ("A", plan.a.named),
         ("B", plan.b.named),
         ("key", ", ".join(plan.key) if plan.key else "none: whole rows are compared"),
@@ -69,8 +69,10 @@ def _diff(diff: RowDiff) -> Drawing:
     counts = diff.counts
     words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     plan = diff.plan
-    read = [f"{pluralize(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b)]
-    reading = ("read", f"{' and '.join(read)}; not read: {pluralize(plan.shared_files, 'file')} that both have")
+    read = [f"{pluralize(side.files, 'file') if side.files else 'rows'} of {side.title}" for side in (plan.a, plan.b)]
+    is_pair = plan.a.given is None and plan.b.given is None
+    shared = f"; not read: {pluralize(plan.shared_files, 'file')} that both have" if is_pair else ""
+    reading = ("read", f"{' and '.join(read)}{shared}")
     first = Line("No row differs." if diff.is_empty else f"Rows: {words}.")
     proof = (("proven by metadata", plan.proof),) if plan.proof else ()
     command = _key_command(diff)

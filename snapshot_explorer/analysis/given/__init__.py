@@ -1,0 +1,9 @@
+"""Rows that belong to no table, read like a version: DataFrames, Arrow data and plain files.
+
+Tables of the formats are read by `formats`; `analysis.pairs` pairs the rows with those of a version.
+"""
+
+from snapshot_explorer.analysis.given.data_frames import is_rows
+from snapshot_explorer.analysis.given.file_names import KNOWN_ENDINGS
+
+__all__ = ["KNOWN_ENDINGS", "is_rows"]
