@@ -20,7 +20,7 @@ _FLAT = (
 )
 
 
-def without(
+def without_deleted(
     batches: Iterator[tuple[int, pa.RecordBatch, pa.RecordBatch]], deleted: Positions
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield a file's batches without the rows at some positions.

@@ -61,16 +61,16 @@ def _vectors(
     return pa.Array.from_buffers(dtype, len(valid), [mask], children=[items])
 
 
-def without(dtype: pa.DataType) -> pa.DataType:
+def as_lists(dtype: pa.DataType) -> pa.DataType:
     """Return a type with lists of any length in place of vectors, in which nulls take no memory."""
     if pa.types.is_fixed_size_list(dtype):
-        return pa.list_(dtype.value_field.with_type(without(dtype.value_type)))
+        return pa.list_(dtype.value_field.with_type(as_lists(dtype.value_type)))
     if pa.types.is_list(dtype):
-        return pa.list_(dtype.value_field.with_type(without(dtype.value_type)))
+        return pa.list_(dtype.value_field.with_type(as_lists(dtype.value_type)))
     if pa.types.is_struct(dtype):
-        return pa.struct([part.with_type(without(part.type)) for part in dtype])
+        return pa.struct([part.with_type(as_lists(part.type)) for part in dtype])
     if pa.types.is_map(dtype):
-        return pa.map_(without(dtype.key_type), dtype.item_field.with_type(without(dtype.item_type)))
+        return pa.map_(as_lists(dtype.key_type), dtype.item_field.with_type(as_lists(dtype.item_type)))
     return dtype
 
 

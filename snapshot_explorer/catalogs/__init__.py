@@ -156,7 +156,9 @@ def locate(
         return _in_paimon_rest(catalog, name, parts, options or {}, table_format)
     if is_unity(catalog):
         return _in_unity(catalog, name, parts, options or {}, limits, with_storage=with_storage)
-    settings = _rest(catalog, options or {}) if "://" in catalog else _configured_settings(catalog, options or {})
+    settings = (
+        _rest_settings(catalog, options or {}) if "://" in catalog else _configured_settings(catalog, options or {})
+    )
     secrets = HiddenTexts()
     failure: SnapshotExplorerError
     try:
@@ -228,7 +230,7 @@ def _settings(catalog: str, options: Mapping[str, Any], *, is_paimon_rest: bool)
         return _paimon_rest(catalog, options)
     if is_unity(catalog):
         return _unity(catalog, options)
-    return _rest(catalog, options) if "://" in catalog else _configured_settings(catalog, options)
+    return _rest_settings(catalog, options) if "://" in catalog else _configured_settings(catalog, options)
 
 
 def _list_tables(
@@ -314,7 +316,7 @@ def _within_limit(work: Callable[[], _Result]) -> _Result:
     return future.result()
 
 
-def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
+def _rest_settings(catalog: str, options: Mapping[str, Any]) -> _Settings:
     """Return the settings for the URI of an Iceberg REST catalog. A user and password become basic authentication."""
     match = _REST.fullmatch(catalog)
     if match is None:

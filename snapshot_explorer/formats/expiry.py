@@ -187,7 +187,7 @@ class Presence:
     unchecked_files: Mapping[int, str] = field(default_factory=dict)
     """For versions that need unchecked files other than data files, a description of the files."""
 
-    def among(self, rows: Mask, versions: Collection[int]) -> "Presence":
+    def select(self, rows: Mask, versions: Collection[int]) -> "Presence":
         """Return the existence of the files of some of the rows, for some of the versions."""
         names = ("missing_metadata", "via_tag", "missing_deletes", "unchecked_files")
         texts = {

@@ -82,8 +82,8 @@ def commit_rows(
     columns = list(key) or list(changed.plan.columns)
     condition = where if key else None
     known = _Identities(columns, (_deduplicate_updates(part) for part in _select_rows(changed, condition)))
-    touched = known.among(since)
-    differing = known.among(overall()) if touched else {}
+    touched = known.changed_kinds(since)
+    differing = known.changed_kinds(overall()) if touched else {}
     reasons = {identity: _SINCE[kind] for identity, kind in touched.items() if identity in differing}
     if not key:
         reasons |= dict.fromkeys(_equal_inserted_rows(changed, columns, now, where, touched), _EQUAL_BEFORE)
@@ -93,7 +93,9 @@ def commit_rows(
 def count_touched(diff: RowDiff, since: RowDiff, condition: Condition | None, key: Sequence[str]) -> RowCounts:
     """Return how many changed rows of a diff, which a condition selects, are also changed in another diff."""
     columns = list(key) or list(diff.plan.columns)
-    touched = _Identities(columns, (_deduplicate_updates(part) for part in _select_rows(diff, condition))).among(since)
+    touched = _Identities(
+        columns, (_deduplicate_updates(part) for part in _select_rows(diff, condition))
+    ).changed_kinds(since)
     counts: Counter[str] = Counter()
     for part in _select_rows(diff, condition):
         rows = _deduplicate_updates(part)
@@ -108,7 +110,7 @@ def count_inserted_again(changed: RowDiff, since: RowDiff) -> int:
     """Return how many of the rows that a diff without a key has as inserted are also changed in another one."""
     columns = list(changed.plan.columns)
     parts = [part.filter(pc.equal(part.column(0), INSERTED)) for part in changed.changed.parts()]
-    touched = _Identities(columns, parts).among(since)
+    touched = _Identities(columns, parts).changed_kinds(since)
     return sum(
         identity in touched for part in parts for identity in exact_keys([single_chunk(part[name]) for name in columns])
     )
@@ -137,16 +139,16 @@ class _Identities:
             hashes.append(row_hashes(arrays, len(part)))
         self._hashes = np.unique(np.concatenate(hashes))
 
-    def among(self, diff: RowDiff) -> dict[str, str]:
+    def changed_kinds(self, diff: RowDiff) -> dict[str, str]:
         """Return the identities of rows that changed in a diff, with the kind of change."""
         result: dict[str, str] = {}
         for part in diff.changed.parts() if self._known else ():
             kinds = part.column(0)
-            for identity, index in self.found(part):
+            for identity, index in self.matching_rows(part):
                 result[identity] = kinds[index].as_py()
         return result
 
-    def found(self, rows: pa.Table) -> Iterator[tuple[str, int]]:
+    def matching_rows(self, rows: pa.Table) -> Iterator[tuple[str, int]]:
         """Yield the identities that occur in rows, with the index of the row."""
         arrays = [single_chunk(rows[name]) for name in self._columns]
         suspects: npt.NDArray[np.int64] = np.flatnonzero(is_in(row_hashes(arrays, len(rows)), self._hashes))
@@ -172,7 +174,7 @@ def _equal_inserted_rows(
     counts: Counter[str] = Counter()
 
     def count(_: tuple[int, int], batch: pa.RecordBatch) -> None:
-        found = [identity for identity, _ in known.found(pa.Table.from_batches([batch]))]
+        found = [identity for identity, _ in known.matching_rows(pa.Table.from_batches([batch]))]
         with lock:
             counts.update(found)
 

@@ -392,7 +392,7 @@ class Storage:
         finally:
             self._once, self._turns = None, None
 
-    def _kept(self, key: str, make: Callable[[], A]) -> A:
+    def _read_once(self, key: str, make: Callable[[], A]) -> A:
         """Return the result of `make`; within `reading_once` its first result, unless that is large."""
         once = self._once
         if once is None:
@@ -403,7 +403,7 @@ class Storage:
         return value
 
     def _kept_present(self, path: str) -> bytes | None:
-        content = self._kept(path, partial(self._read_present_now, path))
+        content = self._read_once(path, partial(self._read_present_now, path))
         if content is None and (once := self._once) is not None:
             # A listing that names the file is outdated: a new one shows whether the file expired or was lost.
             folder, _, name = path.rpartition("/")
@@ -438,7 +438,7 @@ class Storage:
         does not exist if the storage says so: any other failure is an error.
         """
         key, _ = _listing_keys(folder)
-        read, listed = partial(self._kept, key, partial(self._list_now, folder)), self._listed
+        read, listed = partial(self._read_once, key, partial(self._list_now, folder)), self._listed
         if listed is None:
             return read()
         known = listed.pop(folder, None)
@@ -455,7 +455,7 @@ class Storage:
 
     def _names(self, folder: str) -> Sequence[EntryFields]:
         _, key = _listing_keys(folder)
-        return self._kept(key, partial(self._names_now, folder))
+        return self._read_once(key, partial(self._names_now, folder))
 
     def _names_now(self, folder: str) -> Sequence[EntryFields]:
         return self._entries(lambda files, address: files.names(address), folder)

@@ -523,11 +523,11 @@ class RemoteFiles(RangedFiles):
         bucket, _, key = address.partition("/")
         pages = _LISTINGS[self._protocol](self._fs, bucket)
 
-        def counted(prefix: str, *, delimiter: str, token: str | None) -> Page:
+        def read_page(prefix: str, *, delimiter: str, token: str | None) -> Page:
             self.requests += 1
             return pages(prefix, delimiter=delimiter, token=token)
 
-        return read(counted, key)
+        return read(read_page, key)
 
     def open(self, address: str, size_bytes: int | None, end: int | None) -> "pa.NativeFile | Tail":
         """Return a file opened for random access, or the end of a large one. A file in memory is read whole."""

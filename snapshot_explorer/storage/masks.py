@@ -85,21 +85,21 @@ class Mask:
         """Return whether the text contains a secret, or is too long to be searched."""
         if len(text) > _MAX_TEXT:
             return True
-        return next(self._found(text), None) is not None
+        return next(self._find_secrets(text), None) is not None
 
     def __call__(self, text: str) -> str:
         """Return the text with `***` for each secret; the beginning of a very long one."""
         is_cut = len(text) > _MAX_TEXT
         text = text[:_MAX_TEXT]
         parts, end = [], 0
-        for first, last in sorted(self._found(text)):
+        for first, last in sorted(self._find_secrets(text)):
             if last > end:
                 parts += [text[end:first], "***"]
                 end = last
         # The end of a truncated text may be the beginning of a secret.
         return "".join([*parts, text[end : -_MAX_TEXT // 4] if is_cut else text[end:]])
 
-    def _found(self, text: str) -> Iterator[tuple[int, int]]:
+    def _find_secrets(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where secrets begin and end in a text."""
         plain = _plain(text)
         if not (self._secrets.search(plain) or self._codes.search(plain)):

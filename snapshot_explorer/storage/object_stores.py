@@ -73,10 +73,10 @@ class ObjectStoreFiles(RangedFiles):
         return self._listed(address, tree)
 
     def _listed(self, address: str, read: Callable[[Pages, str], A]) -> A:
-        def counted(prefix: str, *, delimiter: str, token: str | None) -> Page:
+        def read_page(prefix: str, *, delimiter: str, token: str | None) -> Page:
             return self._bucket(address)[1](prefix, delimiter=delimiter, token=token)
 
-        return read(counted, _key(address))
+        return read(read_page, _key(address))
 
     def _bucket(self, address: str) -> "tuple[Bucket, Pages]":
         """Count a request; return the bucket of an address, and its listings."""

@@ -90,7 +90,7 @@ class Origin:
             OSError: Other errors of the connection.
         """
         most_bytes = _MOST_BYTES if most_bytes is None else most_bytes
-        while (connection := self._kept()) is not None:
+        while (connection := self._idle_connection()) is not None:
             try:
                 return self._answer(connection, method, target, headers, most_bytes)
             except _UnansweredError:
@@ -100,7 +100,7 @@ class Origin:
         except _UnansweredError as error:
             raise ConnectionResetError("the storage closed the connection without an answer") from error
 
-    def _kept(self) -> http.client.HTTPConnection | None:
+    def _idle_connection(self) -> http.client.HTTPConnection | None:
         """Return a connection that was used before and is probably still open."""
         while self._idle:
             try:

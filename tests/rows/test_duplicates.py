@@ -53,8 +53,8 @@ def test_keys_that_do_not_fit_are_refused(doubled, tmp_path):
     nested.commit(nested.data("a.parquet", [(1, ["a"]), (1, [])], schema=types))
     current = open_table(str(tmp_path / "nested")).current
 
-    with pytest.raises(InvalidArgumentError, match="colour"):
-        doubled.current.duplicates("colour")
+    with pytest.raises(InvalidArgumentError, match="color"):
+        doubled.current.duplicates("color")
     with pytest.raises(InvalidArgumentError, match=r"values of tags are nested .* such as key=\['id'\]"):
         current.duplicates()
     assert rows_of(current.duplicates("id")) == [(2, 1)]

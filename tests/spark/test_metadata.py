@@ -388,10 +388,10 @@ def test_a_manifest_that_is_gone_is_named(spark, tmp_path):
 
 
 def test_a_mode_of_column_mapping_that_is_not_known_is_refused_before_any_job(spark, tmp_path):
-    table = DeltaTable(None, tmp_path, configuration={"delta.columnMapping.mode": "colour"})
+    table = DeltaTable(None, tmp_path, configuration={"delta.columnMapping.mode": "color"})
     table.commit(add("a", rows=1))
 
-    with pytest.raises(UnsupportedFeatureError, match="colour"):
+    with pytest.raises(UnsupportedFeatureError, match="color"):
         open_table(tmp_path).lifetimes(engine="spark", spark=spark)
 
 

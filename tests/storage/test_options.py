@@ -110,7 +110,7 @@ def test_names_of_object_store_work_for_google(options, passed):
         ("AWS_SECRET_ACCES_KEY", r"Did you mean aws_secret_access_key\?"),
         ("endpoint_uri", r"Did you mean endpoint_url\?"),
         ("max_retries", "Known are key"),  # not max_paths, which all file systems have
-        ("colour", "Known are key, secret, token, profile, endpoint_url, anon, and more."),
+        ("color", "Known are key, secret, token, profile, endpoint_url, anon, and more."),
     ],
 )
 def test_an_unknown_option_is_refused_by_its_name_with_the_nearest(name, advice):

@@ -4,7 +4,7 @@ _SCRIPT = r"""
 (root) => {
   const context = Object.assign(document.createElement("canvas"), { width: 1, height: 1 })
     .getContext("2d", { willReadFrequently: true });
-  const colour = (text) => {
+  const color = (text) => {
     context.clearRect(0, 0, 1, 1);
     context.fillStyle = text;
     context.fillRect(0, 0, 1, 1);
@@ -30,9 +30,9 @@ _SCRIPT = r"""
   const papers = (element) => {
     const style = getComputedStyle(element);
     const below = element.parentElement ? papers(element.parentElement) : [[255, 255, 255]];
-    const plain = below.map((one) => over(colour(style.backgroundColor), one));
+    const plain = below.map((one) => over(color(style.backgroundColor), one));
     const shadow = style.boxShadow.includes("inset") && style.boxShadow.includes("99px") ? style.boxShadow : "";
-    const layers = [...(style.backgroundImage.match(COLOURS) ?? []), ...(shadow.match(COLOURS) ?? [])].map(colour);
+    const layers = [...(style.backgroundImage.match(COLOURS) ?? []), ...(shadow.match(COLOURS) ?? [])].map(color);
     return [...(shadow ? [] : plain), ...layers.flatMap((layer) => plain.map((one) => over(layer, one)))];
   };
   const seen = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true })
@@ -55,21 +55,21 @@ _SCRIPT = r"""
     const typed = element.matches("input:not([type=range]):not([type=checkbox]), select, textarea");
     if ((own || typed) && !is_off) {
       const size = parseFloat(style.fontSize), is_large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
-      const ink = colour(element instanceof SVGElement ? style.fill : style.color);
+      const ink = color(element instanceof SVGElement ? style.fill : style.color);
       add("text", element, worst(ink, element, element), is_large ? 3 : 4.5);
       if (typed && element.placeholder && !element.value) {
-        const hint = colour(getComputedStyle(element, "::placeholder").color);
+        const hint = color(getComputedStyle(element, "::placeholder").color);
         add("placeholder", element, worst(hint, element, element), 4.5);
       }
       texts += 1;
     }
     // A button without border and paper is text.
     const is_control = typed || element.matches("[role=slider]") || (element.matches("button, [role=button]")
-      && (parseFloat(style.borderTopWidth) > 0 || colour(style.backgroundColor)[3] > 0));
+      && (parseFloat(style.borderTopWidth) > 0 || color(style.backgroundColor)[3] > 0));
     if (is_control && !is_off && element.parentElement && !element.matches("td, th, .lm-TabBar-tab")) {
       const border = parseFloat(style.borderTopWidth) > 0 && style.borderTopStyle !== "none"
-        ? worst(colour(style.borderTopColor), element, element.parentElement) : 0;
-      const filled = worst(colour(style.backgroundColor), element, element.parentElement);
+        ? worst(color(style.borderTopColor), element, element.parentElement) : 0;
+      const filled = worst(color(style.backgroundColor), element, element.parentElement);
       add("outline", element, Math.max(border, filled), 3);
     }
   }

@@ -19,8 +19,8 @@ READY = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
 TIMELINE = ".sx-explorer .sx-timeline, .sx-still > svg"
 """The timeline of an explorer, or its picture in a cell whose explorer a later cell shows."""
 FEWEST = 300
-"""Pixels of the colours of bars, without which a timeline is blank."""
-COUNT = """async ([png, colours]) => {
+"""Pixels of the colors of bars, without which a timeline is blank."""
+COUNT = """async ([png, colors]) => {
   const image = await createImageBitmap(await (await fetch('data:image/png;base64,' + png)).blob());
   const canvas = new OffscreenCanvas(image.width, image.height);
   const context = canvas.getContext('2d');
@@ -28,7 +28,7 @@ COUNT = """async ([png, colours]) => {
   const {data} = context.getImageData(0, 0, image.width, image.height);
   let found = 0;
   for (let at = 0; at < data.length; at += 4)
-    if (colours.some(c => c.every((part, i) => Math.abs(data[at + i] - part) < 12))) found += 1;
+    if (colors.some(c => c.every((part, i) => Math.abs(data[at + i] - part) < 12))) found += 1;
   return found;
 }"""
 COLOURS = (GREEN, ORANGE, SKY)
@@ -246,13 +246,13 @@ class Page:
         return found
 
     def _pixels(self, index):
-        """Return how many pixels of the timeline that a cell shows have the colour of a bar."""
+        """Return how many pixels of the timeline that a cell shows have the color of a bar."""
         boxes = self._cell(index).locator(TIMELINE).evaluate_all(BOXES)
         if not boxes:
             return 0
         png = base64.b64encode(self.page.screenshot(clip=boxes[-1])).decode()
-        colours = [[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in COLOURS]
-        return self._counter.evaluate(COUNT, [png, colours])
+        colors = [[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in COLOURS]
+        return self._counter.evaluate(COUNT, [png, colors])
 
     def _frame(self, payload):
         self._received += len(payload)

@@ -56,7 +56,7 @@ def test_what_was_added_goes_up_and_what_was_removed_goes_down():
     assert bars == [("+ append", [0], [10]), ("~ overwrite", [1], [3]), ("~ overwrite", [1], [-7])]
 
 
-def test_kinds_differ_by_colour_and_by_pattern():
+def test_kinds_differ_by_color_and_by_pattern():
     kinds = ("append", "overwrite", "compact", "delete", "update", "merge", "restore", "maintenance", "other")
     made = figure(commits(*({"kind": kind} for kind in kinds)))
 

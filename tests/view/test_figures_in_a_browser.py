@@ -51,9 +51,9 @@ def test_the_timeline_of_a_sample_is_drawn(page):
 def test_text_is_grey_and_paper_is_clear_so_that_both_themes_read(page):
     page.evaluate(DRAW, open_table(samples.path("orders")).compare(7, 15).picture().to_json())
 
-    colours = page.evaluate("() => [...document.querySelectorAll('.xtick text, .ytick text')].map(e => e.style.fill)")
+    colors = page.evaluate("() => [...document.querySelectorAll('.xtick text, .ytick text')].map(e => e.style.fill)")
     red, green, blue = (int(INK[at : at + 2], 16) for at in (1, 3, 5))
-    assert set(colours) == {f"rgb({red}, {green}, {blue})"}
+    assert set(colors) == {f"rgb({red}, {green}, {blue})"}
     assert page.evaluate("() => document.querySelector('.main-svg').style.background") == "rgba(0, 0, 0, 0)"
 
 

@@ -85,7 +85,7 @@ def test_a_grid_is_a_table_with_column_headers_and_tooltips() -> None:
     )
 
 
-def test_kinds_have_their_colour_and_what_was_added_or_removed_a_bar() -> None:
+def test_kinds_have_their_color_and_what_was_added_or_removed_a_bar() -> None:
     rows = pa.table(
         {"kind": ["append", "<b>"], "added_rows": [50, 0], "removed_rows": [None, 3], "added_version": [1, 2]}
     )

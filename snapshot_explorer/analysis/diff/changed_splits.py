@@ -98,12 +98,12 @@ def _unshared_in(
         return left, right
     of_a, of_b = a.row_identity, b.row_identity
     absent = of_b.columns_added_since(of_a)
-    lefts = [_known(of_a.in_columns(split, [item for item, _ in columns], frozenset())) for split in left]
-    rights = [_known(of_b.in_columns(split, [item for _, item in columns], absent)) for split in right]
+    lefts = [_unique_if_unknown(of_a.in_columns(split, [item for item, _ in columns], frozenset())) for split in left]
+    rights = [_unique_if_unknown(of_b.in_columns(split, [item for _, item in columns], absent)) for split in right]
     return _surplus(left, lefts, Counter(rights)), _surplus(right, rights, Counter(lefts))
 
 
-def _known(identity: Hashable | None) -> Hashable:
+def _unique_if_unknown(identity: Hashable | None) -> Hashable:
     """Return the identity; for an unknown one a value that equals nothing else."""
     return object() if identity is None else identity
 

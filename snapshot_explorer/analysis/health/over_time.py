@@ -78,7 +78,7 @@ def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings, *, has_d
         "version": np.asarray(lifetimes.versions, np.int64),
         "committed_at": lifetimes.committed_at,
         "files": files,
-        "rows": file_intervals.known("rows", np.ones(len(levels), np.bool_)),
+        "rows": file_intervals.running_sum("rows", np.ones(len(levels), np.bool_)),
         "size_bytes": total,
         "mean_bytes": pa.array(total // per_file, mask=files == 0),
         "median_bytes": pa.array(median, mask=files == 0),
@@ -97,7 +97,7 @@ def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings, *, has_d
     if has_deletions and no_level.all():
         has_vector = is_valid(file_intervals.intervals, "deletion_vector")
         columns["vector_files"] = file_intervals.running(has_vector.astype(np.int64))
-        columns["deleted_rows"] = file_intervals.known("deleted_rows", has_vector)
+        columns["deleted_rows"] = file_intervals.running_sum("deleted_rows", has_vector)
     schema = frames.HEALTH_HISTORY
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
@@ -152,7 +152,7 @@ class _FileIntervals:
         np.subtract.at(changes, self.last, values)
         return np.cumsum(changes)[: self.count]
 
-    def known(self, name: str, chosen: Mask) -> pa.Array:
+    def running_sum(self, name: str, chosen: Mask) -> pa.Array:
         """Return the sum of a column over the chosen files; null if a value is null."""
         values, unknown = numbers(self.intervals, name)
         unknown_count = self.running((unknown & chosen).astype(np.int64))

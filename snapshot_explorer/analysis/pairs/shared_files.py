@@ -126,10 +126,10 @@ class _NamedFile:
         if by_name and file.ids is not None:
             file_footer = read_footer(file)
             names = {} if file_footer is None else {number: name for name, number in file_footer.ids.items()}
-        stored = tuple(self._stored(version, name, names) for name in columns)
+        stored = tuple(self._stored_location(version, name, names) for name in columns)
         return None if None in stored else (self.address, file.kind, stored)
 
-    def _stored(self, version: TableVersion, name: str, names: Mapping[int, str] | None) -> Hashable | None:
+    def _stored_location(self, version: TableVersion, name: str, names: Mapping[int, str] | None) -> Hashable | None:
         """Return the location of a column's values in the file, and the type in which they are read; None if unknown.
 
         Args:

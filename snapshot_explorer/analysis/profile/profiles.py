@@ -215,24 +215,24 @@ class _Bounds:
         self._unknown, self._has_no_ends = (
             mask if pc.any(mask, min_count=0).as_py() else None for mask in (unknown, has_no_ends)
         )
-        self._rows = _without(rows, has_no_rows)
-        self._some = _without(self._rows, pc.equal(self._rows, 0)).cast(pa.float64())
+        self._rows = _nullify(rows, has_no_rows)
+        self._some = _nullify(self._rows, pc.equal(self._rows, 0)).cast(pa.float64())
 
     def with_numbers(self, numbers: ColumnNumbers, heads: Mapping[str, pa.Array]) -> pa.Table:
-        nulls = _without(numbers.null_count, self._unknown)
+        nulls = _nullify(numbers.null_count, self._unknown)
         columns = {
             **heads,
             "rows": self._rows,
             "null_count": nulls,
             "null_rate": pc.divide(nulls.cast(pa.float64()), self._some),
-            "min": _without(numbers.minimum, self._has_no_ends),
-            "max": _without(numbers.maximum, self._has_no_ends),
+            "min": _nullify(numbers.minimum, self._has_no_ends),
+            "max": _nullify(numbers.maximum, self._has_no_ends),
             "bounds": self._bounds,
         }
         return pa.Table.from_arrays(list(columns.values()), list(columns))
 
 
-def _without(values: pa.Array, mask: pa.Array | None) -> pa.Array:
+def _nullify(values: pa.Array, mask: pa.Array | None) -> pa.Array:
     """Return values with null if a mask is true; the mask itself is null if the values are."""
     return values if mask is None else pc.if_else(mask, pa.scalar(None, values.type), values)
 

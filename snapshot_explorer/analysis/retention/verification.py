@@ -202,7 +202,7 @@ def _presence(
     first, removed = (np.searchsorted(np.asarray(versions, np.int64), ends) for ends in ranges(lifetimes.recorded()))
     found_files = find_files(table_format, lifetimes, listing)
     is_needed = first < removed
-    rows, presence = lifetimes.recorded().filter(pa.array(is_needed)), found_files.presence.among(is_needed, versions)
+    rows, presence = lifetimes.recorded().filter(pa.array(is_needed)), found_files.presence.select(is_needed, versions)
     is_flawed = presence.missing_metadata or (presence.gone | presence.resized).any()
     expired = frozenset(versions).difference(table_format.listing(0).reachable) if is_flawed else ()
     if expired:

@@ -238,7 +238,7 @@ def _restore(storage: Storage, number: int | None, definition: _Definition) -> H
 
 
 def _with_unknown_statistics(frame: pa.Table, schema: pa.Schema) -> pa.Table:
-    bounds = vectors.without(pa.struct(list(schema)))
+    bounds = vectors.as_lists(pa.struct(list(schema)))
     counts = pa.struct([pa.field(name, pa.int64()) for name in schema.names])
     for name, data_type in (("lower", bounds), ("upper", bounds), ("null_count", counts)):
         frame = frame.append_column(name, pa.nulls(len(frame), data_type))

@@ -11,7 +11,7 @@ from snapshot_explorer.formats.features import (
 )
 
 
-def _needed(need: str, where: str = "{where}") -> str:
+def _refusal_text(need: str, where: str = "{where}") -> str:
     return (
         f"The rows of version {{version}} need {need} ({where}), which is not supported yet. History, schema, "
         "manifests and files are available; read the rows with Paimon's own engines."
@@ -106,34 +106,34 @@ CHAIN_TABLES = declare_refused(
     "the option is true",
     area="rows",
     keyword="chain-table.enabled",
-    message=_needed("a chain table", "the option {option}={value}"),
+    message=_refusal_text("a chain table", "the option {option}={value}"),
 )
 POSTPONE_MERGE_ON_READ = declare_refused(
     "merge-on-read of postponed buckets",
     "the option is true",
     area="rows",
     keyword="postpone.merge-on-read",
-    message=_needed("merge-on-read of postponed buckets", "the option {option}={value}"),
+    message=_refusal_text("merge-on-read of postponed buckets", "the option {option}={value}"),
 )
 CLUSTERING_OVERRIDE = declare_refused(
     "files that are clustered by columns other than the key",
     "the option is true",
     area="rows",
     keyword="pk-clustering-override",
-    message=_needed("files that are clustered by columns other than the key", "the option {option}={value}"),
+    message=_refusal_text("files that are clustered by columns other than the key", "the option {option}={value}"),
 )
 SNAPSHOT_ORDERING = declare_refused(
     "rows ordered by snapshot",
     "the option is true",
     area="rows",
     keyword="sequence.snapshot-ordering",
-    message=_needed("rows ordered by snapshot", "the option {option}={value}"),
+    message=_refusal_text("rows ordered by snapshot", "the option {option}={value}"),
 )
 MAP_LAYOUTS = declare_refused(
     "other storage layouts of maps",
     "an option fields.*.map.storage-layout",
     area="rows",
-    message=_needed("other storage layouts of maps", "the option {option}={value}"),
+    message=_refusal_text("other storage layouts of maps", "the option {option}={value}"),
 )
 LARGE_DELETION_VECTORS = declare_refused(
     "deletion vectors of files with more than 2,147,483,648 rows",
@@ -145,13 +145,13 @@ DISABLED_VECTORS = declare_refused(
     "deletion vectors of a table whose newest options disable them",
     "an append table has deletion vectors, but deletion-vectors.enabled is off",
     area="rows",
-    message=_needed("deletion vectors of a table whose newest options disable them"),
+    message=_refusal_text("deletion vectors of a table whose newest options disable them"),
 )
 VERSIONS_BEFORE_VECTORS = declare_refused(
     "versions that need a merge, from before deletion vectors were enabled",
     "a version from before deletion-vectors.enabled has files on several levels, or on level 0",
     area="rows",
-    message=_needed(
+    message=_refusal_text(
         ("a merge, which Paimon no longer does since deletion vectors were enabled"),
         "the option {option}=true",
     ),
@@ -160,13 +160,13 @@ UNDECLARED_POSTPONED_BUCKETS = declare_refused(
     "postponed buckets without the option bucket=-2",
     "files of a bucket below 0",
     area="rows",
-    message=_needed("postponed buckets without the option bucket={postponed}", "the data file {file}"),
+    message=_refusal_text("postponed buckets without the option bucket={postponed}", "the data file {file}"),
 )
 MERGE_ENGINES = declare_refused(
     "unknown merge engines",
     "the option merge-engine",
     area="merging",
-    message=_needed("the merge engine {name}", "the option merge-engine={name}"),
+    message=_refusal_text("the merge engine {name}", "the option merge-engine={name}"),
 )
 PARTITION_KEYS = declare_refused(
     "primary keys of partition columns only",
@@ -181,37 +181,37 @@ FIRST_ROW_BY_SEQUENCE = declare_refused(
     "first-row with sequence fields",
     "the options merge-engine and sequence.field",
     area="merging",
-    message=_needed("merge-engine=first-row with sequence fields", "the options merge-engine and sequence.field"),
+    message=_refusal_text("merge-engine=first-row with sequence fields", "the options merge-engine and sequence.field"),
 )
 ABSENT_SEQUENCE_FIELDS = declare_refused(
     "sequence fields that are not in the schema",
     "the option sequence.field, or the option of a sequence group",
     area="merging",
-    message=_needed("the sequence field {name!r}, which is not in the schema"),
+    message=_refusal_text("the sequence field {name!r}, which is not in the schema"),
 )
 NESTED_SEQUENCE_FIELDS = declare_refused(
     "sequence fields of nested types",
     "the option sequence.field, or the option of a sequence group",
     area="merging",
-    message=_needed("a sequence field of a nested type"),
+    message=_refusal_text("a sequence field of a nested type"),
 )
 REMOVE_WITH_GROUPS = declare_refused(
     "partial-update that removes records on delete, with sequence groups or ignored deletes",
     "the options partial-update.remove-record-on-delete, ignore-delete and sequence groups",
     area="merging",
-    message=_needed("remove-record-on-delete with sequence groups or ignored deletes", "the option {option}"),
+    message=_refusal_text("remove-record-on-delete with sequence groups or ignored deletes", "the option {option}"),
 )
 REMOVE_BY_GROUP = declare_refused(
     "partial-update that removes records by sequence group, with ignored deletes",
     "the options partial-update.remove-record-on-sequence-group and ignore-delete",
     area="merging",
-    message=_needed("remove-record-on-sequence-group with ignored deletes", "the option {option}"),
+    message=_refusal_text("remove-record-on-sequence-group with ignored deletes", "the option {option}"),
 )
 FUNCTIONS_OUTSIDE_GROUPS = declare_refused(
     "partial-update with aggregate functions outside of sequence groups",
     "an option fields.*.aggregate-function",
     area="merging",
-    message=_needed(
+    message=_refusal_text(
         "the aggregate function {function} of the column {column!r} outside of a sequence group",
         "an option of fields.*.aggregate-function",
     ),
@@ -220,7 +220,7 @@ GROUP_COLUMNS = declare_refused(
     "sequence groups with a duplicate, key or missing column",
     "an option fields.*.sequence-group",
     area="merging",
-    message=_needed(
+    message=_refusal_text(
         "the column {column!r} in a sequence group, where it is a duplicate, a key column or missing", "{option}"
     ),
 )
@@ -228,25 +228,25 @@ INVALID_REMOVE_FIELDS = declare_refused(
     "remove-record-on-sequence-group with a field that is not in a sequence group",
     "the option partial-update.remove-record-on-sequence-group",
     area="merging",
-    message=_needed("the sequence field {name!r}, which is not in a sequence group", "the option {option}"),
+    message=_refusal_text("the sequence field {name!r}, which is not in a sequence group", "the option {option}"),
 )
 REMOVE_WITH_IGNORED_RETRACTS = declare_refused(
     "aggregation that removes records on delete, with ignored retracts",
     "the options aggregation.remove-record-on-delete and fields.*.ignore-retract",
     area="merging",
-    message=_needed("remove-record-on-delete with ignored retracts", "the option fields.{column}.ignore-retract"),
+    message=_refusal_text("remove-record-on-delete with ignored retracts", "the option fields.{column}.ignore-retract"),
 )
 INVALID_COUNT_LIMITS = declare_refused(
     "nested_update with a count-limit that is not a positive number",
     "an option fields.*.count-limit",
     area="merging",
-    message=_needed("a limit of {limit!r} rows", "the option fields.{column}.count-limit={limit}"),
+    message=_refusal_text("a limit of {limit!r} rows", "the option fields.{column}.count-limit={limit}"),
 )
 AGGREGATE_FUNCTIONS = declare_refused(
     "unknown aggregate functions, and those not defined for the column's type",
     "an option fields.*.aggregate-function",
     area="merging",
-    message=_needed(
+    message=_refusal_text(
         "the aggregate function {function} of the column {column!r} of type {type}",
         "the option fields.{column}.aggregate-function={function}",
     ),
@@ -321,43 +321,43 @@ ABSENT_BRANCH = declare_refused(
     "a fallback or primary branch that does not exist",
     "the options scan.fallback-branch and scan.primary-branch",
     area="branches",
-    message=_needed("the branch {branch!r}, which does not exist", "{option}"),
+    message=_refusal_text("the branch {branch!r}, which does not exist", "{option}"),
 )
 EXPIRED_VERSION_WITH_BRANCH = declare_refused(
     "expired versions of tags, combined with a branch",
     "the version exists only as a tag",
     area="branches",
-    message=_needed("a branch combined with a version that has expired and exists only as a tag", "{option}"),
+    message=_refusal_text("a branch combined with a version that has expired and exists only as a tag", "{option}"),
 )
 AMBIGUOUS_BRANCH_VERSION = declare_refused(
     "older versions for which the version of the other branch is ambiguous",
     "the other branch's versions are out of order, have the same time, or have expired",
     area="branches",
-    message=_needed("the other branch at the same time", "{option}, {reason}"),
+    message=_refusal_text("the other branch at the same time", "{option}, {reason}"),
 )
 OTHER_BRANCH_COLUMNS = declare_refused(
     "branches with different columns or partition keys",
     "the schemas of both branches",
     area="branches",
-    message=_needed("a branch with different columns{what}", "{option}"),
+    message=_refusal_text("a branch with different columns{what}", "{option}"),
 )
 HIDDEN_BRANCH_PARTITIONS = declare_refused(
     "branches combined while all files of a partition wait for a compaction",
     "all files of a partition of the first branch are on level 0 or in postponed buckets",
     area="branches",
-    message=_needed("branches combined while all files of a partition wait for a compaction", "{option}"),
+    message=_refusal_text("branches combined while all files of a partition wait for a compaction", "{option}"),
 )
 FALLBACK_BRANCH_CHANGES = declare_refused(
     "row changes of tables with a fallback branch",
     "the option scan.fallback-branch is set",
     area="changes",
-    message=_needed("row changes of a fallback branch", "the option {option}={value}"),
+    message=_refusal_text("row changes of a fallback branch", "the option {option}={value}"),
 )
 PRIMARY_BRANCH_CHANGES = declare_refused(
     "row changes of tables with a primary branch",
     "the option scan.primary-branch is set",
     area="changes",
-    message=_needed("row changes of a primary branch", "the option {option}={value}"),
+    message=_refusal_text("row changes of a primary branch", "the option {option}={value}"),
 )
 DATA_EVOLUTION = declare_supported(
     "data evolution, also with deletion vectors, row ids",
@@ -382,13 +382,13 @@ EVOLUTION_WITH_KEYS = declare_refused(
     "data evolution with a primary key",
     "the option data-evolution.enabled of a table with a primary key",
     area="wide rows",
-    message=_needed("data evolution of a table with a primary key", "the option data-evolution.enabled=true"),
+    message=_refusal_text("data evolution of a table with a primary key", "the option data-evolution.enabled=true"),
 )
 EVOLUTION_WITH_VECTORS = declare_refused(
     "data evolution with deletion vectors of newer files",
     "the columns of a row are in several files, and one that is not the oldest has a deletion vector",
     area="wide rows",
-    message=_needed(
+    message=_refusal_text(
         "a deletion vector of a file that is not the oldest one with columns of its rows", "the data file {file}"
     ),
 )
@@ -396,7 +396,7 @@ PARTIAL_FILES = declare_refused(
     "files with only some columns, without data evolution",
     "the write columns of a file",
     area="wide rows",
-    message=_needed(
+    message=_refusal_text(
         "data evolution, where the columns of a row are in several files",
         "the data file {file} lacks the column {column!r}",
     ),
@@ -406,32 +406,32 @@ BLOB_DESCRIPTORS = declare_refused(
     "the option is set",
     area="wide rows",
     keyword="blob-descriptor-field",
-    message=_needed("blobs that are stored as descriptors", "the option {option}={value}"),
+    message=_refusal_text("blobs that are stored as descriptors", "the option {option}={value}"),
 )
 BLOB_VIEWS = declare_refused(
     "blobs that are views of another table",
     "the option is set",
     area="wide rows",
     keyword="blob-view-field",
-    message=_needed("blobs that are views of another table", "the option {option}={value}"),
+    message=_refusal_text("blobs that are views of another table", "the option {option}={value}"),
 )
 BLOB_COLUMNS = declare_refused(
     "blobs without data evolution",
     "a column of type BLOB without the option data-evolution.enabled, or a BLOB in another type",
     area="wide rows",
-    message=_needed("blob columns", "the column {column!r} of type {type}"),
+    message=_refusal_text("blob columns", "the column {column!r} of type {type}"),
 )
 BLOB_FILES = declare_refused(
     "blob files without data evolution",
     "a blob file without row ids",
     area="wide rows",
-    message=_needed("blob files without data evolution", "the data file {file}"),
+    message=_refusal_text("blob files without data evolution", "the data file {file}"),
 )
 BLOBS_IN_OTHER_FILES = declare_refused(
     "blobs outside of blob files",
     "a file of another format contains a BLOB column",
     area="wide rows",
-    message=_needed("blobs outside of blob files", "the column {column!r} of the data file {file}"),
+    message=_refusal_text("blobs outside of blob files", "the column {column!r} of the data file {file}"),
 )
 TYPES = declare_supported("all others", "the schema", area="types")
 SCHEMA_EVOLUTION = declare_supported(
@@ -451,13 +451,13 @@ LONG_VECTORS = declare_refused(
     "vectors of more than 1,048,576 items",
     "a column of type VECTOR, or a nested one",
     area="types",
-    message=_needed("vectors of more than 1,048,576 items", "the column {column!r} of type {type}"),
+    message=_refusal_text("vectors of more than 1,048,576 items", "the column {column!r} of type {type}"),
 )
 VECTOR_FILES = declare_refused(
     "files for vectors alone",
     "the option vector.file.format, and a data file whose name contains .vector.",
     area="wide rows",
-    message=_needed("files for vectors alone", "the data file {file}"),
+    message=_refusal_text("files for vectors alone", "the data file {file}"),
 )
 SPATIAL_TYPES = declare_refused(
     "spatial columns",
@@ -499,7 +499,9 @@ CHANGES_OF_EVOLUTION = declare_refused(
     "row changes of tables with data evolution",
     "the option data-evolution.enabled",
     area="changes",
-    message=_needed("changes of rows whose columns are in several files", "the option data-evolution.enabled=true"),
+    message=_refusal_text(
+        "changes of rows whose columns are in several files", "the option data-evolution.enabled=true"
+    ),
 )
 UPDATES_WITH_REMOVALS = declare_refused(
     "APPEND commits that remove files, as by UPDATE in Paimon 0.9",
@@ -530,7 +532,7 @@ DIFFERENCE_OF_POSTPONED_BUCKETS = declare_refused(
     "`diff` of postponed buckets",
     "files of a bucket below 0",
     area="changes",
-    message=_needed("mode='diff' of postponed buckets", "a bucket below 0"),
+    message=_refusal_text("mode='diff' of postponed buckets", "a bucket below 0"),
 )
 DIFFERENCE_OF_REMOVED_FILES = declare_refused(
     "`diff` of append tables whose files were removed",
@@ -592,7 +594,7 @@ OTHER_FILE_FORMATS = declare_refused(
     "row, csv, json, lance, vortex, mosaic, ...",
     "the extension of data files",
     area="data files",
-    message=_needed("files of the format {format}", "the data file {file}"),
+    message=_refusal_text("files of the format {format}", "the data file {file}"),
 )
 STORAGES = declare_supported(
     "local disk, and all file systems of fsspec; tested on an S3 API (`pip install s3fs`)",

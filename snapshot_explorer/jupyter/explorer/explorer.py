@@ -111,7 +111,7 @@ _OFFERED = 100
 """Conditions on rows that are offered."""
 _CHOICES = {
     "kind": get_args(Kind),
-    "colours": KIND_COLORS,
+    "colors": KIND_COLORS,
     "signs": {kind: style.sign for kind, style in STYLES.items()},
     "measure": MEASURES,
     "compared": COMPARED,

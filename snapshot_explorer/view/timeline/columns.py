@@ -92,7 +92,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         "line": line,
         "room": bars_top(marks.flags),
         "kinds": [
-            {"name": clean_text(name), "colour": look.color, "pattern": look.pattern, "sign": look.sign}
+            {"name": clean_text(name), "color": look.color, "pattern": look.pattern, "sign": look.sign}
             for name, look in ((name, STYLES.get(name, OTHER)) for name, _, _ in kinds)
         ],
         "flags": _flags(marks),
@@ -142,7 +142,7 @@ def _flags(marks: TimelineMarks) -> list[dict[str, object]]:
     return [
         {
             "noun": flags.flag.noun,
-            "colour": flags.flag.color,
+            "color": flags.flag.color,
             "at": np.searchsorted(marks.x, flags.x).tolist(),
             "y": flags.y.tolist(),
             "labels": flags.labels if flags.has_labels else None,

@@ -35,7 +35,7 @@ class _Lane:
     """The commits that are drawn, by version."""
 
     @property
-    def own(self) -> list[int]:
+    def own_versions(self) -> list[int]:
         """Return the versions that the parent does not have, ascending."""
         newest = max(self.shared, default=None)
         return [version for version in self.versions if newest is None or version > newest]
@@ -116,15 +116,15 @@ def _read_commits(lanes: Sequence[_Lane], histories: Sequence[History], tags: Ma
         {_tag_node(lanes, 0, version) for version in [*tags.values()][-_MAX_TAGGED:]} if lanes else set()
     )
     for index, lane in enumerate(lanes):
-        needed |= {_node(lanes, index, version) for version in (*lane.versions[-1:], *lane.own[:1])}
+        needed |= {_node(lanes, index, version) for version in (*lane.versions[-1:], *lane.own_versions[:1])}
         if lane.parent is not None and lane.shared:
             needed.add(_node(lanes, lane.parent, lane.shared[max(lane.shared)]))
     most = _MAX_COMMITS // max(1, len(lanes))
     for index, (lane, own) in enumerate(zip(lanes, histories, strict=True)):
-        versions = {*lane.own[-most:], *(node[1] for node in needed if node is not None and node[0] == index)}
+        versions = {*lane.own_versions[-most:], *(node[1] for node in needed if node is not None and node[0] == index)}
         rows = own.open_branch.commits(sorted(versions, reverse=True))[0].to_pylist() if versions else []
         lane.rows = {row["version"]: row for row in rows}
-    total, drawn = sum(len(lane.own) for lane in lanes), sum(len(lane.rows) for lane in lanes)
+    total, drawn = sum(len(lane.own_versions) for lane in lanes), sum(len(lane.rows) for lane in lanes)
     return [f"{drawn:,} of {total:,} commits: the newest, and those with tags or branches"] if drawn < total else []
 
 

@@ -135,10 +135,10 @@ def test_mapping_by_id_needs_an_id_at_every_depth():
 
 
 def test_an_unknown_mode_of_column_mapping_is_refused_whatever_the_protocol():
-    table_metadata = metadata(PLAIN, configuration={"delta.columnMapping.mode": "colour"})
+    table_metadata = metadata(PLAIN, configuration={"delta.columnMapping.mode": "color"})
 
     for said in (protocol(1), protocol(2), protocol(3, ["deletionVectors"]), protocol(3, ["columnMapping"])):
-        with pytest.raises(UnsupportedFeatureError, match="has the column mapping mode 'colour'"):
+        with pytest.raises(UnsupportedFeatureError, match="has the column mapping mode 'color'"):
             check_readable(said, table_metadata)
 
 

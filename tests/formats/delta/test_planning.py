@@ -116,8 +116,8 @@ def test_a_split_is_raw_where_any_reader_finds_the_columns(fields, is_raw):
 
 
 def test_what_can_not_be_read_is_refused_before_anything_is_planned():
-    with pytest.raises(UnsupportedFeatureError, match="colourfulTables"):
-        planned([{"path": "f"}], said=protocol(3, ["colourfulTables"]))
+    with pytest.raises(UnsupportedFeatureError, match="colorfulTables"):
+        planned([{"path": "f"}], said=protocol(3, ["colorfulTables"]))
     with pytest.raises(UnsupportedFeatureError, match="has the unknown storage type"):
         planned([{"path": "f", "deletion_vector": VECTOR | {"storage_type": "z"}}])
     with pytest.raises(CorruptTableError, match="The log describes a deletion vector of f that is not valid"):

@@ -213,8 +213,8 @@ def test_a_column_that_is_not_there_is_reported():
     table.append([(1, "a")])
     (split,) = plan_of(table).splits
 
-    with pytest.raises(InvalidArgumentError, match="Unknown column 'colour'. Columns: id, name."):
-        list(read.read(Storage(table.url), split, ["colour"]))
+    with pytest.raises(InvalidArgumentError, match="Unknown column 'color'. Columns: id, name."):
+        list(read.read(Storage(table.url), split, ["color"]))
 
 
 def test_splits_can_be_pickled():

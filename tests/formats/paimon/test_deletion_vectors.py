@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.positions import without
+from snapshot_explorer.arrow.positions import without_deleted
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.deletion_vectors import (
     PaimonVector,
@@ -239,7 +239,7 @@ def test_rows_are_taken_away_by_their_position_however_they_are_batched(gone, cu
     numbers = [(a, pa.record_batch([pa.array(range(a, b))], names=["n"])) for a, b in pairwise(edges)]
     batches = ((start, one, one.select([])) for start, one in numbers)
 
-    left = list(without(batches, np.array(sorted(gone), np.int64)))
+    left = list(without_deleted(batches, np.array(sorted(gone), np.int64)))
 
     assert [n for batch, _ in left for n in batch.column(0).to_pylist()] == sorted(set(range(100)) - gone)
     assert sum(bare.num_rows for _, bare in left) == 100 - len(gone)

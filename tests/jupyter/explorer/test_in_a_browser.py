@@ -260,9 +260,9 @@ def test_it_is_used_by_keyboard_alone_in_the_dark(notebook):
     assert notebook.text(1) == ["16 5\n"]
 
 
-def _light(colour):
+def _light(color):
     """Return how light rgb(...) or rgba(...) is, from 0 to 255."""
-    parts = [float(part) for part in colour.partition("(")[2].rstrip(")").split(",")[:3]]
+    parts = [float(part) for part in color.partition("(")[2].rstrip(")").split(",")[:3]]
     return sum(parts) / 3
 
 

@@ -121,11 +121,11 @@ def test_without_a_primary_key_columns_may_be_named_as_the_key(payments):
 
 
 def test_a_key_that_does_not_fit_is_reported_in_a_line(compared):
-    compared.state.key = ["colour"]
+    compared.state.key = ["color"]
     compared.wait()
 
     error = compared.views["compare"].error
-    assert error.startswith("Unknown column 'colour' in key.")
+    assert error.startswith("Unknown column 'color' in key.")
     assert "\n" not in error
 
 
@@ -407,11 +407,11 @@ def test_the_commit_of_b_is_undone_alone(payments):
 
 
 def test_a_condition_that_does_not_fit_is_blamed_in_a_line(explorer):
-    explorer.state.rows_where = "colour = 'red'"
+    explorer.state.rows_where = "color = 'red'"
 
     pressed(explorer, "Blame rows")
 
-    assert "colour" in blamed(explorer)
+    assert "color" in blamed(explorer)
     assert "\n" not in blamed(explorer)
 
 
@@ -484,7 +484,7 @@ def test_a_condition_that_holds_nowhere_leaves_b(explorer):
     assert explorer.state.b == 18
 
 
-@pytest.mark.parametrize(("where", "said"), [("", "There is no condition to bisect."), ("colour = 1", "colour")])
+@pytest.mark.parametrize(("where", "said"), [("", "There is no condition to bisect."), ("color = 1", "color")])
 def test_what_cannot_be_bisected_is_reported_in_a_line(explorer, where, said):
     explorer.state.tab, explorer.state.where = "data", where
     explorer.wait()

@@ -35,12 +35,12 @@ OPEN = """async ([module, state, background]) => {
   };
   window.timeline = {sent, set, end, handlers};
 }"""
-COLOUR = """(colour) => {
+COLOUR = """(color) => {
   const canvas = document.querySelector('.sx-timeline > canvas');
   const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   let found = 0;
   for (let at = 0; at < data.length; at += 4)
-    if (colour.every((part, i) => Math.abs(data[at + i] - part) < 12) && data[at + 3] > 250) found += 1;
+    if (color.every((part, i) => Math.abs(data[at + i] - part) < 12) && data[at + 3] > 250) found += 1;
   return found;
 }"""
 RECORD = """() => {

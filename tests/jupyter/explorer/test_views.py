@@ -211,10 +211,10 @@ def test_rows_are_previewed_as_asked(explorer, orders):
 def test_a_condition_that_does_not_fit_is_reported_in_its_place(explorer):
     explorer.state.tab = "data"
     explorer.wait()
-    explorer.state.where = "colour = 'red'"
+    explorer.state.where = "color = 'red'"
     explorer.wait()
 
-    assert "colour" in explorer.views["data"].error
+    assert "color" in explorer.views["data"].error
     assert "\n" not in explorer.views["data"].error
     assert explorer.view["error"] == explorer.views["data"].error
     assert explorer.view["parts"]  # the rows before, which the page dims

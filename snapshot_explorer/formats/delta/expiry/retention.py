@@ -284,10 +284,10 @@ class Vacuum:
         present, freed_paths = {item.path for item in existing}, {item.path for item in freed}
         paths = [None if is_full_location(path) else path for path in lifetimes.column("path").to_pylist()]
         needs = list(zip(paths, vector_files(lifetimes), strict=True))
-        gone = _lacking(
+        gone = _count_at_versions(
             lifetimes, versions, [any(item is not None and item not in present for item in pair) for pair in needs]
         )
-        lost = _lacking(lifetimes, versions, [any(item in freed_paths for item in pair) for pair in needs])
+        lost = _count_at_versions(lifetimes, versions, [any(item in freed_paths for item in pair) for pair in needs])
         rows = []
         for index, (version, time) in enumerate(zip(versions, self._times(versions), strict=True)):
             outcome, because = "kept", "no file that it needs would be deleted"
@@ -338,7 +338,7 @@ def duration_of(settings: Mapping[str, str], name: str) -> timedelta:
     return span
 
 
-def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]) -> Sequence[int]:
+def _count_at_versions(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]) -> Sequence[int]:
     chosen: Mask = np.array(lacks, np.bool_)
     first, removed = ranges(lifetimes)
     begins = np.searchsorted(versions, first[chosen])

@@ -76,7 +76,7 @@ def counts_of(versions: Sequence[int], actions: Actions, known: DeltaLiveFiles |
         removed = []
         for file, recorded in commit.removed:
             was = live.pop(file, None)
-            removed.append(_known(recorded, was))
+            removed.append(_merge_sizes(recorded, was))
             if was is not None:
                 rows.take(was.rows)
         for file, size in commit.added:
@@ -156,7 +156,7 @@ class _Sum:
         return None if self._unknown else self._sum
 
 
-def _known(recorded: Size, was: Size | None) -> Size:
+def _merge_sizes(recorded: Size, was: Size | None) -> Size:
     if was is None:
         return recorded
     return Size(

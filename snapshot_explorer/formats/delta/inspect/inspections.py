@@ -107,7 +107,7 @@ class DeltaInspector:
         If the storage reports no times, the commit time is returned.
         """
         commit = self._log.listing().commits.get(version)
-        modified = None if commit is None else _moment(commit.modified_ms)
+        modified = None if commit is None else _parse_millis(commit.modified_ms)
         if modified is not None or commit is None:
             return modified
         return self._times.commit_times([version], self._log.actions([version]).commit_infos)[0]
@@ -129,7 +129,7 @@ class DeltaInspector:
             "name": metadata.name,
             "description": metadata.description,
             "location": self._storage.root,
-            "createdAt": _moment(metadata.created_at),
+            "createdAt": _parse_millis(metadata.created_at),
             "lastModified": self._last_modified(state.version),
             "partitionColumns": list(metadata.partition_columns),
             "clusteringColumns": clustering_columns(state),
@@ -226,7 +226,7 @@ def _properties(state: DeltaState) -> list[tuple[str, str]]:
 
 def _transactions(state: DeltaState) -> pa.Table:
     rows = [
-        {"appId": item.app_id, "version": item.version, "lastUpdated": _moment(item.last_updated)}
+        {"appId": item.app_id, "version": item.version, "lastUpdated": _parse_millis(item.last_updated)}
         for _, item in sorted(state.transactions.items())
     ]
     return pa.Table.from_pylist(rows, _TRANSACTIONS)
@@ -249,7 +249,7 @@ def _long(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
 
 
-def _moment(millis: int | None) -> datetime | None:
+def _parse_millis(millis: int | None) -> datetime | None:
     try:
         return None if millis is None else from_millis(millis)
     except OverflowError:

@@ -102,7 +102,7 @@ def _decode(first: Container, parts: Mapping[str, bytes], schema: pa.Schema) -> 
     yield AvroCommits(
         [path for path, is_read in zip(parts, is_whole.tolist(), strict=True) if is_read],
         *_stats(decoded[0].field(0), schema),
-        [_rest(first.schema_text, content[start:end]) for start, end in rests],
+        [_read_other_fields(first.schema_text, content[start:end]) for start, end in rests],
     )
 
 
@@ -121,7 +121,7 @@ def _stats(partitions: pa.MapArray, schema: pa.Schema) -> tuple[pa.RecordBatch, 
 
 
 @lru_cache(maxsize=32)
-def _rest(text: bytes, content: bytes) -> Mapping[str, Any]:
+def _read_other_fields(text: bytes, content: bytes) -> Mapping[str, Any]:
     """Return the other fields of a commit. They are the same for most commits of a writer."""
     stream = io.BytesIO(content)
     rest: Any = fastavro.schemaless_reader(stream, _rest_schema(text))

@@ -287,7 +287,7 @@ def _distinct(numbers: Numbers) -> Numbers:
     return ascending[_starts(ascending)]
 
 
-def _among(ascending: Numbers, numbers: Numbers) -> npt.NDArray[np.bool_]:
+def _is_in_ascending(ascending: Numbers, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Return which numbers, of 0 or more, are among ascending ones."""
     among: npt.NDArray[np.bool_] = np.append(ascending, -1)[np.searchsorted(ascending, numbers)] == numbers
     return among
@@ -347,7 +347,7 @@ def _slices(
     every = instants.of(of_files, slices)
     of_logs = every[is_log]
     # A pending compaction does not end the slice before: both are merged.
-    ends = _distinct(np.concatenate([bases, of_logs[~_among(begun, of_logs)]]))
+    ends = _distinct(np.concatenate([bases, of_logs[~_is_in_ascending(begun, of_logs)]]))
     removed = instants.after(every, ends, np.full(len(every), NEVER))
     return slices, np.minimum(removed, groups.replaced[of_files])
 

@@ -273,7 +273,7 @@ class SliceMerge:
             yield from self._updated(batch, hits, matched)
         inserted = np.flatnonzero(~is_matched & ~entries.is_delete)
         if len(inserted):
-            yield self._taken(inserted, entries.sources[inserted], None)
+            yield self._take_rows(inserted, entries.sources[inserted], None)
 
     def _updated(self, batch: pa.RecordBatch, hits: Indices, matched: Indices) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a batch of the base file, merged with the entries of their keys."""
@@ -292,9 +292,9 @@ class SliceMerge:
         chosen = matched[is_replaced]
         if self._by_column:
             replaced = batch.take(pa.array(hits[is_replaced]))
-            yield self._taken(chosen, self._sources(chosen, replaced, wins[is_replaced]), replaced)
+            yield self._take_rows(chosen, self._sources(chosen, replaced, wins[is_replaced]), replaced)
         else:
-            yield self._taken(chosen, self._entries.sources[chosen], None)
+            yield self._take_rows(chosen, self._entries.sources[chosen], None)
 
     def _wins(self, batch: pa.RecordBatch, hits: Indices, matched: Indices) -> Mask:
         """Return whether entries win against the rows of the base file with their keys."""
@@ -325,7 +325,7 @@ class SliceMerge:
             )
         return sources
 
-    def _taken(self, entries: Indices, sources: Indices, base: pa.RecordBatch | None) -> pa.RecordBatch:
+    def _take_rows(self, entries: Indices, sources: Indices, base: pa.RecordBatch | None) -> pa.RecordBatch:
         """Return rows with values of log records and of base file rows, which are numbered after the log records."""
         if not self._by_column:
             rows = self._rows.select(self.names).take(pa.array(self._entries.rows[entries]))

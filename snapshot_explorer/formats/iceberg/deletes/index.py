@@ -202,7 +202,7 @@ def _column(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     return list(column.to_pylist())
 
 
-def _known(lower: bytes | None, upper: bytes | None) -> tuple[bytes, bytes] | None:
+def _both_bounds(lower: bytes | None, upper: bytes | None) -> tuple[bytes, bytes] | None:
     return None if lower is None or upper is None else (lower, upper)
 
 
@@ -212,8 +212,8 @@ def _file(row: Mapping[str, Any]) -> File:
         format=cast("FileFormat", row["file_format"]),
         rows=row["record_count"] if row["has_confirmed_rows"] else None,
         size_bytes=None if row["has_doubted_size"] else row["size_bytes"],
-        path_bounds=_known(row["lower"], row["upper"]),
-        position_bounds=_known(row["first"], row["last"]),
+        path_bounds=_both_bounds(row["lower"], row["upper"]),
+        position_bounds=_both_bounds(row["first"], row["last"]),
     )
 
 

@@ -53,7 +53,7 @@ class DeleteReader:
         return merge_positions([self._position_deletes(file).of(path) for file in deletes.positions])
 
     def _position_deletes(self, file: File) -> PositionDeletes:
-        return self._kept(f"positions {file.location}", lambda: read_position_deletes(self._storage, file))
+        return self._get_cached(f"positions {file.location}", lambda: read_position_deletes(self._storage, file))
 
     def deleted_rows(self, equality_set: EqualitySet, columns: Sequence[EqualityColumn], rules: IdRules) -> DeletedRows:
         """Return the deleted rows of a set of equality delete files, to be looked up."""
@@ -65,9 +65,9 @@ class DeleteReader:
             numbers = [number for number, _ in equality_set.files]
             return DeletedRows(contents, numbers)
 
-        return self._kept(f"equality {equality_set.key}", made)
+        return self._get_cached(f"equality {equality_set.key}", made)
 
-    def _kept(self, key: str, make: Callable[[], S]) -> S:
+    def _get_cached(self, key: str, make: Callable[[], S]) -> S:
         """Return a cached value, or create it. The least recently used values are dropped."""
         result = self._values.get(key, make)
         with self._lock:

@@ -74,15 +74,15 @@ Source: iceberg specification, "Manifests"."""
 
 def known_rows(files: pa.Table) -> pa.Array:
     """Return the number of rows of each file in LIVE; null if the metadata contradicts itself."""
-    return _without(files.column("record_count"), pc.invert(files.column("has_confirmed_rows")))
+    return _nullify_doubted(files.column("record_count"), pc.invert(files.column("has_confirmed_rows")))
 
 
 def known_sizes(files: pa.Table) -> pa.Array:
     """Return the size of each file in LIVE; null if it is probably wrong."""
-    return _without(files.column("size_bytes"), files.column("has_doubted_size"))
+    return _nullify_doubted(files.column("size_bytes"), files.column("has_doubted_size"))
 
 
-def _without(values: pa.ChunkedArray, are_doubted: pa.ChunkedArray) -> pa.Array:
+def _nullify_doubted(values: pa.ChunkedArray, are_doubted: pa.ChunkedArray) -> pa.Array:
     return pc.if_else(pc.fill_null(single_chunk(are_doubted), fill_value=False), None, single_chunk(values))
 
 

@@ -129,7 +129,7 @@ class MetadataFiles:
                 known.update(self._read_numbered([number + 1]))
             following = known[number + 1]
             if following is None:
-                return self._kept(number, content)
+                return self._remember(number, content)
             number, content = number + 1, following
         listed, last = self._listed_numbers(), number
         while last + 1 in listed:
@@ -137,7 +137,7 @@ class MetadataFiles:
         newest = self._read_numbered([last])[last]
         if newest is None:
             raise MissingFileError(f"{FOLDER}/{_SPELLINGS[0].format(last)} disappeared while it was read.")
-        return self._kept(last, newest)
+        return self._remember(last, newest)
 
     def _read_hint(self, numbers: Sequence[int]) -> tuple[bytes | None, dict[int, _Content | None]]:
         """Return the hint, and the files of these numbers; see `_read_numbered`. All are read concurrently."""
@@ -148,7 +148,7 @@ class MetadataFiles:
         """Return the files of these numbers with the first name that exists. All are read concurrently."""
         return _in_first_spelling(numbers, self._storage.read_present(_paths(numbers)))
 
-    def _kept(self, number: int, content: _Content) -> CurrentMetadata:
+    def _remember(self, number: int, content: _Content) -> CurrentMetadata:
         self._last_number = number
         return CurrentMetadata(metadata=self._parsed(*content), notes=())
 

@@ -85,7 +85,7 @@ class RowReader:
         live = None if keep is not None else self._live(plan)
         if live is not None and live.lookups:
             read_columns = _ReadColumns.of(read_columns.fields, live.lookups)
-        for rows in self._stored(plan, read_columns, keep, predicate):
+        for rows in self._stored_rows(plan, read_columns, keep, predicate):
             kept = (
                 _listed(rows, keep) if keep is not None else live.mask(rows, read_columns) if live is not None else None
             )
@@ -108,7 +108,7 @@ class RowReader:
                 yield from self.rows(before, fields, keep=gone)
             return
         read_columns = _ReadColumns.of(fields, (*live.lookups, *later.lookups))
-        for rows in self._stored(before, read_columns, None):
+        for rows in self._stored_rows(before, read_columns, None):
             kept, left = live.mask(rows, read_columns), later.mask(rows, read_columns)
             if left is not None:
                 yield from _masked(_batch(rows, read_columns, before), ~left if kept is None else kept & ~left)
@@ -117,7 +117,7 @@ class RowReader:
         """Return the positions that position deletes and vectors delete in a data file, ascending."""
         return self._deletes.positions(plan.deletes, plan.path, plan.file.rows)
 
-    def _stored(
+    def _stored_rows(
         self,
         plan: IcebergPlan,
         read_columns: "_ReadColumns",

@@ -186,7 +186,7 @@ def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schema: Paim
             nulls = structs["null_count"].field(position).to_pylist()
             counts.append([None if count is None else str(count) for count in nulls])
         for side, into in bounds.items():
-            into.append(_bound(structs[side], position, file_schema.fields, field))
+            into.append(_bound_texts(structs[side], position, file_schema.fields, field))
     return {
         "null_value_counts": map_texts(names, counts, len(entries)),
         "min_value_stats": map_texts(names, bounds["lower"], len(entries)),
@@ -194,14 +194,14 @@ def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schema: Paim
     }
 
 
-def _bound(
+def _bound_texts(
     values: pa.StructArray, index: int | None, file_fields: Sequence[PaimonField], field: PaimonField
 ) -> list[str | None]:
     """Return the bounds of a column as text, cast if its type has changed."""
     if index is None:
         return [None] * len(values)
     column, source = values.field(index), file_fields[index].type
-    if column.type == vectors.without(arrow_type(field.type)):
+    if column.type == vectors.as_lists(arrow_type(field.type)):
         return java_texts(column, field.type)
     if not castable(source, field.type):
         return [None] * len(values)

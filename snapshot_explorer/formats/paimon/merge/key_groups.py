@@ -89,7 +89,7 @@ def merge(
     if takes_newest(rules):
         replaced = _replaced_rows(by_key, rules, adds, lowest=sequence, highest=sequence)
         if replaced is not None:
-            return _without(rows.select(list(names)), adds, replaced)
+            return _drop_replaced(rows.select(list(names)), adds, replaced)
     unique_rows, key_groups = _group(rows, by_key, rules, sequence, kinds, levels)
     unique_rows = unique_rows[adds[unique_rows]]
     match rules.engine:
@@ -125,7 +125,7 @@ def merge_by_files(
     adds = are_adds(kinds)
     lowest, highest = np.repeat(files.lowest, files.rows), np.repeat(files.highest, files.rows)
     replaced = _replaced_rows(_by_key(rows, rules, order), rules, adds, lowest=lowest, highest=highest)
-    return None if replaced is None else _without(rows.select(list(names)), adds, replaced)
+    return None if replaced is None else _drop_replaced(rows.select(list(names)), adds, replaced)
 
 
 def merge_all(
@@ -224,7 +224,7 @@ def _replaced_rows(
     return older if (lowest[newer] > highest[older]).all() else None
 
 
-def _without(rows: pa.Table, adds: npt.NDArray[np.bool_], replaced: Codes) -> pa.Table:
+def _drop_replaced(rows: pa.Table, adds: npt.NDArray[np.bool_], replaced: Codes) -> pa.Table:
     kept = adds.copy()
     kept[replaced] = False
     return rows.filter(pa.array(kept))

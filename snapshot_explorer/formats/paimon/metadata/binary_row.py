@@ -139,7 +139,7 @@ def _column(rows: _Rows, index: int, data_type: PaimonDataType, *, lenient: bool
         return _decimals(rows, at, nulls, data_type)
     if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return _timestamps(rows, at, nulls, data_type, lenient=lenient)
-    return pa.nulls(len(at), vectors.without(target))
+    return pa.nulls(len(at), vectors.as_lists(target))
 
 
 def _check(column: pa.Array) -> pa.Array:

@@ -236,9 +236,9 @@ class PaimonHistory:
 
     def stored_versions(self) -> StoredVersions:
         """Return every version by the kind of its file. Reads the same as `all_from`."""
-        return self._checked(self._stored)
+        return self._checked(self._list_stored)
 
-    def _stored(self) -> StoredVersions:
+    def _list_stored(self) -> StoredVersions:
         before, rewrites = self._newest, self._rewrites
         tags_seen = self._tags_seen
         likely = [self._layout.hint("snapshot", "LATEST"), *map(self._layout.tag, tags_seen)]

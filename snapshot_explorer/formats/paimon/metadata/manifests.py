@@ -90,7 +90,7 @@ INDEX_ENTRIES = pa.schema([*list(_INDEXES)[1:], *_VECTORS])
 another type has one row, without a data file."""
 
 
-def _stored(schema: pa.Schema, paths: Mapping[str, str], *others: pa.Field) -> pa.Schema:
+def _stored_schema(schema: pa.Schema, paths: Mapping[str, str], *others: pa.Field) -> pa.Schema:
     columns = {paths[field.name]: field.type for field in schema}
     return pa.schema([pa.field("_VERSION", pa.int32()), *_records(columns), *others])
 
@@ -109,7 +109,7 @@ def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) 
 
     Source: paimon docs, "Manifest".
     """
-    raw, counts = avro.rows(files, _stored(LIST, _LIST_PATHS), limits=limits)
+    raw, counts = avro.rows(files, _stored_schema(LIST, _LIST_PATHS), limits=limits)
     _check_version(raw, "manifest list", _VERSION)
     table = _pick(raw, _LIST_PATHS, LIST, files)
     check_names(table.column("name"), "a manifest list")
@@ -130,7 +130,7 @@ def read_entries(
     Source: paimon docs, "Manifest".
     """
     schema = pa.schema([field for field in ENTRIES if columns is None or field.name in (*columns, "kind", "file_name")])
-    stored = _stored(schema, _ENTRY_PATHS)
+    stored = _stored_schema(schema, _ENTRY_PATHS)
     # Decoded entries take many times the space of the files, so only some files are decoded at a time.
     parts = [
         _entries(batch, schema, stored, limits) for batch in pack(files, lambda file: len(file[1]), target=_PART_BYTES)
@@ -159,7 +159,7 @@ def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT
     Source: paimon docs, "Table Index"; paimon IndexManifestEntry.
     """
     ranges = pa.field("_DELETIONS_VECTORS_RANGES", pa.list_(_RANGE))
-    raw, counts = avro.rows(files, _stored(_INDEXES, _INDEX_PATHS, ranges), limits=limits)
+    raw, counts = avro.rows(files, _stored_schema(_INDEXES, _INDEX_PATHS, ranges), limits=limits)
     table = _pick(raw, _INDEX_PATHS, _INDEXES, files)
     if len(table) and pc.max(table.column("kind")).as_py() != ADD:
         raise refusal(features.REMOVED_INDEXES, path=files[0][0])

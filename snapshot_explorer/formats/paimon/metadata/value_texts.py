@@ -65,7 +65,7 @@ def _time(value: Any, data_type: PaimonDataType) -> str:
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}" + (f".{digits}" if digits else "")
 
 
-def _moment(value: int, data_type: PaimonDataType) -> tuple[str, str]:
+def _seconds_and_fraction(value: int, data_type: PaimonDataType) -> tuple[str, str]:
     precision = data_type.precision or 0
     unit = _UNITS["ms" if precision <= 3 else "us" if precision <= 6 else "ns"]  # noqa: PLR2004
     seconds, rest = divmod(value, unit)
@@ -73,14 +73,14 @@ def _moment(value: int, data_type: PaimonDataType) -> tuple[str, str]:
 
 
 def _sql_timestamp(value: Any, data_type: PaimonDataType) -> str:
-    moment, fraction = _moment(int(value), data_type)
+    moment, fraction = _seconds_and_fraction(int(value), data_type)
     precision = data_type.precision or 0
     kept = fraction[:precision] + fraction[precision:].rstrip("0")
     return moment.replace("T", " ") + (f".{kept}" if kept else "")
 
 
 def _legacy_timestamp(value: Any, data_type: PaimonDataType) -> str:
-    moment, fraction = _moment(int(value), data_type)
+    moment, fraction = _seconds_and_fraction(int(value), data_type)
     if not moment.startswith("-") and len(moment.partition("-")[0]) > 4:  # noqa: PLR2004 - Java marks years past 9999
         moment = f"+{moment}"
     kept = next(fraction[:digits] for digits in (0, 3, 6, 9) if not fraction[digits:].strip("0"))

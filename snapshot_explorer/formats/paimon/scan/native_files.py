@@ -112,13 +112,13 @@ def _names(plan: PaimonPlan, file: PaimonDataFile) -> Mapping[str, str | None] |
     mapping = evolution.mapping(fields, plan.file_schemas[file.schema_id].fields, file.write_columns)
     for target, source in mapping.targets:
         if source is not None and (
-            differs_in_other_readers(source.type, file.format) or not _kept(source.type, target.type)
+            differs_in_other_readers(source.type, file.format) or not _needs_no_cast(source.type, target.type)
         ):
             return None
     return {target.name: None if source is None else source.name for target, source in mapping.targets}
 
 
-def _kept(source: PaimonDataType, target: PaimonDataType) -> bool:
+def _needs_no_cast(source: PaimonDataType, target: PaimonDataType) -> bool:
     """Return whether values of a file need no cast, or only widening to an integer or float of more bits."""
     if evolution.same(source, target):
         return True

@@ -199,8 +199,14 @@ def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns
         _objects(paths),
         _objects(formats)[of_names],
         *numbers.values(),
-        *(None if values is None else _objects(values) for values in (_known(deleted), _known(written))),
-        *(None if values is None else _objects(values) for values in (_known(first_ids), _known(vectors))),
+        *(
+            None if values is None else _objects(values)
+            for values in (_none_if_all_null(deleted), _none_if_all_null(written))
+        ),
+        *(
+            None if values is None else _objects(values)
+            for values in (_none_if_all_null(first_ids), _none_if_all_null(vectors))
+        ),
     ]
     kinds, of_kinds = _kinds(numbers["schema_id"], of_names, written, first_ids.is_null().to_numpy())
     examples = DataFiles(fields, np.array(kinds, np.int64))
@@ -227,7 +233,7 @@ def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns
     )
 
 
-def _known(values: pa.ChunkedArray | Sequence[Any]) -> Sequence[Any] | None:
+def _none_if_all_null(values: pa.ChunkedArray | Sequence[Any]) -> Sequence[Any] | None:
     known = list(_values(values)) if isinstance(values, pa.ChunkedArray) else values
     return None if known.count(None) == len(known) else known
 

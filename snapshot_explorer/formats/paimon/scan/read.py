@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.positions import filter_rows, kept_mask, rows_without_columns, without
+from snapshot_explorer.arrow.positions import filter_rows, kept_mask, rows_without_columns, without_deleted
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.core.records import Predicate, Split
@@ -208,7 +208,7 @@ class _SplitReader:
         """Yield the rows of a file that no deletion vector removes: columns of the read schema, and system columns."""
         rows = self._evolved(file, target, only)
         if file.path in self.deleted_positions:
-            return without(rows, self.deleted_positions[file.path])
+            return without_deleted(rows, self.deleted_positions[file.path])
         return ((batch, own) for _, batch, own in rows)
 
     def read_group(self, group: ColumnGroup, fields: Sequence[PaimonField]) -> Iterator[pa.RecordBatch]:

@@ -80,7 +80,7 @@ def bounds(entries: pa.Table, fields: Sequence[PaimonField], file_schemas: Mappi
         file_schemas: The schemas that the files were written with, by id.
     """
     lower, upper, nulls = _values(entries, fields, file_schemas)
-    types = [vectors.without(arrow_type(field.type)) for field in fields]
+    types = [vectors.as_lists(arrow_type(field.type)) for field in fields]
     names = [field.name for field in fields]
     return Bounds(
         lower=_table(lower, names, types, len(entries)),
@@ -166,7 +166,7 @@ def _values(
             position = positions.get(field.id)
             if position is None:
                 if field.id not in in_file:
-                    nulls[index].append((at, _without(group)))
+                    nulls[index].append((at, _missing_null_counts(group)))
                 continue
             # A cast may truncate or round values, or make them null: bounds of another type are unknown.
             if replace(covered[position].type, nullable=True) == replace(field.type, nullable=True):
@@ -176,7 +176,7 @@ def _values(
     return lower, upper, nulls
 
 
-def _without(group: pa.Table) -> pa.Array:
+def _missing_null_counts(group: pa.Table) -> pa.Array:
     """Return the null counts of a column that files lack: unknown if another file may contain it for these rows."""
     spread = pc.is_valid(group.column("first_row_id"))
     return pc.if_else(spread, pa.scalar(None, pa.int64()), group.column("rows")).combine_chunks()

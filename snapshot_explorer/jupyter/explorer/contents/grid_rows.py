@@ -148,7 +148,7 @@ def _describe_columns(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str
                 else _ZERO_FRACTION.sub("", truncate(format_cell(maximum, unit).text, _WIDEST)),
                 "bins": _histogram(column),
                 "distinct": _distinct(column),
-                "colours": KIND_COLORS if item.name == "kind" else None,
+                "colors": KIND_COLORS if item.name == "kind" else None,
             }
         )
     return result

@@ -143,11 +143,11 @@ class SnapshotCache:
     def other(self, text: str) -> Snapshot:
         """Return a version of another table: of a variable or a path, with a ref behind @; else the newest."""
 
-        def opened() -> Snapshot:
+        def open_other() -> Snapshot:
             table, ref = self._other_table(text)
             return table.at(ref or "latest")
 
-        made: Snapshot = self._keep(("other", text), opened)
+        made: Snapshot = self._keep(("other", text), open_other)
         return made
 
     def _other_table(self, text: str) -> tuple[Table, str]:

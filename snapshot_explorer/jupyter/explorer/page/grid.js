@@ -44,10 +44,10 @@ function Heading({ column, width, order, isSummed, sort }) {
 function cell(value, column, row, i, here) {
   const isNull = value?.text === NULL, [before, after] = value?.changed ? value.text.split(" \u2192 ") : [];
   const side = column.number && !isNull && value?.text !== "0" && /^(added|removed)_(files|rows|bytes)$/.exec(column.name)?.[1];
-  const sign = column.name === "change" && { "+": "sx-plus", "-": "sx-minus" }[value?.text[0]], colour = column.colours?.[value?.text];
+  const sign = column.name === "change" && { "+": "sx-plus", "-": "sx-minus" }[value?.text[0]], color = column.colors?.[value?.text];
   const css = [column.number && "sx-n", isNull && "sx-null", value?.changed && "sx-changed", side && `sx-${side}`, sign, here && "sx-here"];
   return html`<td id=${here || undefined} class=${css.filter(Boolean).join(" ")} role="gridcell" aria-colindex=${i + 1} data-at=${`${row} ${i}`} title=${value?.full}>
-    ${colour && html`<span class="sx-chip" style=${{ background: colour }}></span>`}${after === undefined ? value ? (isNull ? "null" : value.text) : "\u2026"
+    ${color && html`<span class="sx-chip" style=${{ background: color }}></span>`}${after === undefined ? value ? (isNull ? "null" : value.text) : "\u2026"
       : html`<span class="sx-old">${before}</span><span class="sx-unseen"> \u2192 </span><b>${after}</b>`}</td>`;
 }
 

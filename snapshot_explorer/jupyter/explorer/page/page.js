@@ -16,8 +16,8 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const number = (count) => count.toLocaleString("en-US");
 const signed = (sign, count) => count === null ? `${sign}?` : count ? sign + short(count) : "";
 
-/** Return whether white stands out from a colour such as #0072b2 more than black does. */
-const isDark = (colour = "") => [0.3, 0.59, 0.11].reduce((sum, weight, i) => sum + weight * parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16), 0) < 100;
+/** Return whether white stands out from a color such as #0072b2 more than black does. */
+const isDark = (color = "") => [0.3, 0.59, 0.11].reduce((sum, weight, i) => sum + weight * parseInt(color.slice(1 + 2 * i, 3 + 2 * i), 16), 0) < 100;
 
 /** Return a path without its middle. */
 const middle = (path) => path.length > 46 ? `${path.slice(0, 14)}\u2026${path.slice(-31)}` : path;
@@ -265,12 +265,12 @@ function Changed({ row: { added, removed }, most }) {
 function Commit({ app, row, at }) {
   const style = { top: `${at * HIGH}px` };
   if (!row) return html`<div class="sx-commit" style=${style}><span class="sx-bone"></span></div>`;
-  const marks = app.page.markers.map((version) => version === row.version), { colours, signs } = app.page.choices;
+  const marks = app.page.markers.map((version) => version === row.version), { colors, signs } = app.page.choices;
   const isLong = row.version.length > 10;  // a number that is a time leaves no room beside it
   const who = row.user && (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(row.user) ? row.user.slice(0, 8) : row.user);
   return html`<div id=${`${app.id}-${at}`} role="option" aria-selected=${String(marks[1])} class="sx-commit ${marks[1] ? "sx-is-b" : marks[0] ? "sx-is-a" : ""}"
     style=${style} onClick=${(event) => app.send({ click: row.version, other: event.shiftKey })} title=${[`${row.operation} ${row.message}`.trim(), "A click sets B, with Shift A"].filter(Boolean).join("\n")}>
-    <span class="sx-dot" style=${{ background: colours[row.kind] ?? "#6b6b6b", color: isDark(colours[row.kind]) ? "#fff" : "#000" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
+    <span class="sx-dot" style=${{ background: colors[row.kind] ?? "#6b6b6b", color: isDark(colors[row.kind]) ? "#fff" : "#000" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
     <b class="sx-number">${row.version}</b>
     <span class="sx-what">${!isLong && html`${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}`}</span>
     <span class="sx-counts"><span class="sx-plus">${signed("+", row.added)}</span> <span class="sx-minus">${signed("\u2212", row.removed)}</span></span>
@@ -325,7 +325,7 @@ const Table = ({ columns, marked, note }) => html`${columns.length > 0 && html`<
   <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "sx-n" : ""} title=${column.meaning}>${column.heading}</th>`)}</tr></thead>
   <tbody>${(columns[0]?.cells ?? []).map((_, row) => html`<tr>${columns.map((column, at) => html`<td title=${column.exact[row]}
     class=${[column.number && "sx-n", column.prose && column.cells[row] !== "-" && "sx-prose", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
-    >${column.colours?.[column.cells[row]] && html`<i class="sx-kind" style=${{ background: column.colours[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>`}
+    >${column.colors?.[column.cells[row]] && html`<i class="sx-kind" style=${{ background: column.colors[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>`}
   ${note && html`<p class="sx-faint">${note}</p>`}`;
 
 const SIGNS = { "=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made" };

@@ -78,7 +78,7 @@ def _table(grid: Grid) -> dict[str, Any]:
                     else ""
                     for shown in column.cells
                 ],
-                "colours": KIND_COLORS if column.name == "kind" else None,
+                "colors": KIND_COLORS if column.name == "kind" else None,
             }
             for column in columns
         ],

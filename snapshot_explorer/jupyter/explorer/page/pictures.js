@@ -92,7 +92,7 @@ export const shapeOf = (name, x, y) => (SHAPES[name] ?? SHAPES.circle)(x, y);
 const isOpen = (shape) => shape.endsWith("-open") || shape === "x";
 
 /** What a mark of a picture means. */
-export const Key = ({ path, colour, isLine, dash, children }) => html`<span><svg width="14" height="14" aria-hidden="true"><path d=${path} fill=${isLine ? "none" : colour} stroke=${colour}
+export const Key = ({ path, color, isLine, dash, children }) => html`<span><svg width="14" height="14" aria-hidden="true"><path d=${path} fill=${isLine ? "none" : color} stroke=${color}
   stroke-width=${isLine ? 2 : 0} stroke-dasharray=${dash} /></svg> ${children}</span>`;
 
 const HATCH = "3 4";  // of lines over versions that were not evaluated
@@ -133,9 +133,9 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
   const high = tracks.length > 12 ? 16 : 32, top = tracks.length > 12 ? 12 : 20;
   const at = (place) => left + ((place + 0.5) / count) * (width - left - 14), y = (row) => top + row * high, bottom = y(tracks.length - 1) + 22;
   const mark = ([place, group, text, hover, isLow, opens], row) => {
-    const [colour, shape] = groups[group], isLine = isOpen(shape), isEnd = 2 * place > count;
+    const [color, shape] = groups[group], isLine = isOpen(shape), isEnd = 2 * place > count;
     return html`<g class=${opens ? "sx-opens" : ""} onClick=${opens && (() => app.send({ click: opens }))}><title>${hover}</title>
-      <path d=${shapeOf(group === "first" ? "ring" : shape, at(place), y(row))} fill=${isLine ? "none" : colour} stroke=${colour} stroke-width=${isLine ? 2.5 : 0} />
+      <path d=${shapeOf(group === "first" ? "ring" : shape, at(place), y(row))} fill=${isLine ? "none" : color} stroke=${color} stroke-width=${isLine ? 2.5 : 0} />
       ${text && high > 20 && html`<text x=${at(place) + (isEnd ? 4 : -4)} y=${y(row) + (isLow ? 19 : -11)} text-anchor=${isEnd ? "end" : "start"}>${text}</text>`}</g>`;
   };
   const link = ([begin, from, end, to]) => {
@@ -149,8 +149,8 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
       ${spans.map(([first, last, group, hover]) => html`<line class=${group === "branch" ? "sx-thin" : /live|missing/.test(group) ? "sx-strong" : ""} x1=${at(first - (group === "branch" ? 0 : 0.3))} x2=${at(last + (group === "branch" ? 0 : 0.3))} y1=${y(row)} y2=${y(row)}
         stroke=${groups[group][0]} stroke-dasharray=${group === "not evaluated" ? HATCH : undefined} style=${group === "not evaluated" ? "stroke-linecap:butt" : undefined}><title>${hover || group}</title></line>`)}
       ${marks.map((one) => mark(one, row))}</g>`)}<${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} width=${width} /></svg>
-    <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first" && group !== "branch").map(([group, [colour, shape]]) => html`<${Key}
-      path=${group === "not evaluated" ? "M0,7h14" : shapeOf(shape, 7, 7)} colour=${colour} isLine=${isOpen(shape) || group === "not evaluated"} dash=${group === "not evaluated" ? HATCH : undefined}>${group}</${Key}>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
+    <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first" && group !== "branch").map(([group, [color, shape]]) => html`<${Key}
+      path=${group === "not evaluated" ? "M0,7h14" : shapeOf(shape, 7, 7)} color=${color} isLine=${isOpen(shape) || group === "not evaluated"} dash=${group === "not evaluated" ? HATCH : undefined}>${group}</${Key}>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
 }
 
 /** A map of numbers: a row for each label, a column for each version or run of versions; nothing is drawn for 0. */

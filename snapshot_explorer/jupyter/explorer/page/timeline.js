@@ -4,7 +4,7 @@
 import { Key, draw, html, shapeOf } from "./pictures.js";
 
 const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#C46A9C", JUMP = "#D55E00";
-// White letters stand out from both colours by 4.5 to 1.
+// White letters stand out from both colors by 4.5 to 1.
 const MARKERS = [["A", "#B85000", [7, 5]], ["B", "#0072B2", []]];
 const HEIGHT = 252, LEFT = 62, RIGHT = 16, TOP = 20, BOTTOM = 34;
 const BARS = 0.32, LINE = 0.26;  // shares of the height, from the bottom
@@ -90,12 +90,12 @@ export function short(number, step = Infinity) {
 }
 
 const TILE = 8;
-/** Return a tile of a colour with lines or dots on it, as plotly's patterns of bars. */
-function tile(shape, colour, lines = "rgba(255,255,255,0.75)") {
+/** Return a tile of a color with lines or dots on it, as plotly's patterns of bars. */
+function tile(shape, color, lines = "rgba(255,255,255,0.75)") {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = TILE;
   const ink = canvas.getContext("2d");
-  ink.fillStyle = colour;
+  ink.fillStyle = color;
   ink.fillRect(0, 0, TILE, TILE);
   const half = TILE / 2, slant = [-TILE, 0, TILE];
   if ("/x".includes(shape)) for (const by of slant) trace(ink, `M${by - 1},${TILE + 1}L${by + TILE + 1},-1`, lines, 1.5);
@@ -106,9 +106,9 @@ function tile(shape, colour, lines = "rgba(255,255,255,0.75)") {
   return canvas;
 }
 
-function filling(ink, { pattern, colour }, ratio) {
-  if (!pattern) return colour;
-  const made = ink.createPattern(tile(pattern, colour), "repeat");
+function filling(ink, { pattern, color }, ratio) {
+  if (!pattern) return color;
+  const made = ink.createPattern(tile(pattern, color), "repeat");
   made.setTransform(new DOMMatrix().scale(1 / ratio));
   return made;
 }
@@ -192,14 +192,14 @@ export class Timeline {
       this.isFull = !this.isFull;
       this.draw();
     };
-    draw(data?.count ? html`${data.kinds.map(({ name, sign, colour, pattern }) => html`<button type="button" title="Hide or show these commits" aria-pressed=${String(!this.hidden.has(name))}
-        onClick=${() => toggle(name)}><i style=${{ background: pattern ? `url(${tile(pattern, colour).toDataURL()})` : colour }}></i>${`${sign} ${name}`.trim()}</button>`)}
-      ${data.unknown.includes(1) && html`<${Key} path=${shapeOf("unknown", 7, 7)} colour=${faint} isLine>? ${data.measure} not known</${Key}>`}
-      <${Key} path="M0,7h14" colour=${faint} isLine>${data.line}</${Key}>
-      ${data.jumps.size > 0 && html`<${Key} path=${shapeOf("diamond", 7, 7)} colour=${JUMP}>anomalies</${Key}>`}
-      ${data.schema.includes(1) && html`<${Key} path="M7,0v14" colour=${PURPLE} isLine dash="2 2">schema changed</${Key}>`}
+    draw(data?.count ? html`${data.kinds.map(({ name, sign, color, pattern }) => html`<button type="button" title="Hide or show these commits" aria-pressed=${String(!this.hidden.has(name))}
+        onClick=${() => toggle(name)}><i style=${{ background: pattern ? `url(${tile(pattern, color).toDataURL()})` : color }}></i>${`${sign} ${name}`.trim()}</button>`)}
+      ${data.unknown.includes(1) && html`<${Key} path=${shapeOf("unknown", 7, 7)} color=${faint} isLine>? ${data.measure} not known</${Key}>`}
+      <${Key} path="M0,7h14" color=${faint} isLine>${data.line}</${Key}>
+      ${data.jumps.size > 0 && html`<${Key} path=${shapeOf("diamond", 7, 7)} color=${JUMP}>anomalies</${Key}>`}
+      ${data.schema.includes(1) && html`<${Key} path="M7,0v14" color=${PURPLE} isLine dash="2 2">schema changed</${Key}>`}
       ${READABLE.map((text, i) => i > 0 && data.readable.includes(i) && html`<span><i style=${shade(i === 2 && "/")}></i>${text}</span>`)}
-      ${data.flags.map(({ noun, colour }) => html`<${Key} path=${flagOf(noun, 7, 7)} colour=${colour} isLine=${noun !== "tags"}>${noun}</${Key}>`)}
+      ${data.flags.map(({ noun, color }) => html`<${Key} path=${flagOf(noun, 7, 7)} color=${color} isLine=${noun !== "tags"}>${noun}</${Key}>`)}
       ${(data.notes ?? []).map((text) => html`<span class="sx-note">${text}</span>`)}${stacks?.name && html`<span>a bar is ${stacks.name}</span>`}
       ${(cuts > 0 || this.isFull) && html`<button type="button" class="sx-cuts" title="Draw the highest bars in full, or cut them so that the others are seen"
         onClick=${fold}>${this.isFull ? "Cut the highest bars" : `${cuts} cut: draw in full`}</button>`}` : null, this.legend);
@@ -372,7 +372,7 @@ export class Timeline {
           const value = byKind[way][bar * kinds + kind];
           if (!value || sum >= most) continue;
           // Fine lines between many bars would grey them all.
-          ink.fillStyle = width < 5 ? data.kinds[kind].colour : this.filling(data.kinds[kind], ratio);
+          ink.fillStyle = width < 5 ? data.kinds[kind].color : this.filling(data.kinds[kind], ratio);
           const [y0, y1] = [sum, Math.min(most, sum + value)].map((value) => this.bar(sign * value));
           ink.fillRect(x, Math.min(y0, y1), width, Math.max(1, Math.abs(y0 - y1)));
           sum += value;
@@ -445,7 +445,7 @@ export class Timeline {
     for (const flags of data.flags)
       flags.at.forEach((index, i) => {
         const x = at(data.x[index]), y = share(BARS + flags.y[i] * (1 - BARS));
-        trace(ink, flagOf(flags.noun, x, y), flags.colour, flags.noun === "tags" ? 0 : 2);
+        trace(ink, flagOf(flags.noun, x, y), flags.color, flags.noun === "tags" ? 0 : 2);
         ink.fillStyle = this.faint;
         if (flags.labels) ink.fillText(flags.labels[i], x + 8, y);
       });
@@ -454,21 +454,21 @@ export class Timeline {
   /** Draw the markers; an arrow to each that lies before or after what is shown. */
   markers({ at, left, right, bottom }) {
     const { ink, data, versions } = this;
-    MARKERS.forEach(([letter, colour, dash], i) => {
+    MARKERS.forEach(([letter, color, dash], i) => {
       const index = this.index(versions[i]), version = BigInt(versions[i] || data.version[0]);
       const side = version < data.version[0] ? -1 : version > data.version[data.count - 1] ? 1 : 0;
       if (index < 0 && !side) return;
       const x = index >= 0 ? at(data.x[index]) : side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
-      if (index >= 0) trace(ink, `M${x},${TOP - 4}V${bottom}`, colour, 1.5, dash);
-      this.letter(letter, colour, x);
-      ink.fillStyle = colour;
+      if (index >= 0) trace(ink, `M${x},${TOP - 4}V${bottom}`, color, 1.5, dash);
+      this.letter(letter, color, x);
+      ink.fillStyle = color;
       if (index < 0) ink.fillText(side < 0 ? "\u2190" : "\u2192", x + side * 15, 9.5);
     });
   }
 
-  letter(letter, colour, x) {
+  letter(letter, color, x) {
     const { ink } = this;
-    trace(ink, `M${x - 5},1h10a4,4 0 0,1 4,4v8a4,4 0 0,1 -4,4h-10a4,4 0 0,1 -4,-4v-8a4,4 0 0,1 4,-4z`, colour);
+    trace(ink, `M${x - 5},1h10a4,4 0 0,1 4,4v8a4,4 0 0,1 -4,4h-10a4,4 0 0,1 -4,-4v-8a4,4 0 0,1 4,-4z`, color);
     ink.fillStyle = "#fff";
     ink.textAlign = "center";
     ink.textBaseline = "middle";
@@ -583,9 +583,9 @@ export class Timeline {
 }
 
 /** Draw a path: filled, or its outline in a width. */
-function trace(ink, path, colour, width = 0, dash = []) {
+function trace(ink, path, color, width = 0, dash = []) {
   ink.save();
-  ink.fillStyle = ink.strokeStyle = colour;
+  ink.fillStyle = ink.strokeStyle = color;
   ink.lineWidth = width;
   ink.setLineDash(dash);
   ink[width ? "stroke" : "fill"](new Path2D(path));
