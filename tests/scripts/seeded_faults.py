@@ -406,7 +406,7 @@ FAULTS = (
         "history/history.py",
         "last_committed_by(start - _MILLISECOND, self._log)",
         "last_committed_by(start, self._log)",
-        "table/test_contract.py formats/delta/test_times.py",
+        "table/test_table.py",
     ),
     Fault(
         "a sum over commits of which one is not known is that of the others",

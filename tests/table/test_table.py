@@ -175,3 +175,14 @@ def test_completion_offers_what_users_call_and_nothing_internal():
     assert not {"past", "read_overview"} & set(dir(table))
     assert not {"resolved", "cached_schema"} & set(dir(table.at(3)))
     assert not {"check_floors", "import_module", "annotations"} & set(dir(snapshot_explorer))
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_a_commit_at_the_time_that_is_requested_is_of_the_history(name):
+    table = open_table(samples.path(name))
+    versions = table.versions()
+
+    for commit in table.history(limit=3).to_arrow().to_pylist():
+        place = versions.index(commit["version"])
+        assert table.history(since=commit["committed_at"])["version"].to_pylist()[::-1] == list(versions[place:])
+        assert table.history(until=commit["committed_at"])["version"].to_pylist()[::-1] == list(versions[: place + 1])
