@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer import explore
     from snapshot_explorer.lake import Lake, LakeSnapshot, check, open_lake
     from snapshot_explorer.lake.discovery import find_tables
-    from snapshot_explorer.lake.pair_diff import diff
+    from snapshot_explorer.lake.pair_diff import diff, diff3
     from snapshot_explorer.lake.table_twins import twins
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.queries import sql
@@ -41,6 +41,7 @@ __all__ = [
     "Table",
     "check",
     "diff",
+    "diff3",
     "errors",
     "explore",
     "find_tables",
@@ -64,6 +65,7 @@ _HOMES = {
     "Table": "table",
     "check": "lake",
     "diff": "lake.pair_diff",
+    "diff3": "lake.pair_diff",
     "explore": "jupyter.explorer",
     "find_tables": "lake.discovery",
     "open_lake": "lake",

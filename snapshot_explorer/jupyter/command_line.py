@@ -19,6 +19,7 @@ ALIASES = MappingProxyType(
         "versions": ("log",),
         "describe": ("show", "--schema"),
         "watch": ("explore", "--follow"),
+        "diff3": ("diff", "--three-way"),
         "expire": ("retention",),
         "vacuum": ("retention",),
     }

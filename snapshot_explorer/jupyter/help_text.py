@@ -25,7 +25,7 @@ _LINES = (
     "A command returns what its Python call returns: df = %snapshot load 17. A semicolon at the end silences it; "
     "NAME <<, -o NAME or as NAME puts the result into a variable. {variable} and $variable stand for their values. "
     "%snapshot 17 is show 17, %snapshot select ... is sql; history and versions are log, describe is "
-    "show --schema, watch is explore --follow, show tables is open. "
+    "show --schema, watch is explore --follow, diff3 is diff --three-way, show tables is open. "
     "Details: %snapshot help COMMAND. Settings: %config SnapshotMagics."
 )
 _RESTORING = ("checkout", "reset", "restore", "revert", "rollback", "undo")

@@ -1,14 +1,17 @@
-"""`diff`: the rows that differ between two snapshots of any tables and formats, or a snapshot and other rows."""
+"""`diff` and `diff3`: the rows that differ between snapshots of any tables and formats, DataFrames and files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
 from snapshot_explorer.analysis.pairs.given_sides import given_side
+from snapshot_explorer.analysis.pairs.three_way import three_way_diff
 from snapshot_explorer.analysis.rows import PairRequest, PairSide, RowDiff, RowDiffPlan, plan_pair, row_diff_by
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.snapshot import Snapshot, parts_of
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from snapshot_explorer.analysis.pairs.three_way_result import ThreeWayDiff
     from snapshot_explorer.analysis.rows import Tolerance
 
 
@@ -143,6 +147,74 @@ def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
     )
     plan = plan_pair(*_sides(a, b, columns, storage_options), request, statistics=preview)
     return plan if preview else row_diff_by(engine, plan, memory_limit=memory_limit)
+
+
+@reports_lacking_resources
+def diff3(  # noqa: PLR0913 - the sides and the rules of the comparison
+    base: Rows | None,
+    ours: Rows,
+    theirs: Rows,
+    key: Sequence[str] | str | None = None,
+    *,
+    exclude: Sequence[str] | None = None,
+    where: str | None = None,
+    memory_limit: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> ThreeWayDiff:
+    """Return the rows that two sides changed since a common base, by key and by cell, and where they conflict.
+
+    For write-audit-publish (main, the branch with new data, and where they parted), clones and restored copies. Reads
+    what differs between the base and each side; files that they share are not read. Nothing is merged or written.
+
+    Args:
+        base: The rows that both sides began with, as in `diff`; None for the newest version that the branches of two
+            snapshots of one table both have.
+        ours: The rows that the changes of the other side would be brought to.
+        theirs: The rows of the other side.
+        key: The columns that identify a row, by the names of the base; by default the primary key, if all three have
+            the same.
+        exclude: Columns that are not compared. Columns that not all three have are listed, and not compared either.
+        where: A condition in DuckDB's SQL. Compares the rows of each version that match.
+        memory_limit: As for `Table.diff_rows`, for each side.
+        storage_options: As for `diff`.
+
+    Raises:
+        InvalidArgumentError: There is no key, or it has nulls or is not unique; or there is no common version.
+        UnsupportedFeatureError: Columns have types that are not equivalent.
+        CorruptTableError: A file is missing or damaged; the message names it.
+    """
+    given = [_side_of(side) if isinstance(side, Snapshot) else None for side in (ours, theirs)]
+    start = _common_version(*given) if base is None else _side_of(base) if isinstance(base, Snapshot) else None
+    known = next((side for side in (start, *given) if side is not None), None)
+    like = None if known is None else known.version.arrow_schema
+    sides = [
+        side or given_side(value, like, storage_options)
+        for side, value in zip((start, *given), (base, ours, theirs), strict=True)
+    ]
+    request = PairRequest(key=key, exclude=exclude, where=where)
+    return three_way_diff(sides[0], sides[1], sides[2], request, memory_limit=memory_limit)
+
+
+def _common_version(ours: PairSide | None, theirs: PairSide | None) -> PairSide:
+    """Return the newest version that the branches of two snapshots both have, and neither is older than."""
+    if ours is None or theirs is None or ours.format is None or theirs.format is None or ours.path != theirs.path:
+        raise InvalidArgumentError(
+            "The base is only known for two branches of one table. Pass it: diff3(orders.at(5), orders.at('latest'), "
+            "copy.at('latest'))."
+        )
+    shared = ours.format.branches.shared_versions(theirs.format.branches) if ours.branch != theirs.branch else {}
+    newest = ours.version.number, theirs.version.number
+    numbers = [
+        number
+        for number, there in shared.items()
+        if newest[0] is not None and newest[1] is not None and number <= newest[0] and there <= newest[1]
+    ]
+    if not numbers:
+        raise InvalidArgumentError(
+            "The two sides have no common version before them: they are on one branch, or on branches that share none. "
+            "Pass the base: diff3(orders.at(5), ...)."
+        )
+    return replace(ours, version=ours.format.version(max(numbers)))
 
 
 def _sides(

@@ -22,6 +22,7 @@ _MODULES = {
     "analysis.health.result.Health": "health",
     "analysis.diff.diff_plan.RowDiffPlan": "diffs",
     "analysis.diff.diff_result.RowDiff": "diffs",
+    "analysis.pairs.three_way_result.ThreeWayDiff": "three_way",
     "analysis.rows.blame_result.Blame": "blames",
     "analysis.rows.bisection_result.Bisection": "bisections",
     "analysis.profile.profiles.Profile": "profiles",

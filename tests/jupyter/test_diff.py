@@ -7,6 +7,7 @@ from snapshot_explorer.analysis.compare import PARTS, Comparison
 from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.jupyter.commands.diff import DIFF_PARTS
 from snapshot_explorer.results import Frame
+from tests.support.paimon.table_builder import PaimonTable
 
 
 def test_diff_compares_two_versions(orders):
@@ -134,3 +135,22 @@ def test_a_version_is_compared_with_files(orders, tmp_path):
         assert orders.ok(f"%snapshot diff {line}").result.counts["deleted"] == 1, line
     assert "has no files to compare with" in orders.fails(f"%snapshot diff 4 {tmp_path}/nothing")
     assert "is not a valid ref" in orders.fails("%snapshot diff 4 nothing")
+
+
+def test_branches_are_compared_with_the_version_at_which_they_parted(shell, memory_root):
+    filesystem, root = memory_root
+    table = PaimonTable(filesystem, root)
+    table.commit([(1, "a"), (2, "b")])
+    table.fork("audit", 1).commit([(4, "d")])
+    table.commit([(5, "e")])
+    shell.ok(f"%snapshot open memory://{root} as orders")
+
+    for line in ("diff3 main audit --key id", "diff main..branch:audit --three-way --key id", "diff3 2 audit --key id"):
+        result = shell.ok(f"%snapshot {line}").result
+        assert result.counts == {"ours": 1, "theirs": 1, "both": 0, "merged": 0, "conflict": 0}, line
+    shell.ok("frame = orders.at(1).to_pandas().iloc[1:]")
+    assert shell.ok("%snapshot diff3 latest frame --base 1 --key id").result.counts["theirs"] == 1
+    assert "needs a key" in shell.fails("%snapshot diff3 main audit")
+    assert "no common version" in shell.fails("%snapshot diff3 1 2 --key id")
+    assert "--base needs --three-way" in shell.fails("%snapshot diff 1..2 --base 1")
+    assert "exclude each other" in shell.fails("%snapshot diff3 main audit --stat")

@@ -5,9 +5,10 @@ from decimal import Decimal, InvalidOperation
 
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.given import is_rows
+from snapshot_explorer.analysis.pairs.three_way_result import ThreeWayDiff
 from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan, row_diff
 from snapshot_explorer.core.errors import InvalidArgumentError
-from snapshot_explorer.core.refs import Ref, parse_range
+from snapshot_explorer.core.refs import Ref, parse_range, parse_ref
 from snapshot_explorer.jupyter.command import TABLE, Argument, Arguments, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     STORAGE_OPTIONS,
@@ -19,7 +20,7 @@ from snapshot_explorer.jupyter.commands.shared_arguments import (
     whole_number,
 )
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.lake.pair_diff import diff
+from snapshot_explorer.lake.pair_diff import diff, diff3
 from snapshot_explorer.lake.table_twins import Twins, twins
 from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot
@@ -43,15 +44,22 @@ _OF_ROWS = ("key", "columns", "where", "preview", "limit", *_OF_TWO_TABLES)
 """The options that only `--rows` accepts."""
 
 
-def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan | Twins:
-    """Return the differences of two versions, one selected part, or the rows that differ; or the twins."""
+def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan | ThreeWayDiff | Twins:
+    """Return the differences of two versions, one selected part, or the rows that differ; or another kind of answer."""
     arguments = invocation.arguments
     if not arguments.has("given"):
         check_options(arguments, "twins", only_with=("options",), never_with=("rows", *DIFF_PARTS, *_OF_ROWS))
+    check_options(arguments, "three-way", only_with=("base",), never_with=("rows", "preview", "columns", *DIFF_PARTS))
     if arguments.has("twins"):
         return _twins(invocation)
-    if arguments.has("given"):
-        return _rows_and_given(invocation)
+    if arguments.has("three-way"):
+        return _three_way(invocation)
+    return _rows_and_given(invocation) if arguments.has("given") else _compare(invocation)
+
+
+def _compare(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan:
+    """Return the differences of two versions, one selected part, or the rows that differ."""
+    arguments = invocation.arguments
     a, b = parse_range(_range(arguments))
     name, table = invocation.table()
     if arguments.get("other") is not None:
@@ -134,10 +142,48 @@ def _rows_and_given(invocation: Invocation) -> RowDiff | RowDiffPlan:
     """Return the rows that differ between a version and a DataFrame or files, as `_rows`."""
     arguments = invocation.arguments
     _, table = invocation.table()
-    text = arguments.get("given") or ""
+    return _diff_of(invocation, table.at(arguments.get("a..b") or "latest"), _given(invocation))
+
+
+def _three_way(invocation: Invocation) -> ThreeWayDiff:
+    """Return what two branches, or two other sets of rows, changed since their base."""
+    arguments = invocation.arguments
+    _, table = invocation.table()
+    base = arguments.get("base")
+    theirs: object
+    if arguments.has("given"):
+        ours, theirs = table.at(_branch_ref(table, arguments.get("a..b") or "latest")), _given(invocation)
+    else:
+        first, _, second = _range(arguments).partition("..")
+        name = arguments.get("other")
+        other = table if name is None else invocation.tables.find(name, invocation.variables)[1]
+        ours, theirs = table.at(_branch_ref(table, first)), other.at(_branch_ref(other, second))
+    return diff3(
+        None if base is None else table.at(base),
+        ours,
+        theirs,
+        _names(arguments, "key"),
+        exclude=_names(arguments, "exclude"),
+        where=arguments.get("where"),
+        storage_options=dict_of(invocation, "options"),
+    )
+
+
+def _branch_ref(table: Table, text: str) -> str:
+    """Return a ref; the name of a branch means its newest version."""
+    try:
+        parse_ref(text)
+    except InvalidArgumentError:
+        if text in table.branches()["branch"].to_pylist():
+            return f"branch:{text}"
+    return text
+
+
+def _given(invocation: Invocation) -> object:
+    """Return the DataFrame or the path that the line names in place of a version."""
+    text = invocation.arguments.get("given") or ""
     value = invocation.variables.get(text)
-    given = value if is_rows(value) else path_of(invocation, text)
-    return _diff_of(invocation, table.at(arguments.get("a..b") or "latest"), given)
+    return value if is_rows(value) else path_of(invocation, text)
 
 
 def _diff_of(invocation: Invocation, a: Snapshot, b: object) -> RowDiff | RowDiffPlan:
@@ -223,6 +269,7 @@ DIFF = Command(
         "%snapshot diff orders copy --rows --pair id=order_id --exclude loaded_at --tolerance 0.01",
         "%snapshot diff orders@7 df --key order_id",
         "%snapshot diff 7 export/orders.parquet --key order_id",
+        "%snapshot diff3 main audit",
         "%snapshot diff --twins",
         "%snapshot diff orders copy --twins",
         "t = %snapshot diff --twins s3://lake/shop.db/orders_iceberg --options minio",
@@ -291,6 +338,16 @@ DIFF = Command(
         Option(
             flags=("-n", "--limit"), metavar="N", value_type="number", meaning="with --rows: the number of rows to show"
         ),
+        Option(
+            flags=("--three-way",),
+            meaning="what A and B, two branches, each changed since they parted, by key, and where they conflict",
+        ),
+        Option(
+            flags=("--base",),
+            metavar="REF",
+            value_type="ref",
+            meaning="with --three-way: the version that both began with, where they are not branches of one table",
+        ),
         Option(flags=("--twins",), meaning="whether the table and its twin name the same data files"),
         STORAGE_OPTIONS,
         TABLE,
@@ -301,6 +358,8 @@ DIFF = Command(
     "d.to_pandas(). Files in both versions are not read. Versions of two open tables, of any formats, are "
     "orders@7 copy@3, or orders copy for the latest of both; columns are paired by name, and have the names of B. B "
     "may also be a DataFrame or files of Parquet, ORC, Avro, CSV or Arrow: diff(orders.at(7), df) in Python. "
+    "--three-way (diff3) compares each of two branches with the version at which they parted: r.rows has what each "
+    "side did to each row, r.conflicts what a merge could not decide, r.incoming what it would do to A. "
     "--twins shows which versions of two tables name the same data files, how far one is behind the other, and since "
     "when: Delta with UniForm, Paimon with Iceberg compatibility, XTable, or a copy. It opens no data file; "
     "t.diff(key=...) compares the rows of the newest versions, t.versions is a frame, and in Python "
