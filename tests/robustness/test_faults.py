@@ -39,3 +39,18 @@ def test_every_kind_of_fault_is_planted():
         kinds = {case.fault.kind for case in bench.cases(fault_search.Choice(call="open|history$|to_arrow$"))}
 
     assert kinds == set(KINDS)
+
+
+def test_anomalies_name_what_vanished_between_two_reads_of_it():
+    """A manifest list that was read for the statistics, and is gone when the files are counted."""
+    name = "paimon/dv_1_4"
+    with registered():
+        bench = fault_search.Bench(name, fault_search.tables()[name])
+        cases = [
+            case
+            for case in bench.cases(fault_search.Choice(call="^anomalies$", kinds=("missing",)))
+            if case.fault.lasts and "/manifest-list-" in case.fault.request.path
+        ]
+
+        assert len(cases) > 10
+        assert not [str(case) for case in cases if bench.find(case)]

@@ -110,7 +110,8 @@ def plan_pair(a: PairSide, b: PairSide, request: PairRequest, *, statistics: boo
         partition_columns=tuple(name for name in version_b.schema.partition_keys if name in names),
     )
     first = _proof(plan)
-    if not statistics or plan.where is not None or not (plan.a.splits and plan.b.splits and a.format and b.format):
+    is_known = a.format is not None and b.format is not None and plan.where is None
+    if not statistics or not is_known or not (plan.a.splits or plan.b.splits):
         return replace(plan, proof=first)
     proofs = metadata_proofs(plan, differing.shared)
     return replace(

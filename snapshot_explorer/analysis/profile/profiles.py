@@ -354,7 +354,7 @@ def table_anomalies(
         limit=len(rows),
         notes=(
             *jump_notes(gaps),
-            *profile.unread,
+            *dict.fromkeys((*profile.unread, *lifetimes.unread_notes)),
             *unread_commit_notes(unread),
             *rows_note(source.format, profile.versions),
             *(() if doubled is None else doubled.notes),
