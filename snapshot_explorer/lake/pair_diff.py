@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from snapshot_explorer.analysis.rows import PairRequest, PairSide, RowDiff, RowDiffPlan, plan_pair, row_diff_by
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.snapshot import Snapshot, parts_of
 
@@ -112,7 +113,13 @@ def diff(  # noqa: PLR0913 - the sides and the rules of the comparison
     for snapshot in (a, b):
         if not isinstance(snapshot, Snapshot):
             raise InvalidArgumentError(
-                f"diff compares snapshots, got {type(snapshot).__name__}. Write diff(orders.at(7), copy.at('latest'))."
+                Message(
+                    f"diff compares snapshots, got {type(snapshot).__name__}. A snapshot is ",
+                    Hint("table.at", {"ref": 7}),
+                    " or ",
+                    Hint("table.at", {"ref": "latest"}),
+                    ".",
+                )
             )
     request = PairRequest(
         key=key,

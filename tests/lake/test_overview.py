@@ -76,7 +76,9 @@ def test_iceberg_tables_without_a_version_hint_are_noted_once_and_not_logged(tmp
 
 def test_what_was_not_checked_is_null_and_drawn_so(overview):
     assert overview["unreadable"].null_count == overview["health"].null_count == len(overview)
-    assert "Not checked: versions that cannot be loaded; health, which overview(health=True) reads." in repr(overview)
+    assert "Not checked: versions that cannot be loaded; health, which lake.overview(health=True) reads." in repr(
+        overview
+    )
     assert "Rhythm: late: older than" in repr(overview)
 
 
