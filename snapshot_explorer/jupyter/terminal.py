@@ -411,4 +411,4 @@ def _is_fact(value: object) -> bool:
 
 
 def _is_ours(value: object) -> bool:
-    return type(value).__module__.partition(".")[0] == "snapshot_explorer"
+    return not isinstance(value, str) and type(value).__module__.partition(".")[0] == "snapshot_explorer"

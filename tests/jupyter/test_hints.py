@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import pickle
 import re
 import shlex
@@ -334,6 +335,11 @@ def test_the_same_result_in_three_surfaces(shell):
     assert "%snapshot diff" in opened["text/html"]
     text = terminal.run(["health", path], room=120).text
     assert f"python -m snapshot_explorer verify {path}\n" in text
+    facts = json.loads(terminal.run(["health", path, "--json"], room=120).text)["symptoms"][0]
+    sentence = "No file is missing: 18 versions can be loaded."
+    assert facts == {
+        "hint": f"python -m snapshot_explorer verify {path}", "is_problem": False, "sentence": sentence
+    }  # fmt: skip
     assert "\n%snapshot verify\n" in shell.ok("%snapshot health").shown["text/plain"]
     assert "\ntable.verify()\n" in repr(table.health())
 
