@@ -57,7 +57,7 @@ def test_of_very_many_tables_the_most_urgent_are_drawn(overview):
     page = many._repr_mimebundle_()["text/html"]
     assert page.count("<tr") == 1 + 500 + 50  # the heading, the tables, and the problems of the first ones
     assert f"500 of {len(rows):,} tables" in page
-    assert f"{len(rows) - 500:,} more tables are not drawn. lake.matching" in page
+    assert f"{len(rows) - 500:,} more tables are not drawn. `matching` of the lake" in page
     assert many.num_rows == len(rows)
 
 

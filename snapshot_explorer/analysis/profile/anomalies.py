@@ -59,7 +59,7 @@ class AnomalyRules:
         """Return rules, the default ones for None; raise InvalidArgumentError for anything else."""
         if not isinstance(rules, cls | None):
             raise InvalidArgumentError(
-                f"rules must be AnomalyRules of snapshot_explorer.analysis.rows, with a factor of 10 for example, "
+                f"rules must be AnomalyRules of snapshot_explorer.analysis.rows, such as AnomalyRules(factor=10), "
                 f"got {type(rules).__name__}."
             )
         return rules or cls()
