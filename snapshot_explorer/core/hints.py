@@ -88,11 +88,11 @@ class Message(str):
         """
         flat: list[str | Hint] = []
         for part in parts:
-            content = getattr(part, "message", part) if isinstance(part, Exception) else part
+            content = getattr(part, "message", None) if isinstance(part, Exception) else part
             if isinstance(content, Message):
                 flat += content.parts
             else:
-                flat.append(content if isinstance(content, Hint) else str(content))
+                flat.append(part if isinstance(part, Hint) else str(part))
         self = super().__new__(cls, "".join(part if isinstance(part, str) else python_call(part) for part in flat))
         self.parts = tuple(flat)
         return self

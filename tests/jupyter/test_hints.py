@@ -302,6 +302,9 @@ def test_messages_are_composed_with_their_hints():
     assert [hint.verb for hint in whole.hints] == ["table.verify"] * 2
     assert spell(whole, lambda hint: magic_line(hint, COMMANDS)).startswith("Not checked: Use %snapshot verify; ")
     assert Message(ValueError("plain"), 3) == "plain3"
+    foreign = ValueError("its text")
+    foreign.message = "another"
+    assert Message("Not read: ", foreign) == "Not read: its text"
 
 
 def test_arguments_alone_are_options_of_the_command_that_runs():
