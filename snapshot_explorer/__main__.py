@@ -9,7 +9,6 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 from snapshot_explorer.table import read_overview
 
@@ -21,12 +20,12 @@ _CLOSED_PIPE = 141
 try:
     from snapshot_explorer import __version__, formats
     from snapshot_explorer.core.errors import SnapshotExplorerError, TableNotFoundError
+    from snapshot_explorer.core.hints import spell
+    from snapshot_explorer.core.url_secrets import hide_url_secrets
     from snapshot_explorer.jupyter import terminal
     from snapshot_explorer.lake.discovery import find_tables
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.results import Frame
-    from snapshot_explorer.table import Table
-    from snapshot_explorer.view import Drawing, Pairs, drawing_of, render_text
 except KeyboardInterrupt:  # loading them takes half a second
     sys.exit(_INTERRUPTED)
 
@@ -94,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _read(options: argparse.Namespace) -> terminal.Output:
-    room = _room()
+    room, call = _room(), terminal.spelling(hide_url_secrets(options.path))
     try:
         table = open_table(options.path, branch=options.branch, format=options.format)
         read_overview(table)
@@ -102,9 +101,9 @@ def _read(options: argparse.Namespace) -> terminal.Output:
     except SnapshotExplorerError as error:
         below = _tables_below(options.path) if isinstance(error, TableNotFoundError) else None
         if below is None:
-            return terminal.Output(status=2, text=str(error), is_error=True)
-        return terminal.Output(status=0, text=render_text(drawing_of(below), room=room))
-    shown = f"{render_text(_card(table), room=room)}\n\n{render_text(drawing_of(log), room=room)}"
+            return terminal.Output(status=2, text=spell(error.message, call), is_error=True)
+        return terminal.Output(status=0, text=terminal.text_of(below, call, room))
+    shown = "\n\n".join(terminal.text_of(item, call, room) for item in (table, log))
     return terminal.Output(status=0, text=shown)
 
 
@@ -114,16 +113,6 @@ def _tables_below(path: str) -> Frame | None:
     except SnapshotExplorerError:
         return None
     return result if result.num_rows else None
-
-
-def _card(table: Table) -> Drawing:
-    """Return the card of a table, without the commands of notebooks that may come next."""
-    card = drawing_of(table)
-    parts = (
-        Pairs(tuple(row for row in part.rows if row[0] != "next")) if isinstance(part, Pairs) else part
-        for part in card.parts
-    )
-    return replace(card, parts=tuple(parts))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_explorer import catalogs
 from snapshot_explorer.catalogs.folder_hints import nearest_folder, other_path
 from snapshot_explorer.core.errors import InvalidArgumentError, StorageError, TableNotFoundError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.formats import bind, first_files, formats_by_name, split_metadata_path
@@ -136,7 +137,7 @@ def _better_message(
     if storage.list(""):
         return other_path(storage, storage_options)
     hint = nearest_folder(path, storage_options)
-    return f"{error} {hint}" if hint else ""
+    return Message(error, " ", hint) if hint else ""
 
 
 def _in_catalog(

@@ -14,6 +14,7 @@ from snapshot_explorer.analysis.rows.duplicates import duplicates
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.refs import OfBranch, Ref, Version, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
@@ -215,7 +216,8 @@ class Snapshot(Shown):
         if self.version is not None:
             first = history.version_of(since)
             if first is not None and first > self.version:
-                raise InvalidArgumentError(f"since={since} is version {first}, after version {self.version}.")
+                chosen = Hint("", {"since": str(since)})
+                raise InvalidArgumentError(Message(chosen, f" is version {first}, after version {self.version}."))
             versions = history.changed((since, Version(number=self.version)))
         notes = (
             *gaps_note(history.gaps(versions), "what changed there is not among these rows"),

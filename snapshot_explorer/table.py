@@ -43,6 +43,7 @@ from snapshot_explorer.analysis.rows import (
     trace,
 )
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
 from snapshot_explorer.core.shown import Shown
@@ -64,7 +65,7 @@ from snapshot_explorer.history import (
     unread_commit_notes,
 )
 from snapshot_explorer.history.overview import (
-    NEXT_COMMANDS,
+    NEXT_CALLS,
     Card,
     branches_frame,
     inspections_frame,
@@ -459,7 +460,13 @@ class Table(VersionedTable, Shown):
         """
         if name is None:
             if ref is not None:
-                raise InvalidArgumentError(f"inspect(ref={ref!r}) names no metadata table. inspect() lists them.")
+                raise InvalidArgumentError(
+                    Message(
+                        f"A version, {parse_ref(ref)}, needs the name of a metadata table. ",
+                        Hint("table.inspect"),
+                        " lists them.",
+                    )
+                )
             return inspections_frame(self._open.format.inspections, name=self.name)
         inspection = next((item for item in self._open.format.inspections if item.name == name), None)
         if inspection is None or not inspection.at_version:
@@ -886,7 +893,7 @@ class Table(VersionedTable, Shown):
             columns=known.columns,
             notes=() if listing is None or listing.newest_note is None else (listing.newest_note,),
             location_note=self._location_note(),
-            next_commands=() if newest is None else NEXT_COMMANDS,
+            next_calls=() if newest is None else NEXT_CALLS,
         )
 
     def _location_note(self) -> str | None:
@@ -915,9 +922,9 @@ class Table(VersionedTable, Shown):
         others = self._open.format.detection.other_formats
         if not others:
             return None
-        arguments = " or ".join(f'format="{name}"' for name in others)
-        comparing = "%snapshot diff --twins compares both"
-        return f"{' and '.join(others)} metadata in this folder, read with {arguments}; {comparing}"
+        arguments = join(" or ", [Message(Hint("", {"format": name})) for name in others])
+        comparing = Message(Hint("twins", {"path": self.path}), " compares both")
+        return Message(f"{' and '.join(others)} metadata in this folder, read with ", arguments, "; ", comparing)
 
 
 def card_of(table: Table) -> Card:

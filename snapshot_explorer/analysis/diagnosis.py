@@ -10,6 +10,7 @@ from snapshot_explorer.analysis.profile.anomalies import AnomalyRules
 from snapshot_explorer.analysis.profile.profiles import table_anomalies
 from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.hints import Hint
 from snapshot_explorer.history import History
 
 
@@ -20,8 +21,8 @@ def diagnose(history: History, version: int | None) -> tuple[Symptom, ...]:
     is not supported is not checked.
     """
     return (
-        symptom_of(partial(_files, history, version), "%snapshot verify"),
-        symptom_of(partial(_numbers, history, version), "%snapshot profile --anomalies"),
+        symptom_of(partial(_files, history, version), Hint("table.verify")),
+        symptom_of(partial(_numbers, history, version), Hint("table.anomalies")),
     )
 
 

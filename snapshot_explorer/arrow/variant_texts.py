@@ -20,6 +20,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.arrow.variants import names_of
 from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.hints import Hint, Message
 
 MARK = b"variant"
 """The key in the metadata of a variant's field `metadata`, which distinguishes it from other structs."""
@@ -65,8 +66,11 @@ def with_texts(rows: pa.Table) -> pa.Table:
             chunks = [_texts(chunk) for chunk in rows.column(index).chunks]
         except ValueError as error:
             raise CorruptTableError(
-                f"The column {field.name!r} cannot be converted to JSON text: {error}. Load it with to_arrow(), which "
-                "gives the bytes of its variants."
+                Message(
+                    f"The column {field.name!r} cannot be converted to JSON text: {error}. Load it with ",
+                    Hint("snapshot.to_arrow"),
+                    ", which gives the bytes of its variants.",
+                )
             ) from error
         rows = rows.set_column(index, field.with_type(dtype), pa.chunked_array(chunks, dtype))
     return rows

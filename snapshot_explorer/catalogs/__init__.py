@@ -25,6 +25,7 @@ from snapshot_explorer.core.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.formats import formats_by_name, metadata_file_format, titles
 from snapshot_explorer.storage.failures import error_chain, error_text
@@ -65,7 +66,7 @@ _ADVICE = (
 )
 """Advice after an error, by the names of its class and bases. The first match counts."""
 _UNITY_SCHEME = re.compile(r"(uc|unity):")
-_ONLY_ICEBERG = ' If it is a Paimon REST catalog, add format="paimon".'
+_ONLY_ICEBERG = Message(" If it is a Paimon REST catalog, add ", Hint("", {"format": "paimon"}), ".")
 MAX_SECONDS = 60
 """The time in which a catalog must answer."""
 _WILDCARD = re.compile(r"[*?\[]")
@@ -221,7 +222,7 @@ def _is_paimon_rest(catalog: object, table_format: str | None) -> bool:
     is_paimon_rest = chosen is not None and chosen.catalog.rest_client == paimon_rest.PACKAGE
     if not isinstance(catalog, str):
         expected = paimon_rest.EXPECTED_URI if is_paimon_rest else _CATALOG
-        raise InvalidArgumentError(f"{expected} Got {type(catalog).__name__}.")
+        raise InvalidArgumentError(Message(expected, f" Got {type(catalog).__name__}."))
     return is_paimon_rest
 
 
@@ -437,8 +438,11 @@ def _protect_own_keys(vended: Mapping[str, Any], own: Mapping[str, Any]) -> Mapp
     if own.get("s3.endpoint"):
         return {**vended, "s3.endpoint": own["s3.endpoint"]}
     raise UnsupportedFeatureError(
-        f"it names the endpoint {shorten(str(endpoint))} for the table's files, but returns no keys for it, so that "
-        "your own would be sent there. If it is right, add it: catalog_options={'s3.endpoint': ...}"
+        Message(
+            f"it names the endpoint {shorten(str(endpoint))} for the table's files, but returns no keys for it, so "
+            "that your own would be sent there. If it is right, add it: ",
+            Hint("", {"catalog_options": {"s3.endpoint": ...}}),
+        )
     )
 
 
@@ -473,20 +477,22 @@ def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExp
     names = {cls.__name__ for cls in type(error).__mro__}
     reason = _reason(error, mask)
     if isinstance(error, UnsupportedFeatureError):
-        return UnsupportedFeatureError(f"The catalog {shown} has {name}, but {reason}.")
+        return UnsupportedFeatureError(Message(f"The catalog {shown} has {name}, but ", reason, "."))
     if isinstance(error, LimitError):
-        return LimitError(f"The catalog {shown} did not return the location of {name}: {reason}.")
+        return LimitError(Message(f"The catalog {shown} did not return the location of {name}: ", reason, "."))
     if "NotInstalledError" in names:
         return MissingDependencyError(f"pyiceberg needs a package for the catalog {shown}: {reason}.")
     paimon = _ONLY_ICEBERG if "://" in shown and not is_unity(shown) else ""
     if names & _ABSENT:
         return TableNotFoundError(
-            f"The catalog {shown} has no table {name}: {reason}. Check the namespace and the name.{paimon}"
+            Message(f"The catalog {shown} has no table {name}: {reason}. Check the namespace and the name.", paimon)
         )
     advice = (text for classes, text in _ADVICE if names & classes)
     return StorageError(
-        f"The catalog {shown} did not return the location of {name}: {reason}. "
-        + next(advice, f"Check the URI and catalog_options.{paimon}")
+        Message(
+            f"The catalog {shown} did not return the location of {name}: {reason}. ",
+            next(advice, Message("Check the URI and catalog_options.", paimon)),
+        )
     )
 
 
@@ -559,7 +565,10 @@ def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
     match = _REST.fullmatch(catalog)
     if match is None or match[2]:
         raise InvalidArgumentError(
-            f"{paimon_rest.EXPECTED_URI} Leave out user, password and query: everything else goes into catalog_options."
+            Message(
+                paimon_rest.EXPECTED_URI,
+                " Leave out user, password and query: everything else goes into catalog_options.",
+            )
         )
     provider = {"token.provider": "bear"} if "token" in options else {}
     properties = {**provider, **{key: str(value) for key, value in options.items()}}
@@ -574,7 +583,7 @@ def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
 def _reason(error: Exception, mask: Mask) -> str:
     """Return the system's reason for a failed connection, otherwise the message of the catalog or its client."""
     if isinstance(error, SnapshotExplorerError):
-        return str(error)
+        return error.message
     if type(error).__module__.startswith("pydantic"):
         return f"its answer is not valid: {shorten(mask(_invalid_members(error)))}"
     reasons = [item.strerror for item in error_chain(error) if isinstance(item, OSError) and item.strerror]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from snapshot_explorer.core.errors import SnapshotExplorerError, StorageError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats import is_table, metadata_folders, titles
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import missing_slash, mistaken_path
@@ -69,7 +70,7 @@ def _other_path(storage: Storage, storage_options: Mapping[str, Any] | None) -> 
     if table:
         return _inside(root, table)
     if _has_tables_below(root, storage_options):
-        return f"{root} is not a table. Tables are below it: find_tables({root!r})."
+        return Message(f"{root} is not a table. Tables are below it: ", Hint("find_tables", {"path": root}), ".")
     if _has_parquet(storage, entries):
         return (
             f"{root} is a folder of parquet files: it has no log, so it has no past versions. Read it with pandas or "
@@ -132,7 +133,7 @@ def _other_format(root: str, entries: Sequence[Entry]) -> str | None:
 
 
 def _inside(root: str, table: str) -> str:
-    return f"{root} is inside of the table {table}. Open the table: open_table({table!r})."
+    return Message(f"{root} is inside of the table {table}. Open the table: ", Hint("open_table", {"path": table}), ".")
 
 
 def _table_above(root: str, storage_options: Mapping[str, Any] | None) -> str | None:

@@ -10,11 +10,16 @@ from snapshot_explorer.core.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.storage.location import shorten
 from snapshot_explorer.storage.masks import Mask
 
 PACKAGE = "pypaimon-rust"
-EXPECTED_URI = 'With format="paimon", catalog must be the URI of a Paimon REST catalog, such as http://host:8080.'
+EXPECTED_URI = Message(
+    "With ",
+    Hint("", {"format": "paimon"}),
+    ", catalog must be the URI of a Paimon REST catalog, such as http://host:8080.",
+)
 _NO_CLIENT = (
     "A Paimon REST catalog needs pypaimon-rust, which is not installed. Install it with: pip install "
     "'snapshot-explorer[paimon-catalogs]'."

@@ -16,6 +16,8 @@ from requests.adapters import BaseAdapter
 from requests.exceptions import ConnectionError as RequestsConnectionError
 
 from snapshot_explorer.core.errors import LimitError, StorageError
+from snapshot_explorer.core.hints import Message
+from snapshot_explorer.core.limits import opening_with
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.storage.failures import error_chain
 from snapshot_explorer.storage.location import shorten
@@ -160,8 +162,10 @@ def _content(response: Response, max_bytes: int) -> bytes:
         content += chunk
         if len(content) > max_bytes:
             raise LimitError(
-                f"its answer has more than {max_bytes} bytes. If it is valid, open the table with "
-                f"limits=Limits(value_bytes={2 * max_bytes})"
+                Message(
+                    f"its answer has more than {max_bytes} bytes. If it is valid, raise the limit: ",
+                    opening_with("value_bytes", 2 * max_bytes),
+                )
             )
     return bytes(content)
 

@@ -17,10 +17,12 @@ SnapshotExplorerError
 └── MissingDependencyError  (ImportError)          an optional package, or Spark's Java, is missing or does not start
 ```
 
-A message names the request, what was found and what to do next. It is one line: invisible characters in a table's names
-and values are escaped. It never contains a secret, nor a URL's user, password, query or signature.
+A message names the request, what was found and what to do next; a call to make next is a `Hint` in a `Message`. It is
+one line: invisible characters in a table's names and values are escaped. It never contains a secret, nor a URL's user,
+password, query or signature.
 """
 
+from snapshot_explorer.core.hints import map_texts
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 
@@ -29,8 +31,13 @@ class SnapshotExplorerError(Exception):
     """The root of the tree: catch it to catch everything raised on purpose."""
 
     def __init__(self, *args: object) -> None:
-        """Store a message, with invisible characters escaped and the secrets of URLs hidden."""
-        super().__init__(*(sanitize(hide_url_secrets(arg)) if isinstance(arg, str) else arg for arg in args))
+        """Store a message, with invisible characters escaped and the secrets of URLs hidden, also in its hints."""
+        super().__init__(*(_safe(arg) if isinstance(arg, str) else arg for arg in args))
+
+    @property
+    def message(self) -> str:
+        """The message, with its hints if it is a `Message`; `str(error)` spells them in Python."""
+        return self.args[0] if len(self.args) == 1 and isinstance(self.args[0], str) else str(self)
 
 
 class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):
@@ -101,6 +108,11 @@ class AccessDeniedError(StorageError, PermissionError):
 
 class MissingDependencyError(SnapshotExplorerError, ImportError):
     """An optional package is not installed, or Spark finds no Java to start with. The message names what to install."""
+
+
+def _safe(text: str) -> str:
+    # Every surface quotes the arguments of hints, which escapes invisible characters in its own way.
+    return map_texts(text, lambda part: sanitize(hide_url_secrets(part)), hide_url_secrets)
 
 
 UNREADABLE = (

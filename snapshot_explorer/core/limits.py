@@ -12,6 +12,7 @@ To raise them, use `open_table(path, limits=Limits(...))`, the option `--limits`
 from dataclasses import dataclass, fields
 
 from snapshot_explorer.core.errors import InvalidArgumentError, LimitError
+from snapshot_explorer.core.hints import Hint, Message
 
 _MOST_TIMES = 16
 """Times a limit that a file may reach by its own size, which its writer chose: holes and archives cost nothing."""
@@ -91,7 +92,11 @@ def check_limits(limits: object) -> None:
     """Raise InvalidArgumentError if an argument is not Limits."""
     if not isinstance(limits, Limits):
         raise InvalidArgumentError(
-            f"limits must be Limits, such as Limits(metadata_bytes=8 << 30), got {type(limits).__name__}."
+            Message(
+                "limits must be Limits, such as ",
+                Hint("Limits", {"metadata_bytes": 8 << 30}),
+                f", got {type(limits).__name__}.",
+            )
         )
 
 
@@ -117,9 +122,12 @@ def parse_limits(text: str) -> Limits:
 def size_error(path: str, size_bytes: int, limit: int) -> LimitError:
     """Return the error for a file that is not read, because of its size as it is stored."""
     return LimitError(
-        f"{path} has {size_bytes} bytes or more, which are not read whole; the limit is {limit}. It may be damaged, or "
-        "crafted to exhaust memory. If the file is valid, open the table with "
-        f"limits=Limits(metadata_bytes={-(-size_bytes // _STORED_TIMES)})."
+        Message(
+            f"{path} has {size_bytes} bytes or more, which are not read whole; the limit is {limit}. It may be "
+            "damaged, or crafted to exhaust memory. If the file is valid, raise the limit: ",
+            opening_with("metadata_bytes", -(-size_bytes // _STORED_TIMES)),
+            ".",
+        )
     )
 
 
@@ -131,9 +139,18 @@ def limit_error(path: str, size_bytes: int, claim: str, name: str, needed: int, 
         "value_bytes": limits.value_bytes,
     }[name]
     return LimitError(
-        f"{path}, of {size_bytes} bytes, {claim}; the limit is {limit}. It may be damaged, or crafted to exhaust "
-        f"memory. If the file is valid, open the table with limits=Limits({name}={2 * needed})."
+        Message(
+            f"{path}, of {size_bytes} bytes, {claim}; the limit is {limit}. It may be damaged, or crafted to exhaust "
+            "memory. If the file is valid, raise the limit: ",
+            opening_with(name, 2 * needed),
+            ".",
+        )
     )
+
+
+def opening_with(name: str, limit: int) -> Hint:
+    """Return the call that opens the table with a limit of `Limits` raised."""
+    return Hint("open_table", {"path": ..., "limits": Hint("Limits", {name: limit})})
 
 
 DEFAULT = Limits()

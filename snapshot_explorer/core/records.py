@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.shown import Shown
 
 Readable = Literal["yes", "metadata", "no"]
@@ -547,7 +548,7 @@ class Finding:
         passed = self.value is not None and self.value >= self.watch_from
         small = ", which does not matter in a table of this size" if passed and not self.is_large_enough else ""
         more = f" {self.meaning} {_as_command(self.advice)}" if self.state in ("act", "watch") else ""
-        return f"{self.found}{small}. Watch from {self.threshold}.{more}"
+        return Message(self.found, f"{small}. Watch from {self.threshold}.{more}")
 
     @property
     def state(self) -> str:

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from snapshot_explorer.core.errors import ResourceError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +28,16 @@ class _Lack(NamedTuple):
 
 _MEMORY = _Lack(
     "there is not enough memory",
-    "Read fewer columns or rows (columns=, where=, limit=), end what else uses memory, or use engine='spark'",
+    Message(
+        "Read fewer columns or rows (",
+        Hint("", {"columns": [...]}),
+        ", ",
+        Hint("", {"where": ...}),
+        ", ",
+        Hint("", {"limit": ...}),
+        "), end what else uses memory, or use ",
+        Hint("", {"engine": "spark"}),
+    ),
 )
 _DISK = _Lack(
     "there is no space left on the disk",
@@ -120,7 +130,7 @@ def reporting_lacking_resources(cls: _Class) -> _Class:
 
 
 def _resource_error(lack: _Lack, problem: str) -> ResourceError:
-    return ResourceError(f"{problem}: {lack.problem}. {lack.advice}.")
+    return ResourceError(Message(f"{problem}: {lack.problem}. ", lack.advice, "."))
 
 
 def _lack(error: BaseException) -> _Lack | None:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.variant_texts import has_variant, text_schema, with_texts
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.old_libraries import DUCKDB_ALLOWED_PATHS, DUCKDB_ARROW_FILTERS, DUCKDB_PIVOT
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.engines import duckdb_files, pushdown
@@ -215,8 +216,12 @@ class RelationView:
         twice = sorted(column for column in relation.schema.names if folded[column.lower()] > 1)
         if twice:
             raise InvalidArgumentError(
-                f"{relation.what} has columns whose names differ only in case: {', '.join(twice)}. DuckDB ignores "
-                "case: read the rows with to_arrow(columns=[...]) instead."
+                Message(
+                    f"{relation.what} has columns whose names differ only in case: {', '.join(twice)}. DuckDB ignores "
+                    "case: read the rows with ",
+                    Hint("snapshot.to_arrow", {"columns": [...]}),
+                    " instead.",
+                )
             )
         self._plan_names = {pushdown.column_name(number, at): column for at, column in enumerate(relation.schema.names)}
         self._comparable_names = {

@@ -8,6 +8,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import CorruptTableError, LimitError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.old_libraries import PYARROW_VARIANTS
 from snapshot_explorer.formats.features import (
     DISTANT_TIMES_IN_FILES,
@@ -22,7 +23,7 @@ _UNKNOWN_GROUPS = ("LogicalType that is not recognized", "cannot be applied to g
 """Parts of the message of pyarrow for a column of the type VARIANT, by version."""
 _TOO_DEEP = "too deeply nested"
 """A part of the message of pyarrow for a file with more than 100 levels of columns."""
-LOADABLE = "table.verify().versions lists the versions that can be loaded"
+LOADABLE = Message(Hint("table.verify"), " lists the versions that can be loaded")
 """Advice for a missing file: only a listing shows whether newer or older versions need it."""
 
 
@@ -101,8 +102,12 @@ def absent_file_error(name: str, error: Exception | None = None) -> CorruptTable
     """
     detail = f" ({str(error).rstrip('.')})" if error else ""
     return CorruptTableError(
-        f"{name} does not exist{detail}. The version may have expired while it was read, or the file was removed by "
-        f"hand. {LOADABLE}."
+        Message(
+            f"{name} does not exist{detail}. The version may have expired while it was read, or the file was removed "
+            "by hand. ",
+            LOADABLE,
+            ".",
+        )
     )
 
 

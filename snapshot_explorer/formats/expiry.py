@@ -97,7 +97,7 @@ def check_age(now: datetime, keep: timedelta) -> datetime:
         return now - keep
     except OverflowError as error:
         raise InvalidArgumentError(
-            f"keep={format_duration(keep)} reaches back before the year 1. Use a shorter time, such as keep='365d'."
+            f"{format_duration(keep)} reaches back before the year 1. Use a shorter time, such as 365d."
         ) from error
 
 

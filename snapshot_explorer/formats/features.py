@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message, map_texts
+
+LEAVE_OUT = Hint("", {"columns": [...]})
+"""The argument that leaves columns out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,7 @@ class Feature:
     note: str = ""
     """Limits of the support; empty if there are none."""
     message: str = ""
-    """The message of its refusal, with fields in braces; empty for a feature that is read."""
+    """The message of its refusal, with fields in braces, and hints; empty for a feature that is read."""
 
 
 def declare_supported(name: str, condition: str, *, area: str, keyword: str = "", note: str = "") -> Feature:
@@ -53,7 +57,7 @@ def refusal(feature: Feature, /, **values: object) -> UnsupportedFeatureError:
     Args:
         values: A value for each field of the feature's message.
     """
-    return UnsupportedFeatureError(feature.message.format(**values))
+    return UnsupportedFeatureError(map_texts(feature.message, lambda text: text.format(**values), str))
 
 
 def render_summary(features: Sequence[Feature]) -> str:
@@ -104,9 +108,11 @@ DISTANT_TIMES_IN_FILES = declare_refused(
     "timestamps in ORC files outside the years 1677 to 2262",
     "a column of nanoseconds or a nested one contains such a timestamp, or the writer's clock was not in UTC",
     area="data files",
-    message=(
+    message=Message(
         "The data file {path} contains a timestamp outside the years 1677 to 2262, which cannot be read from "
-        "{file_format}: {reason}. Leave the column out with columns=[...]."
+        "{file_format}: {reason}. Leave the column out with ",
+        LEAVE_OUT,
+        ".",
     ),
 )
 UNKNOWN_ZONES_IN_FILES = declare_refused(
@@ -173,9 +179,11 @@ CHANGE_COLUMN_CONFLICT = declare_refused(
     "row changes of a table that has a column with the name of a change column",
     "the schema has a column `rowkind`, `_change_type` or another column of row changes",
     area="changes",
-    message=(
+    message=Message(
         "The table has its own column {column!r}, which is also a column of row changes, so its row changes are not "
-        "supported. file_changes() returns the changed files."
+        "supported. ",
+        Hint("snapshot.file_changes"),
+        " returns the changed files.",
     ),
 )
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import (
     Branch,
     ChangeMode,
@@ -323,7 +324,11 @@ class TableFormat(ABC):
             SnapshotNotFoundError: A file that the mode reads has expired.
         """
         raise UnsupportedFeatureError(
-            f"{self.name.capitalize()} tables record no changes of rows. Table.diff_rows() compares two versions."
+            Message(
+                f"{self.name.capitalize()} tables record no changes of rows. ",
+                Hint("table.diff_rows", {"a": first, "b": last}),
+                " compares two versions.",
+            )
         )
 
     def row_modifiers(self) -> frozenset[RowModifier]:
@@ -509,8 +514,11 @@ class TableVersion(ABC):
             UnsupportedFeatureError: The format has no settings for maintenance.
         """
         raise UnsupportedFeatureError(
-            "Health is not supported for this format, which has no settings for maintenance. "
-            "Snapshot.files() has the sizes, rows and partitions of the files of a version."
+            Message(
+                "Health is not supported for this format, which has no settings for maintenance. ",
+                Hint("snapshot.files", {"ref": self.number}) if self.number is not None else Hint("snapshot.files"),
+                " has the sizes, rows and partitions of the files of a version.",
+            )
         )
 
     def inspect(self, name: str) -> pa.Table:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
+from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.records import capitalized, runs_of, runs_text
 from snapshot_explorer.formats.interface import TableFormat
 from snapshot_explorer.storage import Storage
@@ -104,9 +105,13 @@ def unread_notes(unread: Reasons, subject: str = "") -> tuple[str, ...]:
     """
     versions: dict[str, list[int]] = {}
     for version, error in sorted(unread.items()):
-        versions.setdefault(str(error), []).append(version)
+        versions.setdefault(error.message, []).append(version)
     return tuple(
-        f"{capitalized(f'{subject} {runs_text(runs_of(numbers))}'.lstrip())} cannot be read: {reason.rstrip('.')}."
+        Message(
+            f"{capitalized(f'{subject} {runs_text(runs_of(numbers))}'.lstrip())} cannot be read: ",
+            without_period(reason),
+            ".",
+        )
         for reason, numbers in versions.items()
     )
 

@@ -11,6 +11,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import Step, step
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, Commit, Gap, Kind, gaps_note
 from snapshot_explorer.formats import TableFormat
@@ -88,7 +89,11 @@ class CommitFilter:
                 f"{self.kind!r} is not a kind of commit.{hint} Kinds: {', '.join(get_args(Kind))}."
             )
         if not self.maintenance and self.kind in MAINTENANCE_KINDS:
-            raise InvalidArgumentError(f"Commits of kind {self.kind} are maintenance. Leave out maintenance=False.")
+            raise InvalidArgumentError(
+                Message(
+                    f"Commits of kind {self.kind} are maintenance. Leave out ", Hint("", {"maintenance": False}), "."
+                )
+            )
 
     @property
     def passes_all(self) -> bool:

@@ -11,6 +11,7 @@ from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, get_args
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import ChangeMode
 from snapshot_explorer.core.refs import (
     AsOf,
@@ -254,8 +255,12 @@ class History:
         shared = other.shared_versions(self)
         if version not in shared:
             raise SnapshotNotFoundError(
-                f"{parse_ref(ref)} is version {version} of branch {other.branch_name}, which branch {self.branch_name} "
-                f"does not have. Open that branch: open_table(path, branch={other.branch_name!r})."
+                Message(
+                    f"{parse_ref(ref)} is version {version} of branch {other.branch_name}, which branch "
+                    f"{self.branch_name} does not have. Open that branch: ",
+                    Hint("open_table", {"path": self.path, "branch": other.branch_name}),
+                    ".",
+                )
             )
         return shared[version]
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.hints import Hint
 from snapshot_explorer.core.records import Branch, Inspection, TableSchema
 from snapshot_explorer.core.text import format_size, format_utc
 from snapshot_explorer.formats import TableFormat
@@ -32,12 +33,16 @@ class Card:
     """Sentences on what the listing lacks."""
     location_note: str | None
     """Where the table is recorded, if it was opened elsewhere."""
-    next_commands: tuple[str, ...]
-    """The commands that come next; empty for a table without a version."""
+    next_calls: tuple[Hint, ...]
+    """The calls that come next; empty for a table without a version."""
 
 
-NEXT_COMMANDS = ("%snapshot log", "%snapshot diff", "%snapshot explore")
-"""The commands that the card suggests."""
+NEXT_CALLS = (
+    Hint("table.history"),
+    Hint("table.compare", {"a": "latest^"}),
+    Hint("explore", {"table": ...}),
+)
+"""The calls that the card suggests."""
 
 
 def last_part(path: str) -> str:

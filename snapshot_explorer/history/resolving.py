@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import assert_never
 
 from snapshot_explorer.core.errors import UNREADABLE, InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Hint, Message, without_period
 from snapshot_explorer.core.records import Listing
 from snapshot_explorer.core.refs.missing import no_versions_error, not_found, range_text
 from snapshot_explorer.core.refs.records import (
@@ -93,8 +94,12 @@ def _resolve(ref: Ref, log: Log) -> int:
             return _step_back(ref, _index_at(ref, log, _existing_versions(ref, log)), log)
         case OfBranch():
             raise InvalidArgumentError(
-                f"{ref} is a version of a branch, and only versions of the open table can be used here. Open the "
-                f"branch: open_table(path, branch={ref.name!r})."
+                Message(
+                    f"{ref} is a version of a branch, and only versions of the open table can be used here. Open the "
+                    "branch: ",
+                    Hint("open_table", {"path": ..., "branch": ref.name}),
+                    ".",
+                )
             )
         case _:
             assert_never(ref)
@@ -206,8 +211,12 @@ def _index_at(ref: AsOf, log: Log, versions: Sequence[int], *, follow_log: bool 
 
 def _unknown_time_error(ref: AsOf, version: int, error: SnapshotExplorerError) -> SnapshotNotFoundError:
     return SnapshotNotFoundError(
-        f"Which version matches {ref} is unknown, because version {version} may have been committed before or after: "
-        f"{str(error).rstrip('.')}. Give the version instead of a time."
+        Message(
+            f"Which version matches {ref} is unknown, because version {version} may have been committed before or "
+            "after: ",
+            without_period(error.message),
+            ". Give the version instead of a time.",
+        )
     )
 
 

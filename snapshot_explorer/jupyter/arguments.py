@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from snapshot_explorer.analysis.given import KNOWN_ENDINGS, is_rows
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs import parse_ref
 from snapshot_explorer.core.refs.records import format_steps, split_steps
 from snapshot_explorer.core.safe_text import sanitize
@@ -107,7 +108,7 @@ class _Parser:
         # Without the dashes, which make any two flags similar.
         near = get_close_matches(flag.lstrip("-"), flags, 1)
         hint = f"Did you mean {flags[near[0]]}?" if near else f"Options: {', '.join(flags.values())}."
-        raise UsageError(f"%snapshot {self._command.name} has no option {flag}. {hint}")
+        raise UsageError(f"{self._command.prefix} has no option {flag}. {hint}")
 
     def _option_of_keyword(self, text: str) -> Option | None:
         """Return the option whose keyword the word is; one of the command's own only after a first argument."""
@@ -257,8 +258,7 @@ class _Parser:
         missing = next((argument for argument in arguments[len(self._positionals) :] if argument.required), None)
         if missing:
             raise UsageError(
-                f"%snapshot {self._command.name} needs {missing.name}, {missing.meaning}. "
-                f"Example: {self._command.examples[0]}"
+                f"{self._command.prefix} needs {missing.name}, {missing.meaning}. Example: {self._command.examples[0]}"
             )
 
     def _unquoted_condition(self) -> str:
@@ -274,20 +274,21 @@ class _Parser:
         condition = " ".join(f"{word.quote}{word.text}{word.quote}" for word in rest[:size])
         quoted = f"'{condition}'" if '"' in condition else f'"{condition}"'
         words = " ".join([*texts[:begin], quoted, *texts[begin + size :]])
-        return f"A condition with blanks needs quotes: %snapshot {self._command.name} {words}"
+        return f"A condition with blanks needs quotes: {self._command.prefix} {words}"
 
     def _too_many(self, value: str) -> str:
         arguments = self._command.arguments
         if self._command.accepts_table and not arguments and "table" not in self._values:
-            return (
-                f"%snapshot {self._command.name} takes no argument but the name of an open table, and {value!r} is "
-                "none. %snapshot open lists them."
+            return Message(
+                f"{self._command.prefix} takes no argument but the name of an open table, and {value!r} is none. ",
+                Hint("open_table"),
+                " lists them.",
             )
         takes = f"{arguments[0].name} only" if arguments else "no argument"
         # A command that accepts secrets may have received one in the wrong place.
         extra = "there" if any(option.is_secret for option in self._command.options) else repr(value)
         return (
-            f"%snapshot {self._command.name} takes {takes}; {extra} is one too many. "
+            f"{self._command.prefix} takes {takes}; {extra} is one too many. "
             "Put a value with blanks in quotes, in single ones if it contains double ones."
         )
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Literal
 
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.table import Table
@@ -182,6 +183,23 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A public call that a command makes; a hint of that call is spelled as the command."""
+
+    verb: str
+    """The call, as in `Hint.verb`."""
+    flag: str = ""
+    """The flag that selects the call; empty if the command makes it without one."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The argument, or the flag of the option, of each parameter that has another name there; empty for the table that
+    the command acts on. Two parameters with the same argument are the sides of a range."""
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    """Arguments that the command has without being typed."""
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    """The word for an argument that is left to the user, where it is not the argument's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A subcommand."""
 
@@ -199,6 +217,8 @@ class Command:
     """Its arguments without flags, in order."""
     options: tuple[Option, ...] = ()
     """The command's own options, before the options that many commands share."""
+    calls: tuple[Call, ...] = ()
+    """The public calls that it makes."""
     notes: str = ""
     """Further details, for the help."""
     notes_in_notebooks: str = ""
@@ -209,6 +229,13 @@ class Command:
     """Whether it may be a cell magic, whose body it reads."""
     common_options: tuple[Option, ...] = COMMON_OPTIONS
     """The options that every command has."""
+    typed: str = ""
+    """How its lines begin in a terminal, with the path; empty in a notebook."""
+
+    @property
+    def prefix(self) -> str:
+        """How a line of it begins."""
+        return self.typed or f"%snapshot {self.name}"
 
     @property
     def accepts_table(self) -> bool:
@@ -237,18 +264,20 @@ class Command:
 
 def find_command(commands: Sequence[Command], word: str, *, aliases: Sequence[str] = ()) -> Command:
     """Return the command of that name. `aliases` are other names that the message may suggest."""
-    for command in commands:
-        if command.name == word:
-            return command
-    names = [command.name for command in commands]
-    removed = {name: line for name, line in REMOVED.items() if line.partition(" ")[0] in names}
+    known = {command.name: command for command in commands}
+    if word in known:
+        return known[word]
+    removed = {name: line for name, line in REMOVED.items() if line.partition(" ")[0] in known}
     if word in removed:
-        raise UsageError(f"There is no command {word}. Use: %snapshot {removed[word]}")
-    near = get_close_matches(word, [*names, *aliases, *removed], 1)
-    hint = f"Did you mean {removed.get(near[0], near[0])}?" if near else ""
+        name, _, rest = removed[word].partition(" ")
+        command = known[name]
+        rest = rest.removeprefix("PATH ") if command.typed else rest
+        raise UsageError(f"There is no command {word}. Use: {command.prefix} {rest}".rstrip())
+    near = get_close_matches(word, [*known, *aliases, *removed], 1)
+    hint: tuple[str | Hint, ...] = (f" Did you mean {removed.get(near[0], near[0])}?",) if near else ()
     if not near and ("/" in word or "\\" in word):
-        hint = "To open a table: %snapshot open PATH."
+        hint = (" To open a table: ", Hint("open_table", {"path": ...}), ".")
     if range_ := re.fullmatch(r"(\d+)(?:-|:|\.{2,3})(\d+)", word):
-        hint = f"To compare two versions: %snapshot diff {range_[1]}..{range_[2]}."
+        hint = (" To compare two versions: ", Hint("table.compare", {"a": int(range_[1]), "b": int(range_[2])}), ".")
     shown = f"command {word}" if word.isidentifier() else "such command"
-    raise UsageError(f"%snapshot has no {shown}. {hint} Commands: {', '.join(names)}.".replace("  ", " "))
+    raise UsageError(Message(f"There is no {shown}.", *hint, f" Commands: {', '.join(known)}."))

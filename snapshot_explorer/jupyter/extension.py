@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from snapshot_explorer.core.safe_text import logger_of
-from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics
+from snapshot_explorer.core.shown import Shown
+from snapshot_explorer.jupyter.magics import NAMES, SnapshotMagics, spelling
 from snapshot_explorer.results import Frame
-from snapshot_explorer.view import drawing_of, mimebundle
+from snapshot_explorer.view import drawing_of, mimebundle, spelled
 
 log = logger_of(__name__)
 
@@ -32,9 +33,10 @@ _QUESTION = re.compile(
 
 
 def load_ipython_extension(ip: InteractiveShell) -> None:
-    """Register the magic under the names that are free, its settings, completion, progress, and how frames are drawn.
+    """Register the magic under the names that are free, its settings, completion, progress, and how results are drawn.
 
-    Loading twice registers nothing twice. Open tables are found by the variables that hold them.
+    What is drawn spells hints as `%snapshot` lines. Loading twice registers nothing twice. Open tables are found by the
+    variables that hold them.
     """
     unload_ipython_extension(ip)
     taken = [name for name in NAMES if _is_taken(ip, name)]
@@ -48,13 +50,19 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
         ip.Completer.custom_matchers.append(completion.matcher(magics.tables, ip.user_ns))
 
     def draw(frame: Frame, **_: object) -> dict[str, str]:
-        return mimebundle(drawing_of(frame), limit=magics.display_limit)
+        return mimebundle(spelled(drawing_of(frame), spelling()), limit=magics.display_limit)
+
+    def draw_record(record: Shown, **choices: object) -> dict[str, Any]:
+        if type(record)._repr_mimebundle_ is not Shown._repr_mimebundle_:
+            return record._repr_mimebundle_(**choices)
+        return mimebundle(spelled(drawing_of(record), spelling()))
 
     def depict(figure: "FigureWithTable", **_: object) -> dict[str, Any]:
-        return figure.mimebundle(limit=magics.display_limit)
+        return figure.mimebundle(limit=magics.display_limit, call=spelling())
 
     if ip.display_formatter is not None:
         ip.display_formatter.mimebundle_formatter.for_type(Frame, draw)
+        ip.display_formatter.mimebundle_formatter.for_type(Shown, draw_record)
         ip.display_formatter.mimebundle_formatter.for_type_by_name(*_FIGURE, depict)
     magics.shown_progress.register()
     if taken:
@@ -84,6 +92,7 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
     if ip.display_formatter is not None:
         formatter = ip.display_formatter.mimebundle_formatter
         formatter.type_printers.pop(Frame, None)
+        formatter.type_printers.pop(Shown, None)
         formatter.deferred_printers.pop(_FIGURE, None)
         # IPython moves it once a figure has been displayed.
         for figure in [cls for cls in formatter.type_printers if (cls.__module__, cls.__name__) == _FIGURE]:

@@ -1,6 +1,5 @@
-"""The help of `%snapshot`, written from the commands' records, and commands in place of calls in messages."""
+"""The help of `%snapshot`, written from the commands' records."""
 
-import re
 import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
@@ -42,17 +41,6 @@ _WRITING = (
     "update",
     "write",
 )
-_CALLS = (
-    (re.compile(r"\b(?:table\.)?verify\(\)(?:\.versions)?"), "%snapshot verify"),
-    (re.compile(r"\btwins\(path, other\)"), "%snapshot diff --twins PATH"),
-    (re.compile(r"\boverwrite=True\b"), "--overwrite"),
-    (re.compile(r"\bkey=\['(\w+)'\]"), r"--key \1"),
-    (re.compile(r"\bfind_tables\('([^']*)'\)"), r'%snapshot lake "\1" --list'),
-    (re.compile(r"\bopen_table\('([^']*)'\)"), r'%snapshot open "\1"'),
-    (re.compile(r"\bopen_table\(path, branch='([^']*)'\)"), r'%snapshot open PATH --branch "\1"'),
-)
-"""Calls that messages suggest, and the commands for them."""
-_PLAIN_VALUE = re.compile(r'(%snapshot (?:lake|open(?: PATH --branch)?) )"([\w./:@%+~-]+)"')
 
 
 class HelpText:
@@ -139,13 +127,6 @@ def command_help(command: Command, *, in_terminal: str | None = None) -> str:
             *(f"  {example}" for example in command.examples),
         ]
     )
-
-
-def with_commands(message: str) -> str:
-    """Return a message in which the suggested calls are replaced by commands."""
-    for call, command in _CALLS:
-        message = call.sub(command, message)
-    return _PLAIN_VALUE.sub(r"\1\2", message)
 
 
 def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from IPython.core.error import UsageError as IPythonUsageError
 from IPython.core.interactiveshell import InteractiveShell
@@ -9,6 +10,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, nee
 from traitlets import Bool, Bunch, Enum, Int, TraitError, Unicode, validate
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, spell
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.arguments import parse
@@ -16,8 +18,9 @@ from snapshot_explorer.jupyter.command import HELP, Arguments, Command, CommandS
 from snapshot_explorer.jupyter.command_line import ALIASES, CommandLine, LineToken, as_command, without_semicolon
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
-from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview, read_only_sentence, with_commands
+from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview, read_only_sentence
 from snapshot_explorer.jupyter.progress import ShellProgress
+from snapshot_explorer.jupyter.spelling import magic_line
 from snapshot_explorer.jupyter.tables import OpenTables, is_variable_name
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import UserVariables, expand
@@ -97,7 +100,7 @@ class SnapshotMagics(Magics):
             return self._result_of(line, body, variables)
         except UsageError as error:
             # IPython's own class itself: a traceback is shown for subclasses.
-            raise IPythonUsageError(sanitize(str(error))) from error.__cause__
+            raise IPythonUsageError(sanitize(spell(error.message, spelling()))) from error.__cause__
 
     def _result_of(self, line: str, body: str | None, variables: Mapping[str, object]) -> object:
         content, is_silenced = without_semicolon(line)
@@ -188,10 +191,11 @@ class SnapshotMagics(Magics):
         except SnapshotExplorerError as error:
             if self.debug or arguments.has("debug"):
                 raise
-            raise UsageError(sanitize(with_commands(" ".join(str(error).split())))) from error
+            message = spell(error.message, spelling(command))
+            raise UsageError(sanitize(" ".join(message.split()))) from error
 
     def _show_line(self, line: str) -> None:
-        self._shell.display_pub.publish({"text/plain": sanitize(line)})
+        self._shell.display_pub.publish({"text/plain": sanitize(spell(line, spelling()))})
 
     def _show_once(self, line: str) -> None:
         """Show a line beside the result unless it was shown before."""
@@ -216,6 +220,15 @@ def _time_notes(command: Command, invocation: Invocation) -> Iterator[str]:
     for text in [ref, *(between or "").split("..")] if command.accepts_table else []:
         if text and _TIME_OF_DAY.search(text) and (note := history_of(invocation.table()[1]).time_note(text)):
             yield note
+
+
+def spelling(command: Command | None = None) -> Callable[[Hint], str]:
+    """Return how hints are spelled in a notebook: as lines of `%snapshot`.
+
+    Args:
+        command: The command that runs, for arguments alone.
+    """
+    return partial(magic_line, commands=COMMANDS, command=command)
 
 
 def _target(line: str) -> tuple[str | None, str]:

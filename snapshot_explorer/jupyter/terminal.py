@@ -8,8 +8,9 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import orjson
@@ -20,14 +21,18 @@ from snapshot_explorer.analysis.checks import CheckResult
 from snapshot_explorer.analysis.retention import Verification
 from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.core.hints import Hint, Message, python_call, spell
 from snapshot_explorer.core.safe_text import sanitize, sanitize_json
 from snapshot_explorer.core.shown import Shown
+from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import (
     DEBUG,
     HELP,
     OUT,
     TABLE,
+    Argument,
+    Call,
     Command,
     CommandSettings,
     Invocation,
@@ -37,19 +42,21 @@ from snapshot_explorer.jupyter.command import (
 from snapshot_explorer.jupyter.command_line import LineToken
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
-from snapshot_explorer.jupyter.help_text import HelpText, command_help, with_commands
+from snapshot_explorer.jupyter.help_text import HelpText, command_help
+from snapshot_explorer.jupyter.spelling import command_words
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
-from snapshot_explorer.view import DRAWN_ROWS, Code, Line, Pairs, Part, drawing_of, render_text
+from snapshot_explorer.view import DRAWN_ROWS, Code, Pairs, Part, codes_of, drawing_of, render_text, spelled
 
 _NOT_HERE = ("explore", "open")
 """The command about open tables, and the one that shows a widget."""
 STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
 """The environment variable with the path of the file of storage options, where no option names one."""
+_RUN = "python -m snapshot_explorer"
 _JSON = Option(flags=("--json",), meaning="print the result, or the error, as JSON")
 _OPENING = (
     Option(flags=("--branch",), metavar="B", meaning="open this branch of the table"),
@@ -65,8 +72,6 @@ _NOTEBOOK_OPTIONS = (OUT, DEBUG)
 _CONDITIONS = ("condition", "query")
 _DRAWN = 200
 """Rows of a table that are printed."""
-_EXAMPLE_PATH = re.compile(r"(?<=snapshot_explorer )(\w+) PATH\b")
-_SUGGESTED = re.compile(r"%snapshot (\w+)(?: -t \w+)?( (?=[^\s(]))?")
 _OPEN_TABLE = re.compile(r"orders\b|-t ")
 """How an example begins that names an open table."""
 _ASSIGNED = re.compile(r"(?:\w+ = )?%snapshot (\w+) ?(.*)", re.DOTALL)
@@ -85,8 +90,12 @@ class Output:
     """Whether it belongs to the stream for errors."""
 
 
-def _shell_line(command: Command, example: str) -> str | None:
-    """Return an example as a line for a shell; None for an example that only a notebook supports."""
+def _shell_line(command: Command, example: str, typed: str) -> str | None:
+    """Return an example as a line for a shell; None for an example that only a notebook supports.
+
+    Args:
+        typed: How the line begins.
+    """
     match = _ASSIGNED.fullmatch(example)
     flags = [flag for item in command.options if item.is_variable and not item.is_secret for flag in item.flags]
     if match is None or match[1] != command.name or any(f"{flag} " in match[2] for flag in flags):
@@ -106,16 +115,21 @@ def _shell_line(command: Command, example: str) -> str | None:
     ):
         condition, dashes, more = rest.partition(" --")
         rest = f'"{condition}"{dashes}{more}'
-    return f"python -m snapshot_explorer {command.name} PATH {rest}".rstrip()
+    return f"{typed} {rest}".rstrip()
 
 
-def _in_terminal(command: Command) -> Command:
-    """Return a command with its options and examples for a terminal, where a query is never the body of a cell."""
+def _in_terminal(command: Command, path: str | None = None) -> Command:
+    """Return a command with its options and examples for a terminal, where a query is never the body of a cell.
+
+    Args:
+        path: The path in its lines; PATH without one.
+    """
+    typed = f"{_RUN} {command.name} {shlex.quote(path) if path else 'PATH'}"
     own = [item for item in command.options if item != TABLE and not item.is_variable]
     own_names = {item.name for item in own}
     # A command that opens the table at its path has options of its own for that.
     opening = _OPENING[2:] if command.accepts_path else [item for item in _OPENING if item.name not in own_names]
-    lines = [line for example in command.examples if (line := _shell_line(command, example))]
+    lines = [line for example in command.examples if (line := _shell_line(command, example, typed))]
     return replace(
         command,
         arguments=tuple(
@@ -123,20 +137,69 @@ def _in_terminal(command: Command) -> Command:
         ),
         options=(*own, *opening, _JSON),
         common_options=(HELP,),
-        examples=tuple(lines) or (f"python -m snapshot_explorer {command.name} PATH",),
+        examples=tuple(lines) or (typed,),
+        typed=typed,
     )
 
 
-TERMINAL_COMMANDS = tuple(
-    _in_terminal(command)
+_AVAILABLE = tuple(
+    command
     for command in COMMANDS
     if command.name not in _NOT_HERE and (command.accepts_table or command.accepts_body or command.accepts_path)
 )
+_CARD = Command(
+    name="",
+    question="What is there?",
+    summary="What a table is, and its newest commits",
+    run=lambda _: None,
+    python="open_table(PATH)",
+    calls=(Call(verb="open_table"),),
+    examples=(_RUN,),
+    arguments=(Argument(name="PATH", value_type="path", required=True, meaning="the table's folder"),),
+    options=_OPENING[:2],
+)
+"""A path without a command."""
 
 
 def names() -> tuple[str, ...]:
     """Return the names of the commands, in the order of the help."""
-    return tuple(command.name for command in TERMINAL_COMMANDS)
+    return tuple(command.name for command in _AVAILABLE)
+
+
+@lru_cache(maxsize=8)
+def commands_for(path: str | None) -> tuple[Command, ...]:
+    """Return the commands of a terminal, with the path in their lines; PATH without one."""
+    return tuple(_in_terminal(command, path) for command in _AVAILABLE)
+
+
+def shell_line(hint: Hint, *, path: str | None = None, command: Command | None = None) -> str | None:
+    """Return a hint as a line for a shell, or arguments alone as options; None if no command has them.
+
+    Args:
+        path: The path of the command that runs, for hints without a path of their own; PATH without one.
+        command: The command that runs, whose options spell arguments alone; by default the first that has them.
+    """
+    if path and hint.arguments.get("path") is ...:
+        hint = replace(hint, arguments={**hint.arguments, "path": path})
+    commands = (_CARD, *commands_for(path))
+    words = command_words(hint, commands, quote=_quote, command=command)
+    if words is None:
+        return None
+    if not hint.verb:
+        return " ".join(words[1:])
+    name, *others = words
+    used = next(item for item in commands if item.name == name)
+    return " ".join([f"{_RUN} {name}".rstrip() if used.accepts_path else used.prefix, *others])
+
+
+def spelling(path: str | None, command: Command | None = None) -> Callable[[Hint], str]:
+    """Return how hints are spelled in a terminal: as lines for a shell, in Python where no command has them."""
+    return lambda hint: shell_line(hint, path=path, command=command) or python_call(hint)
+
+
+def _quote(value: str) -> str | None:
+    """Return a value as a word for a shell; None if it has invisible characters, or would be read as a flag."""
+    return None if value.startswith("-") or sanitize(value) != value else shlex.quote(value)
 
 
 def run(words: Sequence[str], *, room: int) -> Output:
@@ -150,15 +213,18 @@ def run(words: Sequence[str], *, room: int) -> Output:
     """
     name, *others = words
     path = others[0] if others and not others[0].startswith("-") else None
+    shown_path = None if path is None else hide_url_secrets(path)
     is_json = "--json" in others
+    command: Command | None = None
     try:
-        command = find_command(TERMINAL_COMMANDS, name)
+        command = find_command(commands_for(shown_path), name)
         if {"-h", "--help"} & set(others):
             return Output(status=0, text=_help(command))
         result = _result(command, path, others[1:])
-        return Output(status=_status(result), text=_json(result) if is_json else _text(result, path or "", room))
+        call = spelling(shown_path)
+        return Output(status=_status(result), text=_json(result, call) if is_json else text_of(result, call, room))
     except (UsageError, SnapshotExplorerError) as error:
-        message = _for_terminals(sanitize(with_commands(" ".join(str(error).split()))), path)
+        message = sanitize(" ".join(spell(error.message, spelling(shown_path, command)).split()))
         if is_json:
             details = {"error": {"type": type(error).__name__, "message": message}}
             return Output(status=_ERROR, text=orjson.dumps(details, option=orjson.OPT_INDENT_2).decode())
@@ -188,7 +254,7 @@ def _storage_options(file: str) -> HiddenOptions | None:
 
 def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
     if path is None:
-        raise UsageError(f"{command.name} needs a path: python -m snapshot_explorer {command.name} PATH.")
+        raise UsageError(f"{command.name} needs a path: {command.prefix}.")
     flags = {word.partition("=")[0] for word in words}
     unavailable = next((item.flags[-1] for item in _NOTEBOOK_OPTIONS if flags.intersection(item.flags)), None)
     if unavailable is not None:
@@ -217,6 +283,11 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
                 raise
             variables["lake"] = open_lake(path, storage_options=storage_options)
             values["of"] = "lake"
+    call = spelling(hide_url_secrets(path), command)
+
+    def show(line: str) -> None:
+        print(sanitize(spell(line, call)), file=sys.stderr)  # noqa: T201 - the output of a program
+
     invocation = Invocation(
         arguments=replace(arguments, values=values),
         commands=COMMANDS,
@@ -228,61 +299,48 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
             load_size_limit=DEFAULT_LIMITS.size_bytes,
             engine="pandas",
         ),
-        show_line=_show,
-        show_once=_show,
+        show_line=show,
+        show_once=show,
     )
     return command.run(invocation)
 
 
-def _show(line: str) -> None:
-    print(sanitize(line), file=sys.stderr)  # noqa: T201 - the output of a program
-
-
 def _help(command: Command) -> str:
-    shown = replace(command, arguments=command.arguments[1:]) if command.accepts_path else command
-    content = command_help(shown, in_terminal=f"python -m snapshot_explorer {command.name} PATH")
-    return _for_terminals(f"{content}\n\nPATH is a folder or URL.", None)
+    arguments = command.arguments[1:] if command.accepts_path else command.arguments
+    # The path is a part of the help's first line, not of the line that was typed.
+    shown = replace(next(item for item in commands_for(None) if item.name == command.name), arguments=arguments)
+    return f"{command_help(shown, in_terminal=shown.prefix)}\n\nPATH is a folder or URL."
 
 
-def _for_terminals(message: str, path: str | None) -> str:
-    """Return a message whose suggested commands can be typed in a terminal."""
-    where = shlex.quote(path) if path else "PATH"
+def text_of(result: object, call: Callable[[Hint], str], room: int) -> str:
+    """Return a result as text, without the next steps that a terminal does not have.
 
-    def command(match: re.Match[str]) -> str:
-        if match[1] == "open" and match[2]:
-            return "python -m snapshot_explorer "
-        if match[1] not in names():
-            return match[0]
-        arguments = match[2] or ""
-        has_path = find_command(TERMINAL_COMMANDS, match[1]).accepts_path and bool(arguments)
-        return f"python -m snapshot_explorer {match[1]}{arguments if has_path else f' {where}{arguments}'}"
-
-    message = _SUGGESTED.sub(command, message).replace("%snapshot has no command", "There is no command")
-    return _EXAMPLE_PATH.sub(lambda match: f"{match[1]} {where}", message)
-
-
-def _text(result: object, path: str, room: int) -> str:
+    Args:
+        call: Spells a hint.
+    """
     frame = _frame(result)
     shown = result if frame is None else frame
     if not isinstance(shown, Shown):
         return str(result)
     drawing = drawing_of(shown)
-    parts = tuple(_part(part, path) for part in drawing.parts)
-    return render_text(replace(drawing, parts=parts), room=room, limit=_DRAWN).lstrip("\n")
+    parts = tuple(_part(part) for part in drawing.parts)
+    return render_text(spelled(replace(drawing, parts=parts), call), room=room, limit=_DRAWN).lstrip("\n")
 
 
-def _part(part: Part, path: str) -> Part:
-    """Return a part of a drawing without the commands of notebooks that may come next."""
-    if isinstance(part, Line | Code):
-        return replace(part, text=_for_terminals(part.text, path))
+def _part(part: Part) -> Part:
+    """Return a part of a drawing without the next steps that a terminal does not have."""
     if not isinstance(part, Pairs):
         return part
     rows = [
-        (name, _for_terminals(value, path) if isinstance(value, str) else value)
+        (name, tuple(code for code in codes if _is_typed(code)) if len(codes := codes_of(value)) > 1 else value)
         for name, value in part.rows
-        if name != "next"
     ]
-    return replace(part, rows=tuple(rows))
+    return Pairs(tuple(rows))
+
+
+def _is_typed(code: Code) -> bool:
+    hints = code.text.hints if isinstance(code.text, Message) else ()
+    return all(shell_line(hint) is not None for hint in hints)
 
 
 def _frame(result: object) -> Frame | None:
@@ -294,7 +352,7 @@ def _frame(result: object) -> Frame | None:
     return Frame(result, title="", noun="rows", of_rows=True) if isinstance(result, pa.Table) else None
 
 
-def _json(result: object) -> str:
+def _json(result: object, call: Callable[[Hint], str]) -> str:
     """Return a result as JSON: a list of rows, or an object of its facts, with a list of rows for each frame.
 
     A figure is plotly's own JSON. Times are ISO 8601 in UTC, decimals and binary text, and NaN and infinity are null.
@@ -310,7 +368,7 @@ def _json(result: object) -> str:
     elif isinstance(result, RowDiff):
         rows = _frame(result.to_arrow())
         result = {**_row_diff_facts(result.plan), "counts": result.counts, "rows": rows}
-    value = _json_value(_frame(result) or result)
+    value = _json_value(_frame(result) or result, call)
     return sanitize_json(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
 
 
@@ -323,23 +381,27 @@ def _row_diff_facts(plan: RowDiffPlan) -> dict[str, object]:
     return sides | {name: getattr(plan, name) for name in names}
 
 
-def _json_value(value: object) -> object:
+def _json_value(value: object, call: Callable[[Hint], str]) -> object:
+    if isinstance(value, Hint):
+        return call(value)
+    if isinstance(value, Message):
+        return spell(value, call)
     if isinstance(value, Frame):
         return orjson.loads(value.to_json())
     if isinstance(value, Mapping):
-        return {str(key): _json_value(item) for key, item in value.items()}
+        return {str(key): _json_value(item, call) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_value(item) for item in value]
-    return _facts(value) if _is_ours(value) else value
+        return [_json_value(item, call) for item in value]
+    return _facts(value, call) if _is_ours(value) else value
 
 
-def _facts(result: object) -> dict[str, object]:
+def _facts(result: object, call: Callable[[Hint], str]) -> dict[str, object]:
     """Return the fields and properties of a result, without other results, Arrow objects and figures in them."""
     names = [
         name for name in dir(result) if not name.startswith("_") and not callable(getattr(type(result), name, None))
     ]
     values = {name: getattr(result, name) for name in names}
-    return {name: _json_value(value) for name, value in values.items() if _is_fact(value)}
+    return {name: _json_value(value, call) for name, value in values.items() if _is_fact(value)}
 
 
 def _is_fact(value: object) -> bool:
@@ -349,4 +411,4 @@ def _is_fact(value: object) -> bool:
 
 
 def _is_ours(value: object) -> bool:
-    return type(value).__module__.partition(".")[0] == "snapshot_explorer"
+    return not isinstance(value, str) and type(value).__module__.partition(".")[0] == "snapshot_explorer"

@@ -43,6 +43,16 @@ def expand(text: str, variables: Mapping[str, object]) -> str:
     return _PATTERN.sub(lambda match: _replacement(match, variables), text)
 
 
+def escape(text: str) -> str | None:
+    """Return text that `expand` turns into this text, whatever the user's variables are; None if there is none."""
+    escaped = re.sub(r"\{([^{}]*)\}", r"{{\1}}", text)
+    escaped = re.sub(r"\$(?=\w)", "$$", escaped)
+    found = [match.lastgroup for match in _PATTERN.finditer(escaped)]
+    if any(name not in ("kept", "escaped") for name in found) or expand(escaped, {}) != text:
+        return None
+    return escaped
+
+
 def dict_variables(variables: Mapping[str, object]) -> list[str]:
     """Return the names of the user's variables that hold a dict, without IPython's own."""
     return [

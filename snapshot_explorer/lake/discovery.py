@@ -15,6 +15,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.catalogs.folder_hints import nearest_folder
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.core.text import pluralize
@@ -152,8 +153,11 @@ def search_tables(
 def _check_number(name: str, number: object, minimum: int) -> None:
     if not isinstance(number, SupportsIndex) or operator.index(number) < minimum:
         raise InvalidArgumentError(
-            f"{name} must be {minimum} or more, got {number!r}. "
-            "find_tables(path, depth=3) searches three levels of folders."
+            Message(
+                f"{name} must be {minimum} or more, got {number!r}. ",
+                Hint("find_tables", {"path": ..., "depth": 3}),
+                " searches three levels of folders.",
+            )
         )
 
 
@@ -201,7 +205,7 @@ def _inspect(name: str, root: Storage) -> Folder:
     except SnapshotExplorerError as error:
         if not name:
             raise
-        return Folder(name=name, problem=str(error))
+        return Folder(name=name, problem=error.message)
     return Folder(
         name=name,
         subfolders=[
@@ -235,7 +239,7 @@ def _row(folder: Folder, root: Storage, *, sizes: bool) -> dict[str, object]:
             size_bytes = pc.sum(files["size_bytes"], skip_nulls=False, min_count=0).as_py()
             row |= {"files": files.num_rows, "size_bytes": size_bytes}
     except SnapshotExplorerError as error:
-        row["problem"] = str(error)
+        row["problem"] = error.message
     return row
 
 

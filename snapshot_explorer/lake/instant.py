@@ -83,7 +83,7 @@ def pin(entry: LakeTable, time: datetime) -> PinnedTable:
     try:
         snapshot = table.at(ref)
     except NothingBeforeError as error:
-        return PinnedTable(**pinned, version=None, committed_at=None, note=str(error))
+        return PinnedTable(**pinned, version=None, committed_at=None, note=error.message)
     version, branch = snapshot.version, snapshot.branch
     if version is None:
         return PinnedTable(**pinned, version=None, committed_at=None, note="No version has been committed.")
@@ -97,7 +97,7 @@ def pin(entry: LakeTable, time: datetime) -> PinnedTable:
 def failed_entry(entry: LakeTable, error: SnapshotExplorerError) -> PinnedTable:
     """Return the record of a table that cannot be read."""
     return PinnedTable(
-        name=entry.name, path=entry.path, format=entry.format, version=None, committed_at=None, problem=str(error)
+        name=entry.name, path=entry.path, format=entry.format, version=None, committed_at=None, problem=error.message
     )
 
 

@@ -19,6 +19,7 @@ from snapshot_explorer.core.errors import (
     SnapshotNotFoundError,
     TableNotFoundError,
 )
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs.grammar import parse_time_bound
 from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.resources import reporting_lacking_resources, reports_lacking_resources
@@ -221,7 +222,7 @@ class Lake(Shown):
         end = now if until is None or until == "now" else _time("until", until, now)
         if start > now:
             raise InvalidArgumentError(
-                f"since={brief_repr(since)} is after {now:%Y-%m-%d %H:%M:%S} UTC: nothing to show."
+                f"since, {brief_repr(since)}, is after {now:%Y-%m-%d %H:%M:%S} UTC: nothing to show."
             )
         if end < start:
             raise InvalidArgumentError(f"until, {end:%Y-%m-%d %H:%M}, is before since, {start:%Y-%m-%d %H:%M} UTC.")
@@ -365,7 +366,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
     if not tables:
         other = "" if depth == 0 else other_path(Storage(path, storage_options), storage_options)
         hint = other or "Check the path, or raise depth."
-        raise TableNotFoundError(f"{missing} {hint}")
+        raise TableNotFoundError(Message(f"{missing} ", hint))
     lake = Lake(name, tables, note=note, time=time, processes=processes)
     if pattern is None:
         return lake
@@ -426,7 +427,11 @@ def check(
         return CheckResult(name=target.name, since=settings.since, at=settings.at, lines=lines)
     if not isinstance(target, Lake):
         raise InvalidArgumentError(
-            f"check takes an open table or lake, got {brief_repr(target)}. Open it: check(open_table(PATH))."
+            Message(
+                f"check takes an open table or lake, got {brief_repr(target)}. Open it: ",
+                Hint("open_table", {"path": ...}),
+                ".",
+            )
         )
     settings = check_settings(fail_on, since=since, at=target.time if at is None else at, key=key, config=config)
     work = partial(_check_table, settings)

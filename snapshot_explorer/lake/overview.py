@@ -116,7 +116,7 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
 
 def failed_row(error: SnapshotExplorerError) -> dict[str, object]:
     """Return the row of a table that cannot be read, without its name."""
-    return {"state": "act", "rhythm": "unknown", "problem": str(error)}
+    return {"state": "act", "rhythm": "unknown", "problem": error.message}
 
 
 def left_note(branch: str) -> str:

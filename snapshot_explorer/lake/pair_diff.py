@@ -12,6 +12,7 @@ from snapshot_explorer.analysis.pairs.given_sides import given_side
 from snapshot_explorer.analysis.pairs.three_way import three_way_diff
 from snapshot_explorer.analysis.rows import PairRequest, PairSide, RowDiff, RowDiffPlan, plan_pair, row_diff_by
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.snapshot import Snapshot, parts_of
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.analysis.rows import Tolerance
 
 
+_WITH_BASE = Hint("", {"base": ...})
 Rows: TypeAlias = "Snapshot | str | os.PathLike[str] | object"
 """A snapshot, the path of files, or a DataFrame."""
 
@@ -199,8 +201,7 @@ def _common_version(ours: PairSide | None, theirs: PairSide | None) -> PairSide:
     """Return the newest version that the branches of two snapshots both have, and neither is older than."""
     if ours is None or theirs is None or ours.format is None or theirs.format is None or ours.path != theirs.path:
         raise InvalidArgumentError(
-            "The base is only known for two branches of one table. Pass it: diff3(orders.at(5), orders.at('latest'), "
-            "copy.at('latest'))."
+            Message("The base is only known for two branches of one table. Pass it: ", _WITH_BASE, ".")
         )
     shared = ours.format.branches.shared_versions(theirs.format.branches) if ours.branch != theirs.branch else {}
     newest = ours.version.number, theirs.version.number
@@ -211,8 +212,12 @@ def _common_version(ours: PairSide | None, theirs: PairSide | None) -> PairSide:
     ]
     if not numbers:
         raise InvalidArgumentError(
-            "The two sides have no common version before them: they are on one branch, or on branches that share none. "
-            "Pass the base: diff3(orders.at(5), ...)."
+            Message(
+                "The two sides have no common version before them: they are on one branch, or on branches that share "
+                "none. Pass the base: ",
+                _WITH_BASE,
+                ".",
+            )
         )
     return replace(ours, version=ours.format.version(max(numbers)))
 

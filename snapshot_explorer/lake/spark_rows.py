@@ -10,6 +10,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.lake.overview import OverviewRequest, failed_row, overview_row
 from snapshot_explorer.opening import open_found
 from snapshot_explorer.storage import Storage
@@ -36,8 +37,11 @@ def rows_on_spark(
     locations = [(table.name, *table.folder) for table in tables if table.folder is not None]
     if len(locations) < len(tables):
         raise UnsupportedFeatureError(
-            "engine='spark' reads tables below a folder. Leave it out for tables in a catalog, and for folders that "
-            "could not be listed."
+            Message(
+                Hint("", {"engine": "spark"}),
+                " reads tables below a folder. Leave it out for tables in a catalog, and for folders that could not be "
+                "listed.",
+            )
         )
     tasks = [tuple(locations[start : start + _TABLES_PER_TASK]) for start in range(0, len(locations), _TABLES_PER_TASK)]
     used = session(spark)

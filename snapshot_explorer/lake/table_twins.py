@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.core.shown import Shown
@@ -381,6 +382,10 @@ def _other_tree(table: Table) -> Table:
         twin.detection = Detection(other_formats=(table.format,))
         return Table(OpenBranch(table.path, twin, storage=storage, name=table.name))
     raise InvalidArgumentError(
-        f"{table.path} has only {history_of(table).table_format.title} metadata, so it has no twin in its folder. "
-        "To compare it with another table, use twins(path, other)."
+        Message(
+            f"{table.path} has only {history_of(table).table_format.title} metadata, so it has no twin in its folder. "
+            "To compare it with another table, use ",
+            Hint("twins", {"path": table.path, "other": ...}),
+            ".",
+        )
     )

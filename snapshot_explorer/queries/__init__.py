@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs import Latest, OfBranch, Tag, Version
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.engines import duckdb_files
@@ -240,7 +241,11 @@ class _Query:
             if not hasattr(table, "at"):
                 type_name = type(table).__name__
                 raise InvalidArgumentError(
-                    f"{reference.table} must be a table, got {type_name}. Open it with open_table(PATH)."
+                    Message(
+                        f"{reference.table} must be a table, got {type_name}. Open it with ",
+                        Hint("open_table", {"path": ...}),
+                        ".",
+                    )
                 )
             snapshot = _snapshot(table, reference, newest)
             has_own_schema = parts_of(snapshot).loaded.in_own_schema() is parts_of(snapshot).loaded

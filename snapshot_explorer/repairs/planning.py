@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.repairs import statements
@@ -18,6 +19,7 @@ from snapshot_explorer.repairs.request import (
     check_key,
     check_request,
     check_texts,
+    hint_of,
     later_commits,
     name_in_engine,
     repair_syntax,
@@ -50,7 +52,9 @@ def plan_repair(request: RepairRequest) -> Repair:
     if now is None or then is None:
         raise InvalidArgumentError(f"{request.path} has no version yet: there is nothing to put back.")
     if request.where is None and request.key is not None:
-        raise InvalidArgumentError("key is for the rows of a condition. Add where=..., or leave key out.")
+        raise InvalidArgumentError(
+            Message("key is for the rows of a condition. Add ", Hint("", {"where": ...}), ", or leave key out.")
+        )
     syntax = repair_syntax(request)
     check_request(request, syntax)
     diff_request = DiffRequest(key=_key_of(request), branch=request.source.branch, name=request.name)
@@ -97,8 +101,8 @@ def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, 
     if len(versions) < 2:  # noqa: PLR2004 - the commit that is undone
         return None
     first, syntax = versions[0], request.format.repairs
-    alone = None if syntax is None or syntax.time_travel is None else call_of(request, undo=first)
-    result = LaterRows(first=first, rows=None, alone=alone, command=_command(request, first) if alone else None)
+    alone = None if syntax is None or syntax.time_travel is None else hint_of(request, undo=first)
+    result = LaterRows(first=first, rows=None, alone=alone)
     if later.notes:
         return result  # a commit that cannot be read may be the first one
     asked = DiffRequest(key=list(diff.plan.key), where=diff.plan.where, branch=request.source.branch, name=request.name)
@@ -111,22 +115,6 @@ def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, 
         return result  # a restore brings other columns back
     counts = count_touched(diff, since, where if diff.plan.key else None, diff.plan.key)
     return replace(result, rows=counts)
-
-
-def _command(request: RepairRequest, first: int) -> str | None:
-    """Return the command that plans the undoing of a commit; None if a value cannot be put in quotes there."""
-    key = [request.key] if isinstance(request.key, str) else request.key
-    values = {"where": request.where, "key": ",".join(key) if key else None, "name": request.engine_name}
-    options = [f"--undo {first}"]
-    for name, value in values.items():
-        if value is None:
-            continue
-        # In a line, a quote closes where a blank follows, and braces contain an expression.
-        quotes = [quote for quote in "\"'" if not re.search(rf"{quote}\s", value) and not value.endswith(quote)]
-        if not quotes or "{" in value or "\n" in value:
-            return None
-        options.append(f"--{name} {quotes[0]}{value}{quotes[0]}")
-    return f"%snapshot repair {' '.join(options)}"
 
 
 def _key_of(request: RepairRequest) -> Sequence[str] | str | None:
@@ -204,7 +192,8 @@ def _row_statements(
 def _row_notes(request: RepairRequest, rows: SelectedRows) -> tuple[str, ...]:
     notes = [same_version(request.now.version)]
     if rows.are_all and rows.keys is not None:
-        notes.append(f"No other row differs: repair({request.then.version}) restores the table as a whole.")
+        whole = Hint("table.repair", {"to": request.then.version})
+        notes.append(Message("No other row differs: ", whole, " restores the table as a whole."))
     return tuple(notes)
 
 

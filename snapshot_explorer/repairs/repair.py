@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.shown import Shown
 
 if TYPE_CHECKING:
@@ -22,10 +23,8 @@ class LaterRows:
     """The version of the first commit."""
     rows: RowCounts | None
     """The rows of the repair that later commits changed; None if unknown."""
-    alone: str | None
-    """The Python call that undoes the first commit alone; None if no such statement is written."""
-    command: str | None
-    """The call as a command."""
+    alone: Hint | None
+    """The call that undoes the first commit alone; None if no such statement is written."""
 
     @property
     def is_harmless(self) -> bool:
@@ -111,8 +110,11 @@ class Repair(Shown):
             )
         if later.alone is None:
             return first, of_later
-        call = later.alone.rpartition(".repair(")[2]
-        return first, of_later, f"To undo version {later.first} alone and touch no later row: repair({call}."
+        return (
+            first,
+            of_later,
+            Message(f"To undo version {later.first} alone and touch no later row: ", later.alone, "."),
+        )
 
 
 def _rows(count: int) -> str:

@@ -13,6 +13,7 @@ from snapshot_explorer.core.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.core.hints import Hint, Message, python_call, without_period
 from snapshot_explorer.history import CommitFilter, read_history, unread_commit_notes
 from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.repairs.spark_sql import is_key_type, qualified_name, spark_identifier
@@ -90,8 +91,13 @@ def restored_version(at: Callable[[RefLike], Snapshot], to: RefLike | None, undo
     """
     if (to is None) == (undone is None):
         raise InvalidArgumentError(
-            "repair needs either the commit to undo, undo=10, or the version to put back, to=9, which undoes every "
-            "later commit too."
+            Message(
+                "repair needs either the commit to undo, ",
+                Hint("", {"undo": 10}),
+                ", or the version to put back, ",
+                Hint("", {"to": 9}),
+                ", which undoes every later commit too.",
+            )
         )
     if to is not None or undone is None:
         return at("latest" if to is None else to)
@@ -99,8 +105,11 @@ def restored_version(at: Callable[[RefLike], Snapshot], to: RefLike | None, undo
         return at(f"{undone.version}^")
     except SnapshotNotFoundError as error:
         raise SnapshotNotFoundError(
-            f"Version {undone.version} cannot be undone: what it changed is unknown, because the version before it "
-            f"does not exist. {error}"
+            Message(
+                f"Version {undone.version} cannot be undone: what it changed is unknown, because the version before it "
+                "does not exist. ",
+                error,
+            )
         ) from error
 
 
@@ -125,11 +134,14 @@ def check_request(request: RepairRequest, syntax: Repairs) -> None:
         raise UnsupportedFeatureError(f"No statement is certain to put these rows back. {obstacle} {ELSEWHERE}")
     changed = _changed_columns(request)
     if changed and (of_rows or not syntax.restores_schema):
-        hint = f" repair({request.then.version}) restores the schema too." if syntax.restores_schema else ""
-        hint += f" It also undoes every later commit. {ELSEWHERE}" if request.undone is not None and hint else ""
+        whole = (" ", Hint("table.repair", {"to": request.then.version}), " restores the schema too.")
+        also = f" It also undoes every later commit. {ELSEWHERE}" if request.undone is not None else ""
         raise UnsupportedFeatureError(
-            f"The schema changed since version {request.then.version}, so that its rows do not fit: "
-            f"{', '.join(changed)}.{hint}"
+            Message(
+                f"The schema changed since version {request.then.version}, so that its rows do not fit: "
+                f"{', '.join(changed)}.",
+                *((*whole, also) if syntax.restores_schema else ()),
+            )
         )
     if syntax.restores_only_tags and request.then.version not in request.format.tags().values():
         raise UnsupportedFeatureError(
@@ -158,8 +170,12 @@ def check_key(request: RepairRequest, key: Sequence[str]) -> None:
             if not is_key_type(snapshot.arrow_schema.field(name).type):
                 dtype = snapshot.arrow_schema.field(name).type
                 raise UnsupportedFeatureError(
-                    f"The key column {name} is {dtype}, whose values are not compared in the same way everywhere. "
-                    "Choose another key, or key=[] to replace whole rows."
+                    Message(
+                        f"The key column {name} is {dtype}, whose values are not compared in the same way everywhere. "
+                        "Choose another key, or ",
+                        Hint("", {"key": []}),
+                        " to replace whole rows.",
+                    )
                 )
         if snapshot.schema.is_merged and frozenset(key) == frozenset(snapshot.schema.primary_keys):
             continue
@@ -169,8 +185,12 @@ def check_key(request: RepairRequest, key: Sequence[str]) -> None:
         if has_nulls or len(row_counts(rows)) < len(rows):
             problem = "is null in rows" if has_nulls else "is the same in several rows"
             raise InvalidArgumentError(
-                f"The key {names} {problem} of version {snapshot.version}, so that rows cannot be put back by it. "
-                "Choose another key, or key=[] to replace all rows that match."
+                Message(
+                    f"The key {names} {problem} of version {snapshot.version}, so that rows cannot be put back by it. "
+                    "Choose another key, or ",
+                    Hint("", {"key": []}),
+                    " to replace all rows that match.",
+                )
             )
 
 
@@ -183,7 +203,9 @@ def name_in_engine(request: RepairRequest, syntax: Repairs) -> tuple[tuple[str, 
     if syntax.path_schema is not None:
         return (syntax.path_schema, request.path), ()
     name = spark_identifier(request.name)
-    note = f"{name} stands for the table's name in your catalog: repair(..., name='shop.orders')."
+    note = Message(
+        f"{name} stands for the table's name in your catalog. Name it with ", Hint("", {"name": "shop.orders"}), "."
+    )
     return (request.name,), (note,)
 
 
@@ -231,15 +253,17 @@ def retention_notes(request: RepairRequest, then: int) -> tuple[str, ...]:
     try:
         lost = request.retention().unloadable.to_arrow()["version"].to_pylist()
     except SnapshotExplorerError as error:
-        return (f"Whether a clean-up removes version {then} is unknown: {str(error).rstrip('.')}.",)
+        return (Message(f"Whether a clean-up removes version {then} is unknown: ", without_period(error.message), "."),)
     return (f"The next clean-up by the table's own settings removes version {then}.",) if then in lost else ()
 
 
 def call_of(request: RepairRequest, *, to: int | None = None, undo: int | None = None) -> str:
     """Return the Python call that plans a repair to a version, or the undoing of a commit."""
+    return f"{request.source.open_expression}{python_call(hint_of(request, to=to, undo=undo)).removeprefix('table')}"
+
+
+def hint_of(request: RepairRequest, *, to: int | None = None, undo: int | None = None) -> Hint:
+    """Return the call that plans a repair to a version, or the undoing of a commit."""
     key = [request.key] if isinstance(request.key, str) else request.key
-    arguments = [f"to={to}" if undo is None else f"undo={undo}"]
-    arguments += [] if request.where is None else [f"where={request.where!r}"]
-    arguments += [] if key is None else [f"key={list(key)!r}"]
-    arguments += [] if request.engine_name is None else [f"name={request.engine_name!r}"]
-    return f"{request.source.open_expression}.repair({', '.join(arguments)})"
+    arguments = {"to": to, "undo": undo, "where": request.where, "key": key, "name": request.engine_name}
+    return Hint("table.repair", {name: value for name, value in arguments.items() if value is not None})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.engines import data_skipping as skipping
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 
@@ -69,7 +70,11 @@ def qualified_name(name: str) -> tuple[str, ...]:
         if name[at] != ".":
             break
         at += 1
-    raise InvalidArgumentError(f"{name!r} is not the name of a table in an engine. Write name='catalog.schema.table'.")
+    raise InvalidArgumentError(
+        Message(
+            f"{name!r} is not the name of a table in an engine. Write ", Hint("", {"name": "catalog.schema.table"}), "."
+        )
+    )
 
 
 def text_literal(value: str) -> str:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import DELETED, INSERTED, gaps_text
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.repairs import statements, undo_statements
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.repairs.request import RepairRequest
     from snapshot_explorer.snapshot import Snapshot
 
-_FEWER = "Choose fewer rows with where=..., or name a key."
+_FEWER = Message("Choose fewer rows with ", Hint("", {"where": ...}), ", or name a key.")
 
 
 def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
@@ -55,8 +56,11 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
         raise InvalidArgumentError(f"{request.path} has no version yet: there is nothing to undo.")
     if gaps := request.source.gaps((then, version)):
         raise SnapshotNotFoundError(
-            f"What version {version} changed is unknown, because {gaps_text(gaps)}. repair(to=...) puts back all rows "
-            "as at a version, which undoes every later commit too."
+            Message(
+                f"What version {version} changed is unknown, because {gaps_text(gaps)}. ",
+                Hint("table.repair", {"to": ...}),
+                " puts back all rows as at a version, which undoes every later commit too.",
+            )
         )
     syntax = repair_syntax(request)
     check_request(request, syntax)
@@ -122,15 +126,21 @@ def _check_pairs(request: RepairRequest, changed: RowDiff, since: RowDiff, versi
         kinds = _diff(replace(request, where=None), before, after).changed.counts
     if not (kinds.get(INSERTED) and kinds.get(DELETED)):
         return
-    reason = "where=... may select one of them and not the other"
+    reason: str = Message(Hint("", {"where": ...}), " may select one of them and not the other")
     if request.where is None:
         again = count_inserted_again(changed, since)
         if not again:
             return
         reason = f"later commits changed {_rows(again)} of those inserted again"
     raise UnsupportedFeatureError(
-        f"Version {version} removed rows and inserted others, as an update does. Without a key, which belong together "
-        f"is unknown, and {reason}. Name a key: repair(undo={version}, key=...)."
+        Message(
+            f"Version {version} removed rows and inserted others, as an update does. Without a key, which belong "
+            "together is unknown, and ",
+            reason,
+            ". Name a key: ",
+            Hint("table.repair", {"undo": version, "key": [...]}),
+            ".",
+        )
     )
 
 
@@ -216,8 +226,11 @@ class _Undo:
         if counts.deleted:
             if rows is None:
                 raise UnsupportedFeatureError(
-                    f"The commit changed more than {MOST_KEYS:,} rows, and without a key no statement deletes exactly "
-                    f"those {counts.deleted:,} that it inserted. {_FEWER}"
+                    Message(
+                        f"The commit changed more than {MOST_KEYS:,} rows, and without a key no statement deletes "
+                        f"exactly those {counts.deleted:,} that it inserted. ",
+                        _FEWER,
+                    )
                 )
             self._check_literals()
             written.append(undo_statements.delete_rows(self._target, rows))
@@ -237,8 +250,11 @@ class _Undo:
             return undo_statements.insert_difference(self._target, self._later, selected)
         if self._rows.rows is None:
             raise UnsupportedFeatureError(
-                f"The commit removed more than {MOST_KEYS:,} rows, and without a key no statement inserts exactly "
-                f"those that no later commit changed. {_FEWER}"
+                Message(
+                    f"The commit removed more than {MOST_KEYS:,} rows, and without a key no statement inserts exactly "
+                    "those that no later commit changed. ",
+                    _FEWER,
+                )
             )
         self._check_literals()
         return undo_statements.insert_rows(self._target, self._rows.rows)
@@ -274,8 +290,12 @@ class _Undo:
         if found:
             shown = ", ".join(f"{name} ({dtype})" for name, dtype in found.items())
             raise UnsupportedFeatureError(
-                f"The commit changed more than {MOST_KEYS:,} rows, so that {reason}, and Spark does not compare those "
-                f"of {shown} exactly. Choose fewer rows with where=..."
+                Message(
+                    f"The commit changed more than {MOST_KEYS:,} rows, so that {reason}, and Spark does not compare "
+                    f"those of {shown} exactly. Choose fewer rows with ",
+                    Hint("", {"where": ...}),
+                    ".",
+                )
             )
 
     def _check_literals(self) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,10 @@ def check_types(types: str) -> PandasTypes:
             return name
     near = get_close_matches(str(types), known, 1)
     raise InvalidArgumentError(
-        f"types={types!r} is unknown. {f'Did you mean {near[0]}? ' if near else ''}Types: {', '.join(known)}."
+        Message(
+            Hint("", {"types": types}),
+            f" is unknown. {f'Did you mean {near[0]}? ' if near else ''}Types: {', '.join(known)}.",
+        )
     )
 
 
@@ -91,8 +95,12 @@ def _check_integers(rows: pa.Table) -> None:
         extremes = pc.min_max(column).as_py()
         if max(abs(value or 0) for value in extremes.values()) > _EXACT_IN_FLOATS:
             raise InvalidArgumentError(
-                f"Column {field.name!r} has nulls and integers beyond 2**53, which NumPy would hold as rounded floats. "
-                "Use types='nullable', or leave the column or its nulls out."
+                Message(
+                    f"Column {field.name!r} has nulls and integers beyond 2**53, which NumPy would hold as rounded "
+                    "floats. Use ",
+                    Hint("", {"types": "nullable"}),
+                    ", or leave the column or its nulls out.",
+                )
             )
 
 

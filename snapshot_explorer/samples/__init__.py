@@ -50,7 +50,7 @@ def path(name: str) -> str:
     if name not in available:
         near = difflib.get_close_matches(str(name), available, n=1) or available[:1]
         raise TableNotFoundError(
-            f"Sample {name!r} does not exist. Available: {', '.join(available)}. Try samples.path({near[0]!r})."
+            f"Sample {name!r} does not exist. Available: {', '.join(available)}. Did you mean {near[0]}?"
             if near
             else f"Sample {name!r} does not exist: this installation contains none. Install snapshot-explorer again."
         )

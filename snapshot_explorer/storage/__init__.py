@@ -24,6 +24,7 @@ from typing import Any, TypeVar, overload
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import MissingFileError, SnapshotExplorerError, StorageError
+from snapshot_explorer.core.hints import Hint, Message, python_call
 from snapshot_explorer.core.limits import DEFAULT, Limits, check_limits, size_error
 from snapshot_explorer.core.resources import resource_error
 from snapshot_explorer.core.safe_text import logger_of
@@ -284,10 +285,10 @@ class Storage:
     def _warn_external_files(self) -> None:
         if note := self._external_locations.first_note():
             log.warning(
-                "%s reads %s. The writers of the table choose them. To refuse them, use "
-                "open_table(..., external_files='refuse').",
+                "%s reads %s. The writers of the table choose them. To refuse them, use %s.",
                 self.root,
                 note,
+                python_call(Hint("open_table", {"path": ..., "external_files": "refuse"})),
             )
 
     def read(self, path: str, *, immutable: bool = False, size_bytes: int | None = None) -> bytes:
@@ -651,8 +652,12 @@ class Storage:
         location = self._location
         if self._was_pickled:
             raise StorageError(
-                f"{self.root} was restored from a pickle, which contains no storage options and no user, password or "
-                "signature of a URL. Open it again, such as open_table(path, storage_options=...)."
+                Message(
+                    f"{self.root} was restored from a pickle, which contains no storage options and no user, password "
+                    "or signature of a URL. Open it again: ",
+                    Hint("open_table", {"path": ..., "storage_options": ...}),
+                    ".",
+                )
             )
         failure: SnapshotExplorerError
         try:

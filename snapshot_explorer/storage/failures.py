@@ -8,6 +8,7 @@ from types import FunctionType, MappingProxyType, ModuleType
 from urllib.parse import urlsplit
 
 from snapshot_explorer.core.errors import AccessDeniedError, MissingDependencyError, StorageError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.storage.location import LOCAL, shorten
 from snapshot_explorer.storage.masks import Mask
 
@@ -318,7 +319,8 @@ def _own_advice(error: BaseException) -> str | None:
         case ReplacedFileError():
             return "Repeat the call, and open the table again if it fails again: no writer should replace such a file."
         case RedirectedError(region=str(region)):
-            return f"Set the region in storage_options: client_kwargs={{'region_name': '{region}'}}, or aws_region."
+            options = {"client_kwargs": {"region_name": region}}
+            return Message("Set the region: ", Hint("", {"storage_options": options}), ", or aws_region in them.")
         case RedirectedError():
             return (
                 "Check the endpoint in storage_options: credentials would be sent to the other address. If you trust "

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from urllib.parse import quote, unquote
 
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.safe_text import escape_unencodable
 from snapshot_explorer.core.url_secrets import hide_typed_secrets, split_url
 
@@ -114,9 +115,12 @@ def _refuse_chain(text: str) -> None:
         return
     if archive[1].lower() != "zip":
         raise _archive_error(archive[1].lower())
+    opening = Hint(
+        "open_table",
+        {"path": f"zip://{_show_typed(archive[2])}", "storage_options": {"fo": _show_typed(archive[3])}},
+    )
     raise UnsupportedFeatureError(
-        "A folder of an archive is not given with `::`. Give the archive as an option: "
-        f"open_table('zip://{_show_typed(archive[2])}', storage_options={{'fo': '{_show_typed(archive[3])}'}})."
+        Message("A folder of an archive is not given with `::`. Give the archive as an option: ", opening, ".")
     )
 
 
@@ -134,8 +138,11 @@ def check_wrapper(location: Location, options: Mapping[str, object]) -> None:
         raise _archive_error(protocol)
     if protocol == "zip" and "fo" not in options:
         raise InvalidArgumentError(
-            f"{location.shown} does not say which archive it is in. Give it as an option: "
-            "storage_options={'fo': '/data/lake.zip'}."
+            Message(
+                f"{location.shown} does not say which archive it is in. Give it as an option: ",
+                Hint("", {"storage_options": {"fo": "/data/lake.zip"}}),
+                ".",
+            )
         )
     if protocol == "dbfs" and not options.keys() >= {"instance", "token"}:
         raise InvalidArgumentError(

@@ -5,6 +5,7 @@ from itertools import takewhile
 from typing import Literal, get_args
 
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.storage.location import LOCAL, Location, is_outside, resolve_location, shorten
 from snapshot_explorer.storage.same_files import RealPaths
 
@@ -45,9 +46,14 @@ class ExternalLocations:
             return location
         if self._rule == "refuse":
             raise UnsupportedFeatureError(
-                f"The table names the file {shorten(location.shown)}, which is outside of its folder, "
-                f"{self._root.shown}. It is not read, because the table was opened with external_files='refuse'. "
-                "If you trust the table, open it with external_files='allow'."
+                Message(
+                    f"The table names the file {shorten(location.shown)}, which is outside of its folder, "
+                    f"{self._root.shown}. It is not read, because the table was opened with ",
+                    Hint("", {"external_files": "refuse"}),
+                    ". If you trust the table, open it with ",
+                    Hint("", {"external_files": "allow"}),
+                    ".",
+                )
             )
         if len(self._found) <= _MAX_COUNTED:
             self._found.add(location.shown)

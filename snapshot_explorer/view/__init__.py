@@ -1,7 +1,20 @@
 """What is drawn of records, as aligned text, as HTML and as figures: `drawing_of` and `picture_of`, by their types."""
 
 from snapshot_explorer.view.dispatch import drawing_of, picture_of
-from snapshot_explorer.view.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lane, LaneDiagram, Line, Pairs, Part
+from snapshot_explorer.view.drawing import (
+    DRAWN_ROWS,
+    Code,
+    Drawing,
+    Grid,
+    Item,
+    Lane,
+    LaneDiagram,
+    Line,
+    Pairs,
+    Part,
+    codes_of,
+    spelled,
+)
 from snapshot_explorer.view.html import render_html
 from snapshot_explorer.view.text import render_text
 
@@ -16,12 +29,14 @@ __all__ = [
     "Line",
     "Pairs",
     "Part",
+    "codes_of",
     "drawing_of",
     "mimebundle",
     "mimebundle_of",
     "picture_of",
     "render_html",
     "render_text",
+    "spelled",
     "text_of",
 ]
 

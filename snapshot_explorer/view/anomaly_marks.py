@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.history.anomaly_marks import MARKS
 from snapshot_explorer.view.drawing import Line
 from snapshot_explorer.view.figures import clean_text
@@ -34,4 +35,5 @@ def listed_rules(commits: pa.Table) -> Iterator[Line]:
         yield Line(f"Version {row['version']}: {'; '.join(row['rules'])}.")
     if len(marked) > _MAX_LISTED:
         more = len(marked) - _MAX_LISTED
-        yield Line(f"{more:,} more versions are marked; %snapshot profile --anomalies has the rules of all.")
+        rules = Hint("table.anomalies")
+        yield Line(Message(f"{more:,} more versions are marked; ", rules, " has the rules of all."))

@@ -1,11 +1,12 @@
 """Drawings: records of text and tables to show, independent of tables, formats and output."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow.value_text import format_cell, unit_of
+from snapshot_explorer.core.hints import Hint, spell
 
 DRAWN_ROWS = 20
 """The default number of rows to draw."""
@@ -105,6 +106,35 @@ class Drawing:
     title: str
     parts: tuple[Part, ...]
     """The parts below it, in order."""
+
+
+def spelled(drawing: Drawing, call: Callable[[Hint], str]) -> Drawing:
+    """Return a drawing whose lines, code and values spell their hints in a surface's way; as drawn, they are Python.
+
+    Args:
+        call: Spells a hint.
+    """
+    return replace(drawing, parts=tuple(_spelled_part(part, call) for part in drawing.parts))
+
+
+def _spelled_part(part: Part, call: Callable[[Hint], str]) -> Part:
+    match part:
+        case Line() | Code():
+            return replace(part, text=spell(part.text, call))
+        case Pairs():
+            return Pairs(tuple((name, _spelled_value(value, call)) for name, value in part.rows))
+    return part
+
+
+def _spelled_value(value: object, call: Callable[[Hint], str]) -> object:
+    match value:
+        case str():
+            return spell(value, call)
+        case Code():
+            return replace(value, text=spell(value.text, call))
+        case tuple() if codes_of(value):
+            return tuple(_spelled_value(item, call) for item in value)
+    return value
 
 
 def fact_line(facts: Iterable[tuple[str, object]]) -> Line:

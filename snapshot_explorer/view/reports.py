@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.frames import COMMITS
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs import parse_range
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.shown import Shown
@@ -100,7 +101,7 @@ def report(
         OSError: The file cannot be written.
     """
     if not results:
-        raise InvalidArgumentError('A report needs results: report("night.html", orders, orders.compare(7, 8)).')
+        raise InvalidArgumentError("A report needs results: tables, comparisons, or others that draw themselves.")
     target = _target(path, overwrite=overwrite)
     return _write(target, [part for result in results for part in _sections(result, between, where)], title=title)
 
@@ -156,7 +157,10 @@ def _target(path: str | PathLike[str], *, overwrite: bool) -> Path:
     """Return the file to write a report to. Raises InvalidArgumentError if it must not be written."""
     target = output_path(path)
     if target.exists() and not overwrite:
-        raise InvalidArgumentError(f"{target} exists. Choose another file, or replace it with overwrite=True.")
+        overwriting = Hint("", {"overwrite": True})
+        raise InvalidArgumentError(
+            Message(f"{target} exists. Choose another file, or replace it with ", overwriting, ".")
+        )
     return target
 
 
@@ -183,7 +187,10 @@ def _read_section(title: str, read: Callable[[], Section]) -> Section:
     except InvalidArgumentError:
         raise
     except SnapshotExplorerError as error:
-        return Section(drawing=Drawing(title=title, parts=(Line(f"Not read: {error}"),)), not_read=f"{title}: {error}")
+        return Section(
+            drawing=Drawing(title=title, parts=(Line(Message("Not read: ", error)),)),
+            not_read=Message(f"{title}: ", error),
+        )
 
 
 def _sections(result: object, between: str | None, where: str | None) -> Sequence[Section]:
@@ -191,7 +198,11 @@ def _sections(result: object, between: str | None, where: str | None) -> Sequenc
         return _table_sections(result, between, where)
     if not isinstance(result, Shown):
         raise InvalidArgumentError(
-            f"A report has results that draw themselves, such as orders.compare(7, 8), not {type(result).__name__}."
+            Message(
+                "A report has results that draw themselves, such as ",
+                Hint("table.compare", {"a": 7, "b": 8}),
+                f", not {type(result).__name__}.",
+            )
         )
     commits = getattr(result, "commits", None)
     picture = ""

@@ -79,7 +79,9 @@ def _pairs(pairs: Pairs, room: int) -> Iterator[str]:
     for name, (unit_name, value) in zip(names, pairs.rows, strict=True):
         codes = [sanitize(code.text) for code in codes_of(value)]
         shown = ", ".join(codes) if codes else format_cell(value, unit_of(unit_name)).text
-        first, *more = _wrap(shown, room - edge - _GAP)
+        # Code that is broken cannot be copied: if it does not fit in one line, each has its own.
+        texts = codes if codes and text_width(shown) > room - edge - _GAP else [shown]
+        first, *more = (line for text in texts for line in _wrap(text, room - edge - _GAP))
         yield pad(name, edge, right=False) + " " * _GAP + first
         yield from (" " * (edge + _GAP) + line for line in more)
 

@@ -397,7 +397,7 @@ def test_columns_that_differ_in_case_only_are_refused_by_name():
 
     assert str(raised.value) == (
         "t at version 1 has columns whose names differ only in case: A, a. DuckDB ignores case: read the "
-        "rows with to_arrow(columns=[...]) instead."
+        "rows with snapshot.to_arrow(columns=[...]) instead."
     )
 
 

@@ -357,7 +357,7 @@ def test_every_column_says_what_it_means(schema):
     assert [field.name for field in schema if not (field.metadata or {}).get(b"meaning")] == []
 
 
-UNCHECKED = "Not checked: whether its files exist; %snapshot verify and table.verify() look for them."
+UNCHECKED = "Not checked: whether its files exist; table.verify() looks for them."
 
 
 @pytest.mark.parametrize(

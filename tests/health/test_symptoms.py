@@ -7,13 +7,12 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.analysis.health.symptoms import Symptom
+from snapshot_explorer.core.hints import Hint
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.snapshot import parts_of
 
-NO_JUMP = Symptom(
-    is_problem=False, sentence="No number that metadata records jumps.", command="%snapshot profile --anomalies"
-)
+NO_JUMP = Symptom(is_problem=False, sentence="No number that metadata records jumps.", hint=Hint("table.anomalies"))
 
 
 def sentences(table):
@@ -28,7 +27,7 @@ def test_a_table_where_amounts_turned_negative_names_the_commit_and_how_to_see_i
     readable, jumps = health.symptoms
     assert readable.sentence == "No file is missing: 18 versions can be loaded."
     assert jumps.sentence.startswith("Numbers jump at 6 versions, last at version 17: null rate of amount ")
-    assert jumps.command == "%snapshot profile --anomalies"
+    assert jumps.hint == Hint("table.anomalies")
     assert health.verdict in repr(health)
     assert [symptom.is_problem for symptom in health.symptoms] == [False, True]
     assert repr(health).startswith("Health of orders at version 18: 1 thing to look at\n")
@@ -48,7 +47,7 @@ def test_files_that_are_missing_come_first(tmp_path):
         f"{len(lost)} of 22 versions cannot be loaded, because files are missing or damaged: "
     )
     assert str(lost[0]) in symptom.sentence
-    assert symptom.command == "%snapshot verify"
+    assert symptom.hint == Hint("table.verify")
 
 
 def test_a_single_jump_suggests_the_rows_that_differ_or_the_files_where_rows_are_gone(tmp_path):
@@ -63,8 +62,8 @@ def test_a_single_jump_suggests_the_rows_that_differ_or_the_files_where_rows_are
     without_files = open_table(str(tmp_path / "payments")).health().symptoms[1]
 
     assert jumps.sentence.startswith("Numbers jump at 1 version, last at version 6: ")
-    assert jumps.command == "%snapshot diff 5..6 --rows"
-    assert without_files.command == "%snapshot diff 5..6 --files"
+    assert jumps.hint == Hint("table.diff_rows", {"a": 5, "b": 6})
+    assert without_files.hint == Hint("table.compare", {"a": 5, "b": 6})
 
 
 def test_a_damaged_file_is_a_problem_and_the_rest_is_still_answered(tmp_path):
@@ -77,7 +76,7 @@ def test_a_damaged_file_is_a_problem_and_the_rest_is_still_answered(tmp_path):
     damaged = [symptom for symptom in health.symptoms if manifest.name in symptom.sentence]
     assert damaged
     assert all(symptom.is_problem for symptom in damaged)
-    assert [symptom.command for symptom in health.symptoms] == ["%snapshot verify", "%snapshot profile --anomalies"]
+    assert [symptom.hint.verb for symptom in health.symptoms] == ["table.verify", "table.anomalies"]
 
 
 def test_what_is_not_supported_is_not_checked(monkeypatch):

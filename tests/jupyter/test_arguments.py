@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshot_explorer.core.hints import spell
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import Arguments, find_command
 from snapshot_explorer.jupyter.command_line import tokenize
 from snapshot_explorer.jupyter.commands import COMMANDS
+from snapshot_explorer.jupyter.magics import spelling
 from snapshot_explorer.jupyter.usage_error import UsageError
 
 
@@ -20,6 +22,15 @@ def parsed(line: str) -> Arguments:
         expand=lambda text: text.replace("{v}", "--value"),
         is_table=lambda name: name in ("orders", "items"),
     )
+
+
+@contextlib.contextmanager
+def spelled_as_lines():
+    """Raise errors with their hints as lines of %snapshot, as the magic shows them."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(spell(error.message, spelling())) from None
 
 
 @pytest.mark.parametrize(
@@ -109,7 +120,7 @@ def test_a_repeated_option_keeps_all_its_values() -> None:
     ],
 )
 def test_what_does_not_fit_is_said_in_one_line(line: str, said: str) -> None:
-    with pytest.raises(UsageError, match=f"^{re.escape(said)}$"):
+    with pytest.raises(UsageError, match=f"^{re.escape(said)}$"), spelled_as_lines():
         parsed(line)
 
 
@@ -143,15 +154,15 @@ def test_the_reason_for_refusing_an_inline_dict_is_said() -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("lgo", "%snapshot has no command lgo. Did you mean log? Commands: open, status,"),
-        ("timelin", "%snapshot has no command timelin. Did you mean log --picture? Commands: open, status,"),
-        ("zzzz", "%snapshot has no command zzzz. Commands: open, status,"),
-        ("5-8", "%snapshot has no such command. To compare two versions: %snapshot diff 5..8. Commands: open,"),
-        ("/data/orders", "%snapshot has no such command. To open a table: %snapshot open PATH. Commands: open,"),
+        ("lgo", "There is no command lgo. Did you mean log? Commands: open, status,"),
+        ("timelin", "There is no command timelin. Did you mean log --picture? Commands: open, status,"),
+        ("zzzz", "There is no command zzzz. Commands: open, status,"),
+        ("5-8", "There is no such command. To compare two versions: %snapshot diff 5..8. Commands: open,"),
+        ("/data/orders", "There is no such command. To open a table: %snapshot open PATH. Commands: open,"),
     ],
 )
 def test_an_unknown_command_gets_the_nearest_one(word: str, said: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(said)):
+    with pytest.raises(UsageError, match=re.escape(said)), spelled_as_lines():
         find_command(COMMANDS, word)
 
 

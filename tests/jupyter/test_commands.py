@@ -353,7 +353,7 @@ def test_diff_with_twins_compares_the_files_of_two_tables(orders, path):
     assert orders.fails("%snapshot diff orders@1 copy@2 --twins").startswith(
         "--twins compares all versions, got '1..2'"
     )
-    assert orders.fails("%snapshot diff --twins").endswith("use %snapshot diff --twins PATH.")
+    assert orders.fails("%snapshot diff --twins").endswith("use %snapshot diff PATH --twins.")
 
 
 def test_an_empty_table_opens_and_loads_no_rows(shell, memory_root):
@@ -484,7 +484,7 @@ def test_retention_says_what_would_go_and_returns_it(orders):
 
 def test_retention_refuses_invalid_input(orders):
     assert orders.fails("%snapshot retention --keep 7").startswith(
-        "keep='7' is not a duration. Did you mean 7d? Use a whole number with"
+        "--keep 7 is not a duration. Did you mean 7d? Use a whole number with"
     )
     assert orders.fails("%snapshot retention --keep-last -1").startswith(
         "--keep-last must be a whole number, 1 or more, got '-1'."

@@ -102,7 +102,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
     [
         (
             "%snapshot lgo",
-            "%snapshot has no command lgo. Did you mean log? Commands: open, status, lake, explore, help, log, ",
+            "There is no command lgo. Did you mean log? Commands: open, status, lake, explore, help, log, ",
         ),
         ("%snapshot optimize", "%snapshot is read-only and cannot optimize. "),
         ("%snapshot orders", "orders is a table, not a command. Try %snapshot status orders or %snapshot log orders."),
@@ -141,7 +141,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
             "%snapshot open x as my-orders",
             "'my-orders' cannot be the name of a variable. Use letters, digits and _: as ",
         ),
-        ("%snapshot help lod", "%snapshot has no command lod. Did you mean load?"),
+        ("%snapshot help lod", "There is no command lod. Did you mean load?"),
         ('%snapshot load --where "id >"', ""),
         ("%snapshot load --columns nope", ""),
         (
@@ -320,7 +320,7 @@ def test_nouns_behind_show_and_other_names_are_commands(orders):
         assert orders.ok(f"{head}\nshow tables;").result["name"].to_pylist() == ["orders"]
     assert orders.ok("%snapshot show tags").result["tag"].to_pylist() == ["v1"]
     assert [column.name for column in orders.ok("%snapshot describe 3").result.columns] == ["id", "name"]
-    assert orders.fails("%snapshot hstory").startswith("%snapshot has no command hstory. Did you mean history?")
+    assert orders.fails("%snapshot hstory").startswith("There is no command hstory. Did you mean history?")
 
 
 @pytest.mark.parametrize("word", REMOVED)

@@ -25,7 +25,7 @@ def sales(shell):
         ("load 3 --where buyer = 'Ada'", "needs quotes: %snapshot load 3 --where \"buyer = 'Ada'\""),
         ("diff 5-8", "'5-8' is not a valid ref. Did you mean the range 5..8?"),
         ("log 5-8", "it has no `..`. Did you mean 5..8?"),
-        ("retention --keep 7", "keep='7' is not a duration. Did you mean 7d?"),
+        ("retention --keep 7", "--keep 7 is not a duration. Did you mean 7d?"),
     ],
 )
 def test_a_line_suggests_the_command_that_is_meant(sales, line, suggestion):

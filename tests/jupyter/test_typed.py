@@ -131,14 +131,14 @@ def test_decimals_say_once_how_to_get_floats(sales):
     assert [len(lines) for lines in said] == [1, 2, 1, 1]
     assert said[1][1] == (
         "Decimals are exact, as Arrow dtypes, which NumPy functions and merges with floats do not accept. For floats: "
-        "--types numpy, or to_pandas(types='numpy')."
+        "--types numpy."
     )
     assert str(sales["df"].dtypes["amount"]) == "float64"
 
 
 def test_types_are_completed_and_checked(sales):
     assert str(sales.ok("%snapshot load 8 --types nullable").result.dtypes["amount"]) == "Float64"
-    assert sales.fails("%snapshot load 8 --types float").startswith("types='float' is unknown. ")
+    assert sales.fails("%snapshot load 8 --types float").startswith("--types float is unknown. ")
     assert sales.fails("%snapshot load 8 --types numpy --engine arrow").startswith(
         "--types is for pandas, and the engine"
     )

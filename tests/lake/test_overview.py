@@ -57,7 +57,7 @@ def test_of_very_many_tables_the_most_urgent_are_drawn(overview):
     page = many._repr_mimebundle_()["text/html"]
     assert page.count("<tr") == 1 + 500 + 50  # the heading, the tables, and the problems of the first ones
     assert f"500 of {len(rows):,} tables" in page
-    assert f"{len(rows) - 500:,} more tables are not drawn. lake.matching" in page
+    assert f"{len(rows) - 500:,} more tables are not drawn. `matching` of the lake" in page
     assert many.num_rows == len(rows)
 
 
@@ -76,7 +76,9 @@ def test_iceberg_tables_without_a_version_hint_are_noted_once_and_not_logged(tmp
 
 def test_what_was_not_checked_is_null_and_drawn_so(overview):
     assert overview["unreadable"].null_count == overview["health"].null_count == len(overview)
-    assert "Not checked: versions that cannot be loaded; health, which overview(health=True) reads." in repr(overview)
+    assert "Not checked: versions that cannot be loaded; health, which lake.overview(health=True) reads." in repr(
+        overview
+    )
     assert "Rhythm: late: older than" in repr(overview)
 
 

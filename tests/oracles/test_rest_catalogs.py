@@ -119,5 +119,5 @@ def test_a_table_of_paimon_is_opened_by_the_name_that_its_catalog_gives_it(optio
         open_table("shop.guarded", **named)
     with pytest.raises(StorageError, match=r"Not authorized: .*Check the URI, warehouse and token"):
         open_table("shop.orders", **named | {"catalog_options": login | {"token": "another"}})
-    with pytest.raises(StorageError, match=r'If it is a Paimon REST catalog, add format="paimon"\.'):
+    with pytest.raises(StorageError, match=r"If it is a Paimon REST catalog, add format='paimon'\."):
         open_table("shop.orders", catalog=f"{uri}/x", catalog_options=login)

@@ -26,7 +26,7 @@ def test_importing_the_package_loads_few_small_modules_and_nothing_that_is_insta
     assert loaded("import snapshot_explorer") == [
         home,
         f"{home}.core",
-        *(f"{home}.core.{name}" for name in ("errors", "old_libraries", "safe_text", "url_secrets")),
+        *(f"{home}.core.{name}" for name in ("errors", "hints", "old_libraries", "safe_text", "url_secrets")),
         f"{home}.errors",
         f"{home}.samples",
     ]

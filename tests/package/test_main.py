@@ -205,7 +205,10 @@ def test_mistakes_are_one_line_that_can_be_typed_in_a_terminal(capsys, orders):
         (["report", orders, "none.html", "--where", "amont = 3"], "Unknown column 'amont'"),
         (["health", orders, "--jsn"], f"{RUN} health {orders} has no option --jsn. Did you mean --json?"),
         (["tags", orders, "--zzz"], f"{RUN} tags {orders} has no option --zzz. Options: --branch, --format, "),
-        (["lake", orders.parent, "--branch", "b"], f"{RUN} lake has no option --branch. Options: --since, "),
+        (
+            ["lake", orders.parent, "--branch", "b"],
+            f"{RUN} lake {orders.parent} has no option --branch. Options: --since, ",
+        ),
         (["tags", orders, "x"], f"{RUN} tags {orders} takes no argument; 'x' is one too many."),
         (["timeline", orders], f"There is no command timeline. Use: {RUN} log {orders} --picture"),
         (["tables", orders.parent], f"There is no command tables. Use: {RUN} lake {orders.parent} --list"),

@@ -182,7 +182,7 @@ def test_rows_of_another_schema_are_refused_and_restored_only_as_a_whole(tmp_pat
     orders = open_table(str(tmp_path))
     table.commit(remove("a.parquet"))
 
-    with pytest.raises(UnsupportedFeatureError, match=r"do not fit: late\. repair\(1\) restores the schema too"):
+    with pytest.raises(UnsupportedFeatureError, match=r"do not fit: late\. table\.repair\(1\) restores the schema too"):
         orders.repair(1, "id = 1", key="id")
     assert orders.repair(1).statement.startswith("RESTORE TABLE")
 

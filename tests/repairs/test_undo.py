@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.__main__ import main
+from snapshot_explorer.core.hints import python_call
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.jupyter.commands import COMMANDS
+from snapshot_explorer.jupyter.spelling import magic_line
 from tests.support.delta.table_builder import DeltaTable, metadata, remove
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.row_histories import KINDS, STEPS, play
@@ -105,13 +108,15 @@ def test_a_bad_delete_is_undone_and_later_rows_stay(tmp_path):
         "changed would be set back, and 4 rows that they deleted would come back."
     )
     assert later == "11 rows of them are of commits after version 2, the first one: 11 inserted, 0 changed, 0 deleted."
-    assert alone == "To undo version 2 alone and touch no later row: repair(undo=2, where='amount > 0', key=['id'])."
+    assert (
+        alone == "To undo version 2 alone and touch no later row: table.repair(undo=2, where='amount > 0', key=['id'])."
+    )
     shown = repr(beyond)
     assert shown.startswith(
         "Repair of t, not run: the rows where amount > 0 as at version 1, which undoes 2 commits\nThis undoes"
     )
     assert shown.index("This undoes 2 commits") < shown.index("Spark SQL:")
-    assert '%snapshot repair --undo 2 --where "amount > 0" --key "id"' in shown
+    assert "next                table.repair(undo=2, where='amount > 0', key=['id'])" in shown
     assert "This undoes 2 commits" in beyond._repr_mimebundle_()["text/html"]
 
 
@@ -133,7 +138,7 @@ def test_a_restore_says_how_many_rows_of_later_commits_it_undoes():
         first = restore.later_rows.first
         assert restore.statement.startswith("RESTORE TABLE")
         assert f"which undoes {len(restore.later)} commits" in repr(restore)
-        assert f"To undo version {first} alone and touch no later row: repair(undo={first})." in restore.warnings
+        assert f"To undo version {first} alone and touch no later row: table.repair(undo={first})." in restore.warnings
     assert plan.later_rows.rows.total > 0
     assert "How many of these rows commits after version 11 changed is not known." in renamed.warnings
 
@@ -342,7 +347,7 @@ def test_what_cannot_be_undone_says_why(tmp_path):
     with pytest.raises(SnapshotNotFoundError, match="Version 99 does not exist"):
         table.repair(undo=99)
     with pytest.raises(
-        UnsupportedFeatureError, match=r"do not fit: late\. repair\(1\) restores the schema too. It also"
+        UnsupportedFeatureError, match=r"do not fit: late\. table\.repair\(1\) restores the schema too. It also"
     ):
         open_table(str(tmp_path / "b")).repair(undo=2)
     with pytest.raises(
@@ -476,15 +481,16 @@ def test_commands_undo_a_commit(tmp_path, capsys):
         ('"amount" > 0', """--where '"amount" > 0'"""),
         ("name = 'a' and amount > 0", """--where "name = 'a' and amount > 0\""""),
         ("""name = 'a' and "amount" > 0""", None),
-        ("name <> '{x}'", None),
+        ("name <> '{x}'", "--where \"name <> '{{x}}'\""),
     ],
 )
 def test_the_command_that_undoes_one_commit_can_be_typed(tmp_path, where, written):
     table = grown(tmp_path, FIRST, FIRST[:1], [*FIRST[:1], (9, "b", 1.0)])
 
-    command = table.repair(1, where).later_rows.command
+    hint = table.repair(1, where).later_rows.alone
 
-    assert command == (None if written is None else f"%snapshot repair --undo 2 {written}")
+    command = None if written is None else f"%snapshot repair --undo 2 {written}"
+    assert magic_line(hint, COMMANDS) == (command or python_call(hint))
 
 
 def test_planning_to_undo_changes_nothing(tmp_path):

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.jupyter.commands import COMMANDS
+from snapshot_explorer.jupyter.spelling import magic_line
 from snapshot_explorer.view import picture_of
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
 from tests.support.row_histories import KINDS, STEPS, play
@@ -282,16 +284,19 @@ def test_good_must_come_before_bad_and_the_condition_hold_at_bad(table):
         table.bisect("name IS NULL", bad=second)
 
 
+def lines(found):
+    """Return the next calls of a bisection as lines of %snapshot."""
+    return [magic_line(hint, COMMANDS) for hint in found.next_calls]
+
+
 def test_a_condition_that_no_longer_holds_is_said_in_one_sentence(table):
     found = table.bisect("max(id) < 3", single_pass=False)
 
     assert found.version is None
     assert repr(found).startswith(f"max(id) < 3 does not hold at version {table.model.versions[-1]} of {table.name}\n")
-    assert found.notes[0].endswith("search up to it: bad=VERSION (--bad VERSION).")
-    assert found.notes[1].startswith(
-        "Every change is found by every=True (--all): at most 12 loads of id, each of about "
-    )
-    assert found.next_commands[-1] == "%snapshot bisect max(id) < 3 --all"
+    assert found.notes[0].endswith("search up to it: bad=....")
+    assert found.notes[1].startswith("Every change is found by every=True: at most 12 loads of id, each of about ")
+    assert lines(found)[-1] == '%snapshot bisect "max(id) < 3" --all'
     every = table.bisect("max(id) < 3")
     assert every.answer.startswith(f"max(id) < 3 holds already at version {table.model.versions[0]} of ")
     assert repr(table.bisect("rows > 99")).startswith(f"rows > 99 holds at no version of {table.name}\n")
@@ -308,7 +313,7 @@ def test_a_good_version_where_the_condition_holds_gives_no_answer(table, conditi
     assert (found.version, found.commit, found.last_good) == (None, None, None)
     assert found.answer == f"{found.condition} holds already at {good}, which was given as good: no answer"
     assert repr(found).startswith(found.answer)
-    assert f"%snapshot bisect {found.condition} --bad {good}" in repr(found)
+    assert f"table.bisect({found.condition!r}, bad={good})" in repr(found)
 
 
 def test_a_condition_that_holds_at_the_earliest_version_is_not_said_to_hold_first_there(table):
@@ -336,11 +341,11 @@ def vacuumed(memory_root):
 def test_only_commands_that_can_work_are_suggested_after_a_bisection(memory_root):
     table = vacuumed(memory_root)
 
-    of_gone = table.bisect("rows > 2").next_commands
-    of_existing = table.bisect("files = 1 and rows = 6").next_commands
+    of_gone = lines(table.bisect("rows > 2"))
+    of_existing = lines(table.bisect("files = 1 and rows = 6"))
 
-    assert of_gone == ("%snapshot diff 2 3 --files", "%snapshot verify")
-    assert of_existing == ("%snapshot diff 6 7 --files", "%snapshot verify")
+    assert of_gone == ["%snapshot diff 2..3", "%snapshot verify"]
+    assert of_existing == ["%snapshot diff 6..7", "%snapshot verify"]
 
 
 def test_the_headline_says_that_the_version_given_as_good_cannot_be_read(memory_root):
@@ -358,9 +363,9 @@ def test_a_diff_of_rows_is_suggested_where_the_files_that_differ_exist(memory_ro
         table.append([(number, "ann")], name=f"{number}.parquet", stats='{"numRecords":1}')
     table.remove_file("0.parquet")
 
-    found = open_table(table.url).bisect("rows > 2").next_commands
+    found = lines(open_table(table.url).bisect("rows > 2"))
 
-    assert found == ("%snapshot diff 2 3 --rows",)
+    assert found == ["%snapshot diff 2..3 --rows"]
 
 
 def test_the_preview_of_a_diff_whose_files_are_gone_says_so(memory_root):
@@ -429,7 +434,7 @@ def test_a_condition_that_changes_often_is_said_to_or_the_answer_says_what_it_as
         found = table.bisect(condition, single_pass=False)
         answers = dict(zip(found.evaluated["version"].to_pylist(), found.evaluated["holds"].to_pylist(), strict=True))
         assert answers == {version: holds[versions.index(version)] for version in answers}
-        assert "--all" in found.next_commands[-1]
+        assert found.next_calls[-1].arguments["every"]
         assert "at most 20 loads" in found.notes[-1]
         if found.version is not None:
             assert found.assumes_one_change
@@ -459,10 +464,10 @@ def test_a_large_table_is_halved_and_the_cost_of_the_rest_is_offered(memory_root
     assert (found.version, found.assumes_one_change) == (302, True)
     assert len(found.evaluated) < 12
     assert found.notes[-1].startswith(
-        "Version 302 is the first one if the condition changes only once. Every change is found by every=True (--all): "
+        "Version 302 is the first one if the condition changes only once. Every change is found by every=True: "
         "at most 301 loads of name, each of about 2 files ("
     )
-    assert found.next_commands[-1] == "%snapshot bisect name = 'bob' --good 2 --bad 302 --all"
+    assert lines(found)[-1] == "%snapshot bisect \"name = 'bob'\" --good 2 --bad 302 --all"
 
 
 def test_a_terminal_says_what_is_assumed(memory_root, tmp_path, capsys):

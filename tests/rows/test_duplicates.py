@@ -29,7 +29,7 @@ def test_keys_of_several_rows_are_counted(doubled):
     assert found.column_names == ["rows", "id"]
     assert rows_of(found) == [(3, 1), (2, 2)]
     assert "3 of 7 rows repeat the id of another one." in str(found)
-    assert '%snapshot bisect \'count("id") > count(distinct "id")\'' in str(found)
+    assert 'table.bisect(\'count("id") > count(distinct "id")\')' in str(found)
     assert doubled.bisect('count("id") > count(distinct "id")').version == doubled.current.version
 
 

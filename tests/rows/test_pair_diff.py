@@ -469,7 +469,7 @@ def test_a_diff_is_that_of_the_pinned_versions_whatever_is_committed_or_cleaned_
 
 def test_a_table_is_not_compared_without_a_version(pair):
     table = open_table(samples.path("orders"))
-    with pytest.raises(InvalidArgumentError, match=r"got Table. Examples: diff\(orders.at"):
+    with pytest.raises(InvalidArgumentError, match=r"got Table. A snapshot is table.at\(7\) or table.at"):
         sx.diff(table, pair[0])
 
 

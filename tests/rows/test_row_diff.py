@@ -417,9 +417,9 @@ def test_without_a_key_a_column_that_is_unique_is_suggested(orders, tmp_path):
     found = orders.diff_rows(a, b)
 
     assert found.suggested_key == "id"
-    assert f"%snapshot diff {a}..{b} --rows --key id" in str(found)
+    assert f"table.diff_rows({a}, {b}, key=['id'])" in str(found)
     assert orders.diff_rows(a, b, key="id").suggested_key is None
-    assert "--key" not in str(orders.diff_rows(a, b, key="id"))
+    assert "next" not in str(orders.diff_rows(a, b, key="id"))
 
     table = DeltaTable(None, tmp_path / "other", fields=FIELDS)
     table.commit(table.data("a.parquet", [(1, "a", 1.0), (1, "b", 2.0)]))

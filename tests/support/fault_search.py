@@ -65,7 +65,7 @@ _STATES = re.compile(
     r"\d+ of [\d,]+ versions cannot be loaded|\d bytes, but \d+ by the list|"
     r"is not readable metadata|is not a readable |is damaged: |it was cut short or replaced|"
     r"no checkpoint that can be read|a part of its log is missing|(?:copied|emptied) or damaged|"
-    r"exist is unknown|what was committed there is unknown|%snapshot verify|"
+    r"exist is unknown|what was committed there is unknown|table\.verify\(|"
     r"Could not read |vanished each of \d+ times"
 )
 """What an answer states of files that are damaged."""
@@ -390,9 +390,9 @@ def lacks_counts_only(found, truth):
 
 
 def _suggests_less(found, truth):
-    """Return whether a bisection is the same but for times that are null, and commands that it does not suggest."""
-    if _is_commands(truth) and _is_commands(found):
-        return set(found) <= set(truth)
+    """Return whether a bisection is the same but for times that are null, and calls that it does not suggest."""
+    if _are_hints(truth) and _are_hints(found):
+        return all(hint in truth for hint in found)
     if found in (truth, "None"):
         return True
     if not all(isinstance(answer, list | tuple) for answer in (found, truth)) or len(found) != len(truth):
@@ -400,8 +400,8 @@ def _suggests_less(found, truth):
     return all(_suggests_less(*parts) for parts in zip(found, truth, strict=True))
 
 
-def _is_commands(value):
-    return isinstance(value, list) and all(isinstance(one, str) and one.startswith("%snapshot ") for one in value)
+def _are_hints(value):
+    return isinstance(value, list) and all(isinstance(one, tuple) and one[0] == "Hint" for one in value)
 
 
 def _has_dashes_for_words(found, truth):

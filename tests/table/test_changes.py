@@ -78,7 +78,7 @@ def test_a_long_lived_changelog_of_an_expired_version_is_read(expired):
 def test_a_changelog_that_nobody_wrote_is_refused_with_the_way_out(plain):
     message = (
         r"Version 2 \(APPEND\) has no changelog. The table has changelog-producer=none: its commits write none. "
-        r"row_changes\(a, b\) returns the rows that commits wrote"
+        r"table.row_changes\(..., 2\) returns the rows that commits wrote"
     )
 
     with pytest.raises(errors.InvalidArgumentError, match=message):
@@ -203,7 +203,7 @@ def test_a_difference_of_the_same_vectors_is_silent(caplog):
 
 
 def test_the_difference_of_postponed_buckets_is_refused():
-    with pytest.raises(errors.UnsupportedFeatureError, match="mode='diff' of postponed buckets"):
+    with pytest.raises(errors.UnsupportedFeatureError, match="the mode diff of postponed buckets"):
         open_table(str(DATA / "postponed")).row_changes(1, 2, mode="diff")
 
 

@@ -128,7 +128,7 @@ def test_a_redirect_to_another_server_is_not_followed_and_sends_nothing_there():
                         open_table(NAME, catalog=uri, catalog_options=login)
                 assert str(caught.value).endswith(
                     "give it as the catalog. Check the URI and catalog_options. If it is a Paimon REST catalog, "
-                    'add format="paimon".'
+                    "add format='paimon'."
                 )
 
     assert sent == []
@@ -293,7 +293,7 @@ def bomb(output):
 @pytest.mark.parametrize("which", ["config", "table", "token", "error"])
 def test_the_size_of_an_answer_is_limited(answer, which):
     answers = {"config": CONFIG, "table": loaded(HERE), "token": {"access_token": "t", "token_type": "bearer"}}
-    said = r"its answer has more than 1000000 bytes\..* limits=Limits\(value_bytes=2000000\)\."
+    said = r"its answer has more than 1000000 bytes\..* limits=Limits\(value_bytes=2000000\)\)\."
     name = which.replace("error", "table")
     answers[name] = (lambda output: answer(Status(output))) if which == "error" else answer
 

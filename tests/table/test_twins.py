@@ -87,9 +87,7 @@ def test_the_side_that_is_asked_for_first_is_the_first():
 def test_the_card_of_a_table_names_the_other_metadata_in_its_folder():
     texts = [" ".join(open_table(path)._repr_mimebundle_()["text/plain"].split()) for path in (APPENDED, PLAIN)]
 
-    assert (
-        'iceberg metadata in this folder, read with format="iceberg"; %snapshot diff --twins compares both' in texts[0]
-    )
+    assert "iceberg metadata in this folder, read with format='iceberg'; twins(" in texts[0]
     assert " also " not in texts[1]
 
 
@@ -138,7 +136,7 @@ def test_tables_without_a_common_file_have_no_twin_versions():
 
 def test_a_folder_with_one_metadata_tree_is_refused_with_what_to_do():
     with pytest.raises(
-        InvalidArgumentError, match=r"has only Delta Lake metadata, so it has no twin.*twins\(path, other\)"
+        InvalidArgumentError, match=r"has only Delta Lake metadata, so it has no twin.*twins\('.*', \.\.\.\)"
     ):
         twins(str(DATA / "delta/types"))
 

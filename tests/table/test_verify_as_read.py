@@ -173,7 +173,7 @@ def test_avro_files_of_iceberg_are_read_as_a_whole(tmp_path, codec):
 
     assert table.at("latest").count() == 500
     assert state(table) == ("ok", None)
-    assert state(table, "footers") == (None, "Avro files have no footer; verify('bytes') reads them")
+    assert state(table, "footers") == (None, "Avro files have no footer; table.verify('bytes') reads them")
     damage(tmp_path / "t/data/f.avro", start=len(sink.getvalue()) // 2)
     assert state(open_table(str(tmp_path / "t")))[0] == "unreadable"
 

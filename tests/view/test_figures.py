@@ -73,7 +73,7 @@ def test_bars_count_what_is_requested(y, up):
 
 
 def test_what_is_not_counted_is_refused():
-    with pytest.raises(InvalidArgumentError, match=r"counts rows, files, bytes, not 'cows'. Try y='rows'."):
+    with pytest.raises(InvalidArgumentError, match=r"counts rows, files, bytes, not 'cows'."):
         timeline(commits({}), y="cows", title="History")
 
 
@@ -392,7 +392,7 @@ def test_marks_have_their_rule_on_hover_in_a_long_history_too():
     (mark,) = [trace for trace in found.figure.data if trace.name == "jump"]
     assert list(mark.x) == [5, *range(100, 130)]
     assert mark.customdata[0] == "jump: min of &lt;b&gt; changed<br>jump: max of &lt;b&gt; changed"
-    assert "11 more versions are marked; %snapshot profile --anomalies has the rules of all." in repr(found.figure)
+    assert "11 more versions are marked; table.anomalies() has the rules of all." in repr(found.figure)
 
 
 def test_bars_far_above_all_others_are_cut_and_say_how_high_they_are():

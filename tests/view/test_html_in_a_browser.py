@@ -47,10 +47,10 @@ def test_paths_commands_and_code_are_copied_by_mouse_and_keyboard(page):
     assert page.locator("button").count() == 1 + 3 + 2 + 2
     page.get_by_role("button", name=f"Copy {table.path}", exact=True).click()
     assert pasted(page) == table.path
-    page.get_by_role("button", name="Copy %snapshot diff", exact=True).focus()
+    page.get_by_role("button", name="Copy table.compare('latest^')", exact=True).focus()
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Copied %snapshot diff").wait_for()
-    assert pasted(page) == "%snapshot diff"
+    page.get_by_role("button", name="Copied table.compare('latest^')").wait_for()
+    assert pasted(page) == "table.compare('latest^')"
     page.get_by_role("button", name="Copy a<img").click()
     assert pasted(page) == EVIL
     assert page.evaluate("window.hit") is None
@@ -66,7 +66,7 @@ def test_without_its_script_there_is_no_button_and_the_text_is_there(page):
     page.set_content(card.replace("<script>", "<!--").replace("</script>", "-->"))
 
     assert page.locator("button").count() == 0
-    assert "%snapshot explore" in page.inner_text("body")
+    assert "table.compare(" in page.inner_text("body")
 
 
 def everything():

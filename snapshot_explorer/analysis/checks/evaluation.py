@@ -67,7 +67,7 @@ def check_table(name: str, history: History, settings: CheckSettings) -> tuple[C
 def failed_opening(name: str, error: SnapshotExplorerError, settings: CheckSettings) -> tuple[CheckLine, ...]:
     """Return a line for each rule of a table that cannot be opened: `unreadable` fails, nothing else was checked."""
     return tuple(
-        CheckLine(table=name, rule=str(rule), state="failed" if rule == "unreadable" else None, found=str(error))
+        CheckLine(table=name, rule=str(rule), state="failed" if rule == "unreadable" else None, found=error.message)
         for rule in settings.of_table(name).rules
     )
 
@@ -76,9 +76,9 @@ def _line(name: str, judged: _CheckedTable, rule: Rule) -> CheckLine:
     try:
         finding = judged.find(rule)
     except (CorruptTableError, MissingFileError) as error:
-        finding = _Finding(is_ok=False if rule == "unreadable" else None, found=str(error))
+        finding = _Finding(is_ok=False if rule == "unreadable" else None, found=error.message)
     except SnapshotExplorerError as error:
-        finding = _Finding(is_ok=None, found=str(error))
+        finding = _Finding(is_ok=None, found=error.message)
     state: State | None = None if finding.is_ok is None else "passed" if finding.is_ok else "failed"
     return CheckLine(table=name, rule=str(rule), state=state, found=finding.found, version=finding.version)
 

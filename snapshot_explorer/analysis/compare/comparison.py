@@ -26,6 +26,7 @@ from snapshot_explorer.core.errors import (
     SnapshotExplorerError,
     SnapshotNotFoundError,
 )
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import gaps_note, gaps_text, runs_of, runs_text
 from snapshot_explorer.core.safe_text import logger_of
@@ -238,7 +239,8 @@ class Comparison(Shown):
         if self._is_same:
             return "A version is the same as itself."
         if self._has_other_rows:
-            return "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
+            changed = Hint("table.diff_rows", {"a": self.a, "b": self.b})
+            return Message("The table also has rows of another branch: ", changed, " finds the rows that changed.")
         kinds = None if self._gaps or self._divergence else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged
         sentence = difference_proof(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
@@ -387,7 +389,8 @@ class Comparison(Shown):
             return None, unread_notes(read.unread, "the delta manifests of")
         if len(parts) < len(read.parts):
             span = f"versions {self._between[0]} to {self._between[-1]}"
-            return None, (f"The delta manifest list of one of {span} is gone. verify() names the file.",)
+            gone = f"The delta manifest list of one of {span} is gone. "
+            return None, (Message(gone, Hint("table.verify"), " names the file."),)
         return frozenset().union(*parts), ()
 
 

@@ -8,9 +8,11 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import FieldIds, TableSchema
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.formats.features import LEAVE_OUT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,7 @@ class AlignedColumns:
     ids_b: Mapping[str, FieldIds]
     primary_key: tuple[str, ...]
     """The primary key, in the names of B; empty without a key, or if the versions have different keys."""
-    leave_out: str = "columns=[...]"
+    leave_out: Hint = LEAVE_OUT
     """The argument that leaves a column out, for messages."""
 
     def names_in(self, names: Sequence[str], *, of_a: bool) -> list[str]:
@@ -79,13 +81,21 @@ def align_columns(a: TableVersion, b: TableVersion, columns: Sequence[str] | Non
             dtype = wider_type(schemas[0].field(own).type, field.type, ids_a[own], ids_b[field.name])
         if dtype is None:
             raise UnsupportedFeatureError(
-                f"The column {field.name!r} is {schemas[0].field(own).type} at version {a.number} and {field.type} at "
-                f"version {b.number}: values of these types cannot be compared. Leave it out: columns=[...]."
+                Message(
+                    f"The column {field.name!r} is {schemas[0].field(own).type} at version {a.number} and {field.type} "
+                    f"at version {b.number}: values of these types cannot be compared. Leave it out: ",
+                    LEAVE_OUT,
+                    ".",
+                )
             )
         if own is not None and field.name in needed and (other := differing_references(schemas[0].field(own), field)):
             raise UnsupportedFeatureError(
-                f"The places in the column {field.name!r} have {other[0]} at version {a.number} and {other[1]} at "
-                f"version {b.number}: they cannot be compared. Leave the column out: columns=[...]."
+                Message(
+                    f"The places in the column {field.name!r} have {other[0]} at version {a.number} and {other[1]} at "
+                    f"version {b.number}: they cannot be compared. Leave the column out: ",
+                    LEAVE_OUT,
+                    ".",
+                )
             )
         fields.append(pa.field(field.name, dtype))
     return AlignedColumns(
@@ -317,7 +327,7 @@ def widen(
     ids: FieldIds,
     target_ids: FieldIds,
     *,
-    leave_out: str = "columns=[...]",
+    leave_out: Hint = LEAVE_OUT,
 ) -> pa.Array:
     """Return values in a wider type.
 
@@ -329,8 +339,12 @@ def widen(
         return _widened(values, dtype, ids, target_ids)
     except pa.ArrowInvalid as error:
         raise UnsupportedFeatureError(
-            f"A value of the column {name!r} does not fit {dtype}, the wider type of both versions: {error}. Leave the "
-            f"column out: {leave_out}."
+            Message(
+                f"A value of the column {name!r} does not fit {dtype}, the wider type of both versions: {error}. Leave "
+                "the column out: ",
+                leave_out,
+                ".",
+            )
         ) from error
 
 

@@ -20,6 +20,7 @@ from snapshot_explorer.analysis.diff.row_matching import (
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
 
 _KINDS = (INSERTED, BEFORE, AFTER, DELETED)
@@ -171,8 +172,12 @@ def by_column(parts: Iterable[pa.Table], schema: pa.Schema, key: Sequence[str]) 
     """Return BY_COLUMN for changed rows, columns that differ in most rows first."""
     if not key:
         raise InvalidArgumentError(
-            "Rows were compared without a key, so that none is updated and columns are not compared one by one. Name "
-            "the columns that identify a row: key=[...]."
+            Message(
+                "Rows were compared without a key, so that none is updated and columns are not compared one by one. "
+                "Name the columns that identify a row: ",
+                Hint("", {"key": [...]}),
+                ".",
+            )
         )
     counts: Counter[str] = Counter()
     examples: defaultdict[str, list[str]] = defaultdict(list)

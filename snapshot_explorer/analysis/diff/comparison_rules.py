@@ -14,6 +14,7 @@ from snapshot_explorer.analysis.diff.row_matching import HashedRows, Indices, ta
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.engines.conditions import unknown_column
 
 _DIGITS = 100
@@ -146,8 +147,12 @@ def _by_column(
         return {}
     if not key:
         raise InvalidArgumentError(
-            f"{argument} needs a key: without one, rows are only equal or not. Name the columns that identify a row: "
-            "key=[...]."
+            Message(
+                f"{argument} needs a key: without one, rows are only equal or not. Name the columns that identify a "
+                "row: ",
+                Hint("", {"key": [...]}),
+                ".",
+            )
         )
     numbers = [column.name for column in schema if column.name not in key and is_number(column.type)]
     if not isinstance(tolerance, Mapping):

@@ -14,6 +14,7 @@ from snapshot_explorer.analysis.diff.row_matching import HashedRows, Hashes, fin
 from snapshot_explorer.analysis.diff.spilled_rows import EqualRows, SplitRows
 from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import check_files
 
@@ -106,9 +107,12 @@ def check_not_null(rows: pa.RecordBatch | pa.Table, key: Sequence[str], owner: s
         if column.null_count:
             index = int(np.flatnonzero(np.asarray(column.is_null()))[0])
             raise InvalidArgumentError(
-                f"The key column {name!r} is null in a row of {owner}: "
-                f"{_example(rows, index, key)}. A key must identify every row. Name other columns, or use key=[] "
-                "to compare whole rows."
+                Message(
+                    f"The key column {name!r} is null in a row of {owner}: "
+                    f"{_example(rows, index, key)}. A key must identify every row. Name other columns, or use ",
+                    Hint("", {"key": []}),
+                    " to compare whole rows.",
+                )
             )
 
 
@@ -147,8 +151,12 @@ def raise_repeated(plan: RowDiffPlan, side: Side, rows: HashedRows) -> None:
 def not_unique_error(rows: pa.Table, index: int, key: Sequence[str], owner: str) -> InvalidArgumentError:
     """Return the error for a key that several rows of `owner` have, one of them at an index."""
     return InvalidArgumentError(
-        f"The key {', '.join(key)} is not unique: several rows of {owner} have "
-        f"{_example(rows, index, key)}. Add columns to the key, or use key=[] to compare whole rows."
+        Message(
+            f"The key {', '.join(key)} is not unique: several rows of {owner} have "
+            f"{_example(rows, index, key)}. Add columns to the key, or use ",
+            Hint("", {"key": []}),
+            " to compare whole rows.",
+        )
     )
 
 

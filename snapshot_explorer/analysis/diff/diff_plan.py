@@ -11,6 +11,7 @@ from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, alig
 from snapshot_explorer.analysis.diff.changed_splits import changed_splits
 from snapshot_explorer.analysis.diff.comparison_rules import EXACT, ComparisonRules
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.records import Gap, Split
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_size, format_utc, pluralize
@@ -46,7 +47,7 @@ class Side:
         try:
             check_files(self.version, self.splits)
         except (CorruptTableError, SnapshotNotFoundError) as error:
-            return f"{self.title[0].upper()}{self.title[1:]} cannot be read: {error}"
+            return Message(f"{self.title[0].upper()}{self.title[1:]} cannot be read: ", error)
         return None
 
     @property

@@ -21,6 +21,7 @@ from snapshot_explorer.analysis.diff.changed_rows import (
 )
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.engines.scan import check_limit
@@ -66,7 +67,11 @@ class DiffRows:
     def to_spark(self) -> DataFrame:
         """Return the rows as a lazy DataFrame."""
         raise InvalidArgumentError(
-            "The diff was computed on this machine. For a DataFrame of Spark: diff_rows(..., engine='spark')."
+            Message(
+                "The diff was computed on this machine. For a DataFrame of Spark, pass ",
+                Hint("", {"engine": "spark"}),
+                " to the diff.",
+            )
         )
 
 
@@ -268,7 +273,7 @@ class RowDiff(Exportable, Shown):
         """Return the same diff, drawn with up to `rows` rows."""
         check_limit(rows, "rows")
         if rows is None:
-            raise InvalidArgumentError("rows must be a whole number, 0 or more, got None. to_arrow() has all rows.")
+            raise InvalidArgumentError("rows must be a whole number, 0 or more, got None. The diff has all rows.")
         return replace(self, drawn_rows=rows)
 
 

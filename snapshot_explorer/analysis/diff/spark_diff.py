@@ -16,6 +16,7 @@ from snapshot_explorer.analysis.diff.row_matching import HashedRows
 from snapshot_explorer.analysis.given.arrow_types import with_plain_types
 from snapshot_explorer.analysis.given.given_rows import SparkRows
 from snapshot_explorer.core.errors import InvalidArgumentError, MissingDependencyError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.engines.spark import sessions
@@ -59,7 +60,11 @@ def _spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
     """Return the row diff of a plan. Spark computes it at its first use."""
     if PYSPARK_ARROW.applies():
         raise MissingDependencyError(
-            f"Spark cannot compare rows: {PYSPARK_ARROW.remedy()}. Or leave out engine='spark'."
+            Message(
+                f"Spark cannot compare rows: {PYSPARK_ARROW.remedy()}. Or leave out ",
+                Hint("", {"engine": "spark"}),
+                ".",
+            )
         )
     for side in (plan.a, plan.b):
         if side.unreadable is not None:

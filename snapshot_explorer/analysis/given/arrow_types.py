@@ -4,6 +4,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 
 _PLAIN = {
     pa.uint8(): pa.int16(),
@@ -32,8 +33,12 @@ def with_plain_types(rows: pa.Table) -> pa.Table:
             columns.append(column if dtype == field.type else _cast(column, dtype))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise UnsupportedFeatureError(
-                f"The column {field.name!r} of type {field.type} cannot be compared: {error}. Convert it, or leave it "
-                "out: exclude=[...]."
+                Message(
+                    f"The column {field.name!r} of type {field.type} cannot be compared: {error}. Convert it, or leave "
+                    "it out: ",
+                    Hint("", {"exclude": [...]}),
+                    ".",
+                )
             ) from error
     fields = [pa.field(field.name, column.type) for field, column in zip(rows.schema, columns, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.given.arrow_types import with_plain_types
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,9 +78,7 @@ def _of_pandas(frame: pd.DataFrame, like: pa.Schema) -> pa.Table:
     names: list[Any] = list(frame.columns)
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
-        raise InvalidArgumentError(
-            f"The pandas DataFrame has a column {wrong!r}, which is not text. Rename its columns: df.columns = [...]."
-        )
+        raise InvalidArgumentError(f"The pandas DataFrame has a column {wrong!r}, which is not text. Rename it.")
     columns = [_column(frame.iloc[:, index], name, like) for index, name in enumerate(names)]
     return pa.Table.from_arrays(columns, names=names)
 
@@ -93,8 +92,12 @@ def _column(values: pd.Series[Any], name: str, like: pa.Schema) -> pa.Array:
             except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError) as error:
                 problem = error
         raise InvalidArgumentError(
-            f"The column {name!r} of the pandas DataFrame has values of several types: {problem}. Convert it to one "
-            "type, or leave it out: exclude=[...]."
+            Message(
+                f"The column {name!r} of the pandas DataFrame has values of several types: {problem}. Convert it to "
+                "one type, or leave it out: ",
+                Hint("", {"exclude": [...]}),
+                ".",
+            )
         )
     array = pa.array(values, from_pandas=True)
     if pa.types.is_float64(array.type) and array.null_count == len(array):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import ReadPlan, Split
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.storage import Storage
@@ -104,5 +105,9 @@ class SparkRows(TableVersion):
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
         raise InvalidArgumentError(
-            "Only Spark reads the rows of a Spark DataFrame: pass engine='spark'. Or pass df.toPandas()."
+            Message(
+                "Only Spark reads the rows of a Spark DataFrame: pass ",
+                Hint("", {"engine": "spark"}),
+                ". Or convert it to pandas.",
+            )
         )

@@ -7,13 +7,14 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.records import Finding, MaintenanceSettings
 from snapshot_explorer.core.text import format_size, pluralize
 
 STATES = ("act", "watch", "unknown", "ok")
 """The states of a finding, the most urgent first."""
 MISSING_FILES = "missing files"
-NOT_LOOKED_FOR = "Not checked: whether its files exist; %snapshot verify and table.verify() look for them."
+NOT_LOOKED_FOR = Message("Not checked: whether its files exist; ", Hint("table.verify"), " looks for them.")
 _POSTPONED = -2
 _MERGEABLE = (50, 0.2), (1_000, 0.5)
 """Thresholds to watch and to act: a number of mergeable files, and their share of all files. Both must be reached."""
@@ -68,17 +69,18 @@ def verdict(findings: Sequence[Finding], *, is_empty: bool) -> str:
     by_state = {state: [finding for finding in findings if finding.state == state] for state in STATES}
     watched = ", ".join(item.finding for item in by_state["watch"])
     is_unchecked = any(item.finding == MISSING_FILES for item in by_state["unknown"])
-    unchecked = f" {NOT_LOOKED_FOR}" if is_unchecked else ""
+    unchecked = (" ", NOT_LOOKED_FOR) if is_unchecked else ()
     if by_state["act"]:
-        description = "; ".join(f"{item.finding} ({item.found})" for item in by_state["act"])
-        return f"To do: {description}." + (f" To watch: {watched}." if watched else "") + unchecked
+        description = join("; ", [Message(f"{item.finding} (", item.found, ")") for item in by_state["act"]])
+        return Message("To do: ", description, "." + (f" To watch: {watched}." if watched else ""), *unchecked)
     if watched:
-        return f"Nothing is urgent{' by its metadata' if unchecked else ''}. To watch: {watched}.{unchecked}"
+        by_metadata = " by its metadata" if unchecked else ""
+        return Message(f"Nothing is urgent{by_metadata}. To watch: {watched}.", *unchecked)
     if is_empty:
         return "The version has no data files: nothing to do."
     unknown = ", ".join(item.finding for item in by_state["unknown"] if item.finding != MISSING_FILES)
     good = "By its metadata, there is nothing to do." if unchecked else "In good order: nothing to do."
-    return good + (f" Unknown: {unknown}." if unknown else "") + unchecked
+    return Message(good, f" Unknown: {unknown}." if unknown else "", *unchecked)
 
 
 def noun_of(partitions: pa.Table) -> tuple[str, str]:
@@ -92,13 +94,13 @@ def noun_of(partitions: pa.Table) -> tuple[str, str]:
 def _of_existence(readability: Mapping[str, object] | None) -> Finding:
     missing = readability["missing_files"] if readability else None
     is_whole = readability is not None and readability["readable"] == "yes"
-    result = "not checked: health reads metadata, and %snapshot verify looks for every file"
+    result: str = Message("not checked: health reads metadata, and ", Hint("table.verify"), " looks for every file")
     if is_whole:
         result = "every file that the version needs exists, with its recorded size"
     elif readability and readability["readable"] is not None:
-        result = f"the version cannot be loaded: {readability['reason']}"
+        result = Message("the version cannot be loaded: ", readability["reason"])
     elif readability:
-        result = f"not checked: {readability['reason']}"
+        result = Message("not checked: ", readability["reason"])
     is_lacking = readability is not None and readability["readable"] in ("metadata", "no")
     return Finding(
         finding=MISSING_FILES,

@@ -11,6 +11,7 @@ from snapshot_explorer.analysis.health.groups import groups_of, levels_frame, pa
 from snapshot_explorer.analysis.health.symptoms import Symptom, symptom_of_error
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Hint
 from snapshot_explorer.core.records import Finding, MaintenanceSettings
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.formats import TableVersion
@@ -136,7 +137,7 @@ def read_health(
             manifests=frames.no_rows(frames.MANIFESTS),
             settings=None,
             symptoms=symptoms,
-            failure=symptom_of_error(error, "%snapshot health"),
+            failure=symptom_of_error(error, Hint("table.health")),
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import UNREADABLE, LimitError, SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.records import MAINTENANCE_KINDS, runs_of, runs_text
 from snapshot_explorer.core.text import pluralize
 
@@ -18,23 +19,23 @@ class Symptom:
     """Whether something needs attention; None if that was not checked."""
     sentence: str
     """A sentence on the result, or on why it was not checked."""
-    command: str
-    """The command that shows the evidence."""
+    hint: Hint
+    """The call that shows the evidence."""
 
 
-def symptom_of(read: Callable[[], Symptom], command: str) -> Symptom:
+def symptom_of(read: Callable[[], Symptom], hint: Hint) -> Symptom:
     """Return the symptom from `read`, or a symptom with its error: one damaged file must not hide the rest."""
     try:
         return read()
     except UNREADABLE as error:
-        return symptom_of_error(error, command)
+        return symptom_of_error(error, hint)
 
 
-def symptom_of_error(error: SnapshotExplorerError, command: str) -> Symptom:
+def symptom_of_error(error: SnapshotExplorerError, hint: Hint) -> Symptom:
     """Return an error as a symptom: a file that cannot be read is a problem, what is not supported is not checked."""
     if isinstance(error, UnsupportedFeatureError | LimitError):
-        return Symptom(is_problem=None, sentence=f"Not checked: {error}", command=command)
-    return Symptom(is_problem=True, sentence=str(error), command=command)
+        return Symptom(is_problem=None, sentence=Message("Not checked: ", error), hint=hint)
+    return Symptom(is_problem=True, sentence=error.message, hint=hint)
 
 
 def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Symptom:
@@ -59,7 +60,7 @@ def readability_symptom(readability: pa.Table, notes: Sequence[str] = ()) -> Sym
     elif not lost:
         sentence = f"No file is missing: {pluralize(len(rows), 'version')} can be loaded."
     is_problem = bool(lost) if lost or not unknown else None
-    return Symptom(is_problem=is_problem, sentence=" ".join([sentence.strip(), *notes]), command="%snapshot verify")
+    return Symptom(is_problem=is_problem, sentence=join(" ", [sentence.strip(), *notes]), hint=Hint("table.verify"))
 
 
 def anomaly_symptom(
@@ -81,15 +82,20 @@ def anomaly_symptom(
     if not rows:
         where = "" if version is None else f" at version {version}"
         sentence = f"No number that metadata records jumps{where}."
-        return Symptom(is_problem=False, sentence=sentence, command="%snapshot profile --anomalies")
+        return Symptom(is_problem=False, sentence=sentence, hint=Hint("table.anomalies"))
     newest = next((row for row in rows if row["kind"] not in MAINTENANCE_KINDS), rows[0])
     jumping = len({row["version"] for row in rows})
     index = versions.index(newest["version"]) if newest["version"] in versions else 0
-    command = "%snapshot profile --anomalies"
+    hint = Hint("table.anomalies")
     if index and jumping == 1:
-        pair = versions[index - 1], newest["version"]
-        command = f"%snapshot diff {pair[0]}..{pair[1]} {'--rows' if can_diff_rows(*pair) else '--files'}"
+        hint = hint_of_change(versions[index - 1], newest["version"], can_diff_rows)
     sentence = (
         f"Numbers jump at {pluralize(jumping, 'version')}, last at version {newest['version']}: {newest['rule']}."
     )
-    return Symptom(is_problem=True, sentence=sentence, command=command)
+    return Symptom(is_problem=True, sentence=sentence, hint=hint)
+
+
+def hint_of_change(a: int, b: int, can_diff_rows: Callable[[int, int], bool]) -> Hint:
+    """Return the call that shows what differs between two versions: the rows if they can be read, or the metadata."""
+    versions = {"a": a, "b": b}
+    return Hint("table.diff_rows", versions) if can_diff_rows(a, b) else Hint("table.compare", versions)

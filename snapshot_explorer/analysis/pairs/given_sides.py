@@ -10,6 +10,7 @@ from snapshot_explorer.analysis.given.given_rows import GivenRows, SparkRows
 from snapshot_explorer.analysis.given.plain_files import open_files
 from snapshot_explorer.analysis.pairs.pair_plan import PairSide
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +40,11 @@ def given_side(value: object, like: pa.Schema | None, storage_options: Mapping[s
     if is_rows(value):
         return PairSide(path="", name=name_of(value), version=GivenRows(arrow_table(value, like)))
     raise InvalidArgumentError(
-        f"diff compares snapshots, DataFrames and paths of files, got {type(value).__name__}. Examples: "
-        "diff(orders.at(7), copy.at('latest')), diff(orders.at(7), df), diff(orders.at(7), 'export/orders.parquet')."
+        Message(
+            f"diff compares snapshots, DataFrames and paths of files, got {type(value).__name__}. A snapshot is ",
+            Hint("table.at", {"ref": 7}),
+            " or ",
+            Hint("table.at", {"ref": "latest"}),
+            ".",
+        )
     )

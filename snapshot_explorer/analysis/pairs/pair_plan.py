@@ -13,6 +13,7 @@ from snapshot_explorer.analysis.pairs.metadata_proofs import exact_rows, metadat
 from snapshot_explorer.analysis.pairs.paired_columns import paired_columns
 from snapshot_explorer.analysis.pairs.shared_files import unshared_splits
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.history import open_expression
@@ -164,8 +165,11 @@ def _key(a: PairSide, b: PairSide, names_a: Mapping[str, str], key: Sequence[str
     lacking = next((name for name in chosen if name not in names_a), None)
     if lacking is not None:
         raise InvalidArgumentError(
-            f"The key column {lacking!r} is not compared: A has no column of this name, or it is excluded. "
-            f"columns={{'NAME_IN_A': {lacking!r}}} pairs it with one of another name."
+            Message(
+                f"The key column {lacking!r} is not compared: A has no column of this name, or it is excluded. ",
+                Hint("", {"columns": {"NAME_IN_A": lacking}}),
+                " pairs it with one of another name.",
+            )
         )
     return chosen
 

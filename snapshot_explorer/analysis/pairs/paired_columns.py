@@ -32,6 +32,7 @@ from snapshot_explorer.analysis.diff.aligned_columns import (
     wider_type,
 )
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import FieldIds
 from snapshot_explorer.engines.conditions import unknown_column
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableVersion
 
 _TEXTS = {pa.string(), pa.large_string()}
-LEAVE_OUT = "exclude=[...]"
+LEAVE_OUT = Hint("", {"exclude": [...]})
 """The argument that leaves columns out."""
 
 
@@ -78,8 +79,12 @@ def paired_columns(
     names_a = {name: own for name, own in names_a.items() if not excluded.intersection((name, own))}
     if not names_a:
         raise InvalidArgumentError(
-            f"No column of A is compared with one of B. Columns of A: {list_names(schema_a.names)}. Columns of B: "
-            f"{list_names(schema_b.names)}. columns={{...}} pairs a name in A with one in B."
+            Message(
+                f"No column of A is compared with one of B. Columns of A: {list_names(schema_a.names)}. Columns of B: "
+                f"{list_names(schema_b.names)}. ",
+                Hint("", {"columns": {"NAME_IN_A": "NAME_IN_B"}}),
+                " pairs a name in A with one in B.",
+            )
         )
     fields, conversions, wrong = [], [], []
     for name in (name for name in schema_b.names if name in names_a):
@@ -96,7 +101,11 @@ def paired_columns(
             conversions.append(f"{name}: {kinds[0]} and {kinds[1]}, compared as {dtype}")
     if wrong:
         raise UnsupportedFeatureError(
-            f"Columns have types whose values cannot be compared: {list_names(wrong)}. Leave them out: {LEAVE_OUT}."
+            Message(
+                f"Columns have types whose values cannot be compared: {list_names(wrong)}. Leave them out: ",
+                LEAVE_OUT,
+                ".",
+            )
         )
     paired_a = frozenset(names_a.values())
     aligned = AlignedColumns(
@@ -141,7 +150,11 @@ def _check_renames(
         return {}
     if not isinstance(renames, Mapping):
         raise InvalidArgumentError(
-            f"columns must be a dict of names in A and in B, got {renames!r}. Example: columns={{'id': 'order_id'}}."
+            Message(
+                f"columns must be a dict of names in A and in B, got {renames!r}. Example: ",
+                Hint("", {"columns": {"id": "order_id"}}),
+                ".",
+            )
         )
     for names, side, known in ((renames, "A", names_a), (renames.values(), "B", names_b)):
         for name in names:

@@ -21,11 +21,12 @@ from snapshot_explorer.analysis.diff.row_matching import (
     unmatched_indices,
 )
 from snapshot_explorer.analysis.pairs.pair_plan import PairRequest, plan_pair
-from snapshot_explorer.analysis.pairs.paired_columns import paired_columns
+from snapshot_explorer.analysis.pairs.paired_columns import LEAVE_OUT, paired_columns
 from snapshot_explorer.analysis.pairs.three_way_result import CHANGES, STATUSES, ThreeWayDiff
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED
 
 if TYPE_CHECKING:
@@ -88,8 +89,12 @@ def three_way_diff(
     keys = [frozenset(own[name] for name in diff.plan.key) for diff, own in zip(diffs, names, strict=True)]
     if not keys[0] or keys[0] != keys[1]:
         raise InvalidArgumentError(
-            "A three-way diff needs a key: which rows of both sides belong together is unknown without one. Name the "
-            "columns that identify a row: key=[...]."
+            Message(
+                "A three-way diff needs a key: which rows of both sides belong together is unknown without one. Name "
+                "the columns that identify a row: ",
+                Hint("", {"key": [...]}),
+                ".",
+            )
         )
     schema = _common_schema(diffs, names)
     key = [name for name in schema.names if name in keys[0]]
@@ -148,8 +153,12 @@ def _common_schema(diffs: Sequence[RowDiff], names: Sequence[dict[str, str]]) ->
         wider = wider_type(dtype, schemas[1][name], across_tables=True)
         if wider is None:
             raise UnsupportedFeatureError(
-                f"The column {name!r} is {dtype} between the base and ours, and {schemas[1][name]} between the base "
-                "and theirs: values of these types cannot be compared. Leave it out: exclude=[...]."
+                Message(
+                    f"The column {name!r} is {dtype} between the base and ours, and {schemas[1][name]} between the "
+                    "base and theirs: values of these types cannot be compared. Leave it out: ",
+                    LEAVE_OUT,
+                    ".",
+                )
             )
         fields.append(pa.field(name, wider))
     return pa.schema(fields)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from snapshot_explorer.analysis.profile.column_numbers import LACKING, UNORDERED, FileRanges, is_sortable
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import UNREADABLE
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Bounds, Split
 from snapshot_explorer.engines import local
@@ -48,7 +49,7 @@ def read_ranges(
             except UNREADABLE as error:
                 reader.unreadable(index)
                 for why in whys.values():
-                    why[index] = f"cannot be read: {error}"
+                    why[index] = Message("cannot be read: ", error)
             else:
                 for name, own_name in names.items():
                     whys[name][index] = LACKING if own_name is None else reader.unordered.get(name)

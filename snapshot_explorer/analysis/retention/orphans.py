@@ -10,6 +10,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import format_total_size
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import pluralize
@@ -110,7 +111,10 @@ def find_orphans(
     age = parse_duration(older_than) if isinstance(older_than, str) else older_than
     if not isinstance(age, timedelta) or age < timedelta(0):
         raise InvalidArgumentError(
-            f"older_than={older_than!r} is not a duration. Use a whole number with a unit: 0d, 36h, 3d or 2w."
+            Message(
+                Hint("", {"older_than": older_than}),
+                " is not a duration. Use a whole number with a unit: 0d, 36h, 3d or 2w.",
+            )
         )
     cutoff = check_age(now, age)
     # In this order: a file whose commit lands in between is then named.
@@ -195,7 +199,7 @@ def _named_files(table_format: TableFormat, storage: Storage, listed: pa.Array) 
         try:
             twin = other(storage).maintenance.named_files(listed)
         except SnapshotExplorerError as error:
-            unread.append(f"The folder also has {other.title} metadata, which could not be read: {error}")
+            unread.append(Message(f"The folder also has {other.title} metadata, which could not be read: ", error))
             continue
         notes.append(f"The folder also has {other.title} metadata: what that names is not orphaned either.")
         unread += twin.unread

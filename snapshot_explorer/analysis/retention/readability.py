@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.records import Listing, Readable, gaps_note
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Mask, Presence, ranges
@@ -66,7 +67,7 @@ def readability_frame(
         if version in known_versions:
             row |= counts.of(version)
         elif version in lifetimes.unread:
-            row |= {"readable": "no", "reason": str(lifetimes.unread[version]).rstrip(".")}
+            row |= {"readable": "no", "reason": without_period(Message(lifetimes.unread[version]))}
         elif version in listing.without_files and listing.unread:
             row |= {"readable": None, "reason": "only its changelog is known, and what cannot be read may keep more"}
         elif version in listing.without_files:
@@ -84,7 +85,7 @@ def readability_frame(
         drawn=("version", "committed_at", "readable", "files", "missing_files", "missing_bytes"),
         kind="readability",
         notes=(
-            *(f"Versions that are not listed were not looked at: {reason}" for reason in listing.unread),
+            *(Message("Versions that are not listed were not looked at: ", reason) for reason in listing.unread),
             *gaps_note(listing.gaps(listing.versions), "its files were not looked for"),
             *lifetimes.unread_notes,
         ),

@@ -12,6 +12,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message, without_period
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Expiry, RetentionRule, parse_duration
@@ -120,7 +121,10 @@ def _with_unread(versions: pa.Table, unread: Reasons) -> pa.Table:
     rows = {row["version"]: row for row in versions.to_pylist()}
     for version, error in unread.items():
         known = rows.get(version, {"version": version, "committed_at": None})
-        rows[version] = known | {"outcome": "gone", "because": f"it cannot be read: {str(error).rstrip('.')}"}
+        rows[version] = known | {
+            "outcome": "gone",
+            "because": Message("it cannot be read: ", without_period(error.message)),
+        }
     return pa.Table.from_pylist([row for _, row in sorted(rows.items())], frames.RETAINED)
 
 
@@ -129,8 +133,10 @@ def _age(keep: str | timedelta | None) -> timedelta | None:
     if keep is not None and (not isinstance(age, timedelta) or age < timedelta(0)):
         hint = f"Did you mean {keep}d? " if isinstance(keep, str | int) and str(keep).isdecimal() else ""
         raise InvalidArgumentError(
-            f"keep={keep!r} is not a duration. {hint}Use a whole number with a unit: 0d, 36h, 7d, 2w or "
-            "'1 day 12 hours'."
+            Message(
+                Hint("", {"keep": keep}),
+                f" is not a duration. {hint}Use a whole number with a unit: 0d, 36h, 7d, 2w or '1 day 12 hours'.",
+            )
         )
     return age
 

@@ -25,6 +25,7 @@ from snapshot_explorer.core.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Listing, Split, capitalized, runs_of, runs_text
 from snapshot_explorer.core.refs import MAIN
@@ -45,6 +46,7 @@ VerifiedFiles = dict[tuple[str, int | None], int]
 """By path and recorded size, the index of the level at which a file was in order."""
 THREADS = 8
 _REMOTE_THREADS = 32
+_NOT_LISTED = "Versions that are not listed were not looked at: "
 _State = tuple[str | None, str | None]
 """The state of a file in VERIFIED_FILES, and the detail of a problem."""
 
@@ -134,18 +136,21 @@ def verify(  # noqa: PLR0913 - the table, what is known of it, and what to look 
         rows, presence, found_files = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
         if branch == own:
             versions = readability_frame(known, table_format, lifetimes, found_files, name=name)
-        notes += [f"Versions that are not listed were not looked at: {reason}" for reason in found_files.listing.unread]
+        notes += [Message(_NOT_LISTED, reason) for reason in found_files.listing.unread]
         is_named = branch is not None and len(histories) > 1
         of = f" of branch {branch}" if is_named else ""
         for problems in (presence.missing_metadata, presence.missing_deletes, presence.unchecked_files):
-            notes += [f"Version {version}{of}: {reason.rstrip('.')}." for version, reason in sorted(problems.items())]
+            notes += [
+                Message(f"Version {version}{of}: ", without_period(reason), ".")
+                for version, reason in sorted(problems.items())
+            ]
         on = f"on branch {branch}, " if is_named else ""
         notes += [f"{capitalized(f'{on}{gap}')}: their files are unknown." for gap in lifetimes.gaps]
-        notes += [f"{capitalized(on)}{note}" if on else note for note in lifetimes.unread_notes]
+        notes += [Message(capitalized(on), note) if on else note for note in lifetimes.unread_notes]
         if chosen == "bytes":
             planned, unplanned = despite_expiry(table_format, partial(_deletes, table_format, lifetimes, presence))
             deletes += planned
-            notes += [f"Version {version}{of}: {reason}" for version, reason in unplanned.items()]
+            notes += [Message(f"Version {version}{of}: ", reason) for version, reason in unplanned.items()]
         masks = (presence.gone, presence.resized, presence.unknown)
         indices = np.select(masks, [1, 2, 3], 0).tolist()
         columns = (rows[column].to_pylist() for column in ("path", "size_bytes", "rows"))
@@ -190,7 +195,7 @@ def _histories(
         try:
             histories[other] = history(other)
         except UNREADABLE as error:
-            unread.append(f"Branch {other} cannot be read: {str(error).rstrip('.')}.")
+            unread.append(Message(f"Branch {other} cannot be read: ", without_period(error.message), "."))
     return histories, unread
 
 
@@ -263,7 +268,7 @@ def _deletes(
             version = table_format.version(number)
             parts = [part for split in version.plan().splits for part in version.split_by_file(split)]
         except SnapshotExplorerError as error:
-            errors[number] = str(error)
+            errors[number] = error.message
             continue
         for part in parts:
             if not part.raw and (has_files or version.native_files.of(part) is not None):
@@ -307,7 +312,7 @@ def _error_of(deletes: _SplitWithDeletes) -> str | None:
         raise  # the error is not about the file
     except (SnapshotExplorerError, pa.ArrowException) as error:
         resources.check(error, "The deletes of a file could not be read")
-        return str(error).splitlines()[0]
+        return error.message
     return None
 
 
@@ -352,9 +357,9 @@ def file_state(check: FileCheck, file: RecordedFile, *, is_whole: bool) -> _Stat
     except ResourceError:
         raise  # as above
     except (UnsupportedFeatureError, StorageError) as error:
-        return None, str(error).splitlines()[0]
+        return None, error.message
     except SnapshotExplorerError as error:
-        return "unreadable", str(error).splitlines()[0]
+        return "unreadable", error.message
     if found.skip_reason is not None:
         return None, found.skip_reason
     if None not in (file.rows, found.rows) and found.rows != file.rows:

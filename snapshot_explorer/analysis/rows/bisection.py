@@ -21,6 +21,7 @@ from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
 )
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Gap, Predicate, gaps_note, runs_of, runs_text
 from snapshot_explorer.engines import local, sql
@@ -124,7 +125,7 @@ def _by_metadata(source: History, condition: MetadataCondition, versions: Sequen
     answers = dict(zip(versions, holds, strict=True))
     unknown = "its files, or statistics of them, are not known"
     notes = {version: unknown for version, value in answers.items() if value is None}
-    notes |= {version: f"cannot be read: {error}" for version, error in unread.items() if version in notes}
+    notes |= {version: Message("cannot be read: ", error) for version, error in unread.items() if version in notes}
     return _Evaluations(answers, notes, condition.notes(source, versions))
 
 
@@ -219,7 +220,7 @@ def _evaluate(source: History, test: _Test, version: int, evaluations: _Evaluati
     try:
         evaluations.answers[version], note = test.holds(source.format.version(version))
     except UNREADABLE as error:
-        evaluations.answers[version], note = None, f"cannot be read: {error}"
+        evaluations.answers[version], note = None, Message("cannot be read: ", error)
     if note is not None:
         evaluations.notes[version] = note
     return evaluations.answers[version]
@@ -305,7 +306,9 @@ def _by_pass(
 
 def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
     why = why or "the condition does not hold there"
-    return InvalidArgumentError(f"bad is version {version}, but {why}. Give a version where the condition holds.")
+    return InvalidArgumentError(
+        Message(f"bad is version {version}, but ", why, ". Give a version where the condition holds.")
+    )
 
 
 _AT_ONCE = 8
@@ -375,12 +378,12 @@ def _result(
     last_good = None if first is None else evaluations.last_good()
     condition_text = condition if isinstance(condition, str) else _name(condition)
     if good is not None and evaluations.answers.get(good):
-        next_commands: tuple[str, ...] = (f"%snapshot bisect {condition_text} --bad {good}",)
+        next_calls: tuple[Hint, ...] = (Hint("table.bisect", {"condition": condition_text, "bad": good}),)
     elif first is None:
-        next_commands = (f"%snapshot blame {condition_text}",) if is_on_each_row else ()
+        next_calls = (Hint("table.blame", {"where": condition_text}),) if is_on_each_row else ()
     else:
-        commit, next_commands = source.format.storage.together(
-            partial(source.commit, first), partial(_commands_of_change, source, last_good, first)
+        commit, next_calls = source.format.storage.together(
+            partial(source.commit, first), partial(_calls_of_change, source, last_good, first)
         )
     before = good if last_good is None else last_good
     return Bisection(
@@ -401,23 +404,23 @@ def _result(
         call=call,
         open_expression=source.open_expression,
         is_on_each_row=is_on_each_row,
-        next_commands=next_commands,
+        next_calls=next_calls,
     )
 
 
-def _commands_of_change(source: History, last_good: int | None, first: int) -> tuple[str, ...]:
-    """Return commands that show the rows that a version changed.
+def _calls_of_change(source: History, last_good: int | None, first: int) -> tuple[Hint, ...]:
+    """Return calls that show the rows that a version changed.
 
-    Checks that the data files that the commands read exist. If some do not, the commands read metadata alone.
+    Checks that the data files that the calls read exist. If some do not, the calls read metadata alone.
     """
     if last_good is None:
         return ()
     older, newer = source.format.version(last_good), source.format.version(first)
     is_loadable, has_diff = source.format.storage.together(partial(can_load, older), partial(can_diff, older, newer))
     if not has_diff:
-        return f"%snapshot diff {last_good} {first} --files", "%snapshot verify"
-    load = [f"%snapshot load {last_good} as before --types numpy"] if is_loadable else []
-    return f"%snapshot diff {last_good} {first} --rows", *load
+        return Hint("table.compare", {"a": last_good, "b": first}), Hint("table.verify")
+    load = [Hint("snapshot.to_pandas", {"ref": last_good, "types": "numpy"}, result="before")] if is_loadable else []
+    return Hint("table.diff_rows", {"a": last_good, "b": first}), *load
 
 
 def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluations, good: int | None) -> list[str]:
@@ -430,8 +433,11 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluatio
             notes.append(f"Skipped, because they cannot be read: {runs_text(runs_of(unreadable))}.")
         if len(values) < len(versions):
             notes.append(
-                "Earlier versions were not evaluated. If the condition held at one of them, search up to it: "
-                "bad=VERSION (--bad VERSION)."
+                Message(
+                    "Earlier versions were not evaluated. If the condition held at one of them, search up to it: ",
+                    Hint("", {"bad": ...}),
+                    ".",
+                )
             )
         return notes
     if first == good:
@@ -460,13 +466,13 @@ def _runs(values: Mapping[int, bool | None]) -> Iterator[list[int]]:
 
 def _with_all(result: Bisection, *, bounds: tuple[int | None, int | None], cost: str) -> Bisection:
     """Return the result of a search with the next step, which evaluates every version, and its cost."""
-    options = "".join(
-        f" --{name} {value}" for name, value in zip(("good", "bad"), bounds, strict=True) if value is not None
-    )
+    options = {name: value for name, value in zip(("good", "bad"), bounds, strict=True) if value is not None}
     first = f"Version {result.version} is the first one if the condition changes only once. "
-    note = f"{first if result.assumes_one_change else ''}Every change is found by every=True (--all): {cost}."
-    command = f"%snapshot bisect {result.condition}{options} --all"
-    return replace(result, notes=(*result.notes, note), next_commands=(*result.next_commands, command))
+    every = Hint("table.bisect", {"condition": result.condition, **options, "every": True})
+    note = Message(
+        first if result.assumes_one_change else "", "Every change is found by ", Hint("", {"every": True}), f": {cost}."
+    )
+    return replace(result, notes=(*result.notes, note), next_calls=(*result.next_calls, every))
 
 
 def _evaluated(source: History, evaluations: _Evaluations) -> Frame:

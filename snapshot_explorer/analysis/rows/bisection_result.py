@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.hints import Hint
 from snapshot_explorer.core.records import Commit, Gap, alternatives_text, gaps_text
 from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.results import Frame
@@ -79,8 +80,8 @@ class Bisection(FrameResult):
     """The part of `call` that opens the table."""
     is_on_each_row: bool
     """Whether the condition is one on each row, not on all rows together or on metadata."""
-    next_commands: tuple[str, ...]
-    """Commands that show more, of versions that can be read."""
+    next_calls: tuple[Hint, ...]
+    """Calls that show more, of versions that can be read."""
 
     @property
     def skipped(self) -> tuple[int, ...]:

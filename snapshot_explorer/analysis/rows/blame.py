@@ -22,12 +22,14 @@ from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.core.hints import Hint, Message, without_period
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Gap, Split
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.engines.scan import missing_files
 from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.formats.features import LEAVE_OUT
 from snapshot_explorer.history import ColumnNames, History, column_names
 
 _AT_ONCE = 8
@@ -131,7 +133,7 @@ class _Reader:
             version = self._source.format.version(number)
             if missing_files(version.storage, version.plan(None).splits):
                 return " because data files are gone"
-        return f": {str(error).rstrip('.')}"
+        return Message(": ", without_period(Message(error)))
 
     def _widen(self, starts: Sequence[int], first: int, last: int) -> None:
         """Widen the schema to types in which the values of all versions can be compared."""
@@ -153,8 +155,14 @@ class _Reader:
         result = wider_type(dtype, field.type)
         if result is None:
             raise UnsupportedFeatureError(
-                f"The column {field.name!r} was {dtype} at version {version} and is {field.type}: values of these "
-                "types cannot be compared. Leave it out with columns=[...], or give between."
+                Message(
+                    f"The column {field.name!r} was {dtype} at version {version} and is {field.type}: values of these "
+                    "types cannot be compared. Leave it out with ",
+                    LEAVE_OUT,
+                    ", or read fewer versions with ",
+                    Hint("", {"between": ...}),
+                    ".",
+                )
             )
         return result
 
@@ -164,8 +172,12 @@ class _Reader:
         own_schema, schema = version.arrow_schema, self._reference.arrow_schema
         if not own_names and len(own_schema) and self._needed:
             raise InvalidArgumentError(
-                f"Version {version.number} has none of the columns that are compared: {list_names(self._needed)}. Give "
-                "between, a range of versions that have one."
+                Message(
+                    f"Version {version.number} has none of the columns that are compared: {list_names(self._needed)}. "
+                    "Read a range of versions that have one, with ",
+                    Hint("", {"between": ...}),
+                    ".",
+                )
             )
         ids, own_ids = self._reference.field_ids, version.field_ids
         fields = []

@@ -9,6 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.analysis.rows.affected_versions import AffectedVersions
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.records import (
     AFTER,
     BEFORE,
@@ -71,7 +72,9 @@ class BlameReading:
         for version, reason in self.unreadable.items():
             by_reason.setdefault(reason, []).append(version)
         unreadable = [
-            f"{capitalized(runs_text(runs_of(versions)))} cannot be read{reason}. {capitalized(_SKIPPED)}."
+            Message(
+                f"{capitalized(runs_text(runs_of(versions)))} cannot be read", reason, f". {capitalized(_SKIPPED)}."
+            )
             for reason, versions in by_reason.items()
         ]
         return *gaps_note(gaps, _SKIPPED), *unread, *unreadable

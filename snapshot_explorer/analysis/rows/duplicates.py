@@ -9,6 +9,7 @@ from snapshot_explorer.analysis.rows.bisection import bisect
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.engines import local
@@ -31,8 +32,11 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     if nested is not None:
         others = [field.name for field in schema if not pa.types.is_nested(field.type)]
         raise InvalidArgumentError(
-            f"The values of {nested} are nested and cannot be counted. Name other columns as the key, such as "
-            f"key={others[:1]!r}."
+            Message(
+                f"The values of {nested} are nested and cannot be counted. Name other columns as the key, such as ",
+                Hint("", {"key": others[:1]}),
+                ".",
+            )
         )
     rows = local.to_arrow(version, version.plan(scan.condition).splits, scan)
     counts = row_counts(rows)
@@ -43,10 +47,11 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     more = (pc.sum(several["count_all"]).as_py() or 0) - len(several)
     names = f"the {', '.join(chosen)}" if len(chosen) < len(schema) else "all values"
     repeating = f"{more:,} of {pluralize(len(rows), 'row')}" if more else f"None of {pluralize(len(rows), 'row')}"
-    notes = [f"{repeating} repeat {names} of another one."]
+    notes: list[str] = [f"{repeating} repeat {names} of another one."]
     if more and len(chosen) == 1:
         name = quote_identifier(chosen[0])
-        notes.append(f"The first version with such rows: %snapshot bisect 'count({name}) > count(distinct {name})'")
+        repeats = Hint("table.bisect", {"condition": f"count({name}) > count(distinct {name})"})
+        notes.append(Message("The first version with such rows: ", repeats))
     return Frame(repeated, title=title, noun="repeated keys", notes=tuple(notes), of_rows=True)
 
 

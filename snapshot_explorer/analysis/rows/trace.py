@@ -26,6 +26,7 @@ from snapshot_explorer.analysis.rows.traced_metadata import (
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import ResourceError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.history.lifetimes import despite_expiry, time_of
@@ -316,7 +317,7 @@ class _Reader:
             count: int | Exception = 0 if part.is_ruled_out else self._counts[key, part.split.identity]
             if isinstance(count, Exception):
                 known.rows = None
-                known.reasons.append(str(count))
+                known.reasons.append(Message(count))
             elif known.rows is not None:
                 known.rows += count
             for path in part.split.files:
@@ -384,7 +385,7 @@ class _Reader:
             is_missing = False
         if is_missing:
             return TracedFile(evidence=MISSING, stored_rows=0)
-        return TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=str(error))
+        return TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=Message(error))
 
     def _keep(self, path: str, file: TracedFile) -> None:
         """Keep the best result for a file: a number rather than none, and the most thorough evidence."""

@@ -15,6 +15,7 @@ from snapshot_explorer.analysis.retention import retention_of
 from snapshot_explorer.analysis.rows.trace import trace_history
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
+from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.records import capitalized, gaps_note, runs_of, runs_text
 from snapshot_explorer.core.refs import MAIN
 from snapshot_explorer.core.shown import Shown
@@ -353,7 +354,8 @@ def trace(
         try:
             histories[name] = trace_history(branch := source.on_branch(name), where)
         except SnapshotExplorerError as error:
-            notes.append(f"The {_history_name(name, source)} could not be examined: {str(error).rstrip('.')}.")
+            reason = without_period(error.message)
+            notes.append(Message(f"The {_history_name(name, source)} could not be examined: ", reason, "."))
         else:
             sources[name] = branch
     refs, unknown_tags, unread_tags = _refs(sources, histories)
@@ -382,7 +384,7 @@ def trace(
             with source.format.storage.reading_once():
                 waiting = _waiting(retention, rest, examined_at)
     except SnapshotExplorerError as error:
-        notes.append(f"What retention would remove is unknown: {str(error).rstrip('.')}.")
+        notes.append(Message("What retention would remove is unknown: ", without_period(error.message), "."))
     return Trace(
         source,
         where,
@@ -445,7 +447,7 @@ def _refs(
         try:
             tags = sources[branch].format.tags()
         except UNREADABLE as error:
-            unread.append(f"The tags could not all be read: {str(error).rstrip('.')}.")
+            unread.append(Message("The tags could not all be read: ", without_period(error.message), "."))
             tags = {}
         for tag, version in tags.items():
             if version in numbers:

@@ -105,7 +105,7 @@ def _changelog_paths(
         changes = table_format.changes(versions)
     except _ERRORS as error:
         if len(versions) == 1:
-            unread[str(error)].append(versions[0])
+            unread[error.message].append(versions[0])
             return {}
         middle = len(versions) // 2
         return _changelog_paths(table_format, versions[:middle], unread) | _changelog_paths(
@@ -181,7 +181,7 @@ def _traced(
         if len(files) > 1:  # one by one, to find the columns that cannot be compared
             pairs = zip(files, bounds, strict=True)
             return [traced for file, known in pairs for traced in _traced([file], [known], matching)]
-        return [TracedMetadata(file=files[0], columns=None, reason=str(error))]
+        return [TracedMetadata(file=files[0], columns=None, reason=error.message)]
     return [
         TracedMetadata(file=file, columns=None, reason=str(known))
         if isinstance(known, Exception)

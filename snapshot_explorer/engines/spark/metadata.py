@@ -16,6 +16,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import CHANGED_BY_NEXT, Listing, gaps_note
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
@@ -95,7 +96,14 @@ def files(
     """
     if statistics:
         raise UnsupportedFeatureError(
-            "engine='spark' does not read the statistics of files. Leave out statistics=True, or engine='spark'."
+            Message(
+                Hint("", {"engine": "spark"}),
+                " does not read the statistics of files. Leave out ",
+                Hint("", {"statistics": True}),
+                ", or ",
+                Hint("", {"engine": "spark"}),
+                ".",
+            )
         )
     used = session(spark)
     if version is None:
@@ -122,8 +130,11 @@ def lifetimes(
     """
     if cache_dir is not None:
         raise InvalidArgumentError(
-            "engine='spark' does not support cache_dir, since it keeps nothing on this machine. Leave it out. To keep "
-            "the DataFrame, write it to a table of your own."
+            Message(
+                Hint("", {"engine": "spark"}),
+                " does not support cache_dir, since it keeps nothing on this machine. Leave it out. To keep the "
+                "DataFrame, write it to a table of your own.",
+            )
         )
     from pyspark.sql import functions as f
 
@@ -196,8 +207,13 @@ def _tasks(table_format: TableFormat) -> MetadataTasks:
     tasks = table_format.metadata_tasks
     if tasks is None:
         raise UnsupportedFeatureError(
-            f"engine='spark' cannot read the metadata of {table_format.name} tables: the format does not split it into "
-            "tasks. Leave out engine='spark'."
+            Message(
+                Hint("", {"engine": "spark"}),
+                f" cannot read the metadata of {table_format.name} tables: the format does not split it into tasks. "
+                "Leave out ",
+                Hint("", {"engine": "spark"}),
+                ".",
+            )
         )
     return tasks
 

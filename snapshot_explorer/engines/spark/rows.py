@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import MissingDependencyError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.old_libraries import PYSPARK_COLLATIONS
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.scan import check_files
@@ -99,8 +100,12 @@ def _with_collations(rows: DataFrame, schema: pa.Schema) -> DataFrame:
         return rows
     if PYSPARK_COLLATIONS.applies():
         raise MissingDependencyError(
-            f"The column {next(iter(collations))!r} has a collation: {PYSPARK_COLLATIONS.remedy()}. Or read the other "
-            "columns with to_spark(columns=[...])."
+            Message(
+                f"The column {next(iter(collations))!r} has a collation: {PYSPARK_COLLATIONS.remedy()}. Or read the "
+                "other columns with ",
+                Hint("snapshot.to_spark", {"columns": [...]}),
+                ".",
+            )
         )
     from pyspark.sql.functions import col, collate
 

@@ -14,6 +14,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.arrow.variant_texts import MARK, is_variant
 from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.old_libraries import PYSPARK_VARIANTS
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 _VARIANT = {MARK: b"true"}
 """The field metadata of a variant, in Spark and in the formats' Arrow types."""
-_WITHOUT = "Leave it out with columns=[...], or load it with to_arrow()."
+_WITHOUT = Message(
+    "Leave it out with ", Hint("", {"columns": [...]}), ", or load it with ", Hint("snapshot.to_arrow"), "."
+)
 
 
 def quote_column(name: str) -> str:
@@ -47,7 +50,9 @@ def spark_type(dtype: pa.DataType, name: str = "") -> DataType:
         return spark.StringType()
     if is_variant(dtype):
         if PYSPARK_VARIANTS.applies():
-            raise UnsupportedFeatureError(f"The column {name!r} is a variant: {PYSPARK_VARIANTS.remedy()}. {_WITHOUT}")
+            raise UnsupportedFeatureError(
+                Message(f"The column {name!r} is a variant: {PYSPARK_VARIANTS.remedy()}. ", _WITHOUT)
+            )
         return spark.VariantType()
     if pa.types.is_struct(dtype):
         return spark.StructType(
@@ -80,7 +85,7 @@ def spark_type(dtype: pa.DataType, name: str = "") -> DataType:
     }.get(pa.binary() if pa.types.is_fixed_size_binary(dtype) else dtype)
     if constructor is None:
         raise UnsupportedFeatureError(
-            f"The column {name!r} has the type {dtype}, which Spark does not have. {_WITHOUT}"
+            Message(f"The column {name!r} has the type {dtype}, which Spark does not have. ", _WITHOUT)
         )
     return constructor()
 

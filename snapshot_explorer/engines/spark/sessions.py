@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.core.errors import InvalidArgumentError, MissingDependencyError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.old_libraries import SPARK_FLOORS, check_floors
 from snapshot_explorer.core.safe_text import logger_of
 
@@ -105,8 +106,12 @@ def _check_java() -> None:
     if path is None:
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java is on the PATH"
         raise MissingDependencyError(
-            f"Spark needs Java, but {where}. Install Java 17 or newer (openjdk-17-jre-headless on Debian), or pass "
-            "a session that runs elsewhere: to_spark(spark)."
+            Message(
+                f"Spark needs Java, but {where}. Install Java 17 or newer (openjdk-17-jre-headless on Debian), or pass "
+                "a session that runs elsewhere: ",
+                Hint("", {"spark": ...}),
+                ".",
+            )
         )
 
 
@@ -125,8 +130,11 @@ def _start_session() -> SparkSession:
     except (RuntimeError, OSError) as error:  # PySparkRuntimeError is a RuntimeError
         reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise MissingDependencyError(
-            f"The local Spark session did not start: {reason}. Check that Java is 17 or newer, "
-            "or pass a session: to_spark(spark)."
+            Message(
+                f"The local Spark session did not start: {reason}. Check that Java is 17 or newer, or pass a session: ",
+                Hint("", {"spark": ...}),
+                ".",
+            )
         ) from error
 
 

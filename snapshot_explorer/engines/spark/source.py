@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.core.errors import MissingDependencyError
+from snapshot_explorer.core.hints import Hint, python_call
 from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES
 from snapshot_explorer.engines.spark.tasks import NOT_ON_EXECUTOR
 
@@ -27,7 +28,8 @@ _NOT_ON_DRIVER = (
     "server), and snapshot_explorer cannot be imported there: {error}. Install it in the Python environment that "
     "Spark runs there: pip install snapshot-explorer. Where all that it depends on is installed, "
     "spark.addArtifacts('snapshot_explorer.zip', pyfile=True) with the package in a zip is enough. "
-    "open_table(path).at(version).to_spark(spark) does without it there."
+    + python_call(Hint("snapshot.to_spark", {"ref": ..., "spark": ...}))
+    + " does without it there."
 )
 
 

@@ -5,6 +5,7 @@ Source: delta PROTOCOL.md, "Table Features", "Requirements for Readers".
 
 from functools import partial
 
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.features import (
     COLLATIONS,
     COLUMN_TYPES,
@@ -175,19 +176,24 @@ DIFFERENCE = declare_refused(
     '`mode="diff"`',
     "every table, as Delta has no primary keys",
     area="changes",
-    message=(
-        "mode='diff' needs a primary key, and Delta tables have none. Use mode='auto' for the changes of each "
-        "commit, or compare to_arrow() of both versions."
+    message=Message(
+        Hint("", {"mode": "diff"}),
+        " needs a primary key, and Delta tables have none. Use ",
+        Hint("", {"mode": "auto"}),
+        " for the changes of each commit, or compare two versions with ",
+        Hint("table.diff_rows", {"a": ..., "b": ...}),
+        ".",
     ),
 )
 CHANGES_ACROSS_SCHEMAS = declare_refused(
     "a range in which columns were dropped, renamed or changed their type",
     "the schemas of the range",
     area="changes",
-    message=(
+    message=Message(
         "The changes from version {version} on cannot be read with the schema of version {reading} "
-        "(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Start after that change; changelog() of a "
-        "snapshot reads one version with its own schema."
+        "(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Start after that change; ",
+        Hint("snapshot.changelog"),
+        " reads one version with its own schema.",
     ),
 )
 CHANGES_ACROSS_PARTITIONS = declare_refused(

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.avro.container import MAGIC, read_container
 from snapshot_explorer.formats.corrupt_files import named_in_errors
 from snapshot_explorer.formats.file_checks import CheckedFile, RecordedFile
@@ -16,6 +17,8 @@ from snapshot_explorer.formats.files.parquet_file import open_parquet
 from snapshot_explorer.storage import Storage
 
 FileKind = Literal["parquet", "orc", "avro"]
+READ_BYTES = Message(Hint("table.verify", {"level": "bytes"}), " reads them")
+"""Advice for files without a footer."""
 
 _PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
 _ORC = b"ORC"
@@ -47,7 +50,7 @@ def _check_data_file(storage: Storage, file: RecordedFile, *, is_whole: bool, ki
     ):
         chosen = kind or _kind_of(source, file.path)
         if chosen == "avro" and not is_whole:
-            return CheckedFile(skip_reason="Avro files have no footer; verify('bytes') reads them")
+            return CheckedFile(skip_reason=Message("Avro files have no footer; ", READ_BYTES))
         if chosen == "parquet":
             return CheckedFile(rows=_parquet_rows(source, file.path, is_whole=is_whole))
         if chosen == "orc":

@@ -3,6 +3,7 @@
 Source: hudi specification, "Table Versions"; hudi release notes.
 """
 
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.features import AVRO, SHARED, declare_refused, declare_supported, features_in
 
 _ADVICE = "Its history and files can still be read; read the rows with Hudi's own engines."
@@ -190,7 +191,11 @@ CHANGE_COLUMN_CONFLICT = declare_refused(
     name="row changes of tables that have a column rowkind",
     area="row changes",
     condition="a column is called rowkind",
-    message="The table has a column rowkind, which is also the column for the kind of a change. Use diff_rows().",
+    message=Message(
+        "The table has a column rowkind, which is also the column for the kind of a change. Use ",
+        Hint("table.diff_rows", {"a": ..., "b": ...}),
+        ".",
+    ),
 )
 CLEANING = declare_supported(
     name="the files that the cleaner would delete, by commits, hours or file versions; savepoints keep theirs",

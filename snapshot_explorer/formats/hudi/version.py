@@ -11,6 +11,7 @@ from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.arrays import empty_table
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import (
     ChangeMode,
     FieldIds,
@@ -129,8 +130,11 @@ class HudiVersion(TableVersion):
         version = commits.get(manifest)
         if version is None or self._number is None or version > self._number:
             raise InvalidArgumentError(
-                f"Version {self._number} has no manifest {manifest!r}. Snapshot.manifests() lists the metadata of its "
-                "commits."
+                Message(
+                    f"Version {self._number} has no manifest {manifest!r}. ",
+                    Hint("snapshot.manifests", {} if self._number is None else {"ref": self._number}),
+                    " lists the metadata of its commits.",
+                )
             )
         changes = changes_frame(self._source, self._source.state, [version])
         return changes.filter(pc.equal(changes.column("list"), "delta")).select(frames.ENTRIES.names)

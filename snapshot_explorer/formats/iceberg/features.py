@@ -3,6 +3,7 @@
 Source: iceberg specification, "Format Versioning" and Appendix E.
 """
 
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.features import (
     COLUMN_TYPES,
     ROW_CHANGES,
@@ -125,9 +126,11 @@ CHANGES_ACROSS_EXPIRY = declare_refused(
     "row changes of a commit whose parent has expired",
     "the parent snapshot of a version in the range has expired",
     area="changes",
-    message=(
+    message=Message(
         "The parent snapshot of version {version} has expired, so the changes of the version are unknown. Choose "
-        "a range that begins with it, or compare two versions with mode='diff'."
+        "a range that begins with it, or compare two versions with ",
+        Hint("", {"mode": "diff"}),
+        ".",
     ),
 )
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import (
     FieldIds,
     Finding,
@@ -167,10 +168,19 @@ class IcebergVersion(TableVersion):
         manifests = manifests_of(self._source, [self._snapshot])
         chosen = manifests.filter(pc.equal(manifests.column("location"), manifest))
         if not len(chosen):
-            raise InvalidArgumentError(f"Version {self._number} has no manifest {manifest}. See its manifests().")
+            known = Hint("snapshot.manifests", {} if self._number is None else {"ref": self._number})
+            raise InvalidArgumentError(
+                Message(f"Version {self._number} has no manifest {manifest}. ", known, " lists them.")
+            )
         if chosen.column("content")[0].as_py() != DATA:
             raise InvalidArgumentError(
-                f"{manifest} contains delete files, no data files. See inspect('delete_files') and inspect('entries')."
+                Message(
+                    f"{manifest} contains delete files, no data files. See ",
+                    Hint("table.inspect", {"name": "delete_files"}),
+                    " and ",
+                    Hint("table.inspect", {"name": "entries"}),
+                    ".",
+                )
             )
         entries = entries_of(self._source, chosen, statistics=False)
         writer = chosen.column("added_snapshot_id")[0].as_py()

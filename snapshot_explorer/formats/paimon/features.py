@@ -1,7 +1,9 @@
 """The features of Paimon tables: those that are read, and those that are refused by name."""
 
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.features import (
     AVRO,
+    LEAVE_OUT,
     ROW_CHANGES,
     SHARED,
     SHREDDING,
@@ -9,6 +11,9 @@ from snapshot_explorer.formats.features import (
     declare_supported,
     features_in,
 )
+
+_ROW_DIFF = Hint("table.diff_rows", {"a": ..., "b": ...})
+_DELTA = Hint("", {"mode": "delta"})
 
 
 def _refusal_text(need: str, where: str = "{where}") -> str:
@@ -373,9 +378,10 @@ BLOBS_OVER_LIMIT = declare_refused(
     "more than 256 MiB of blobs at a time",
     "the blobs of the requested rows",
     area="wide rows",
-    message=(
-        "The requested blob columns have {total:,} bytes; the limit of one read is {limit:,}. Leave them out with "
-        "columns=[...], or read fewer partitions with a condition on the partition columns."
+    message=Message(
+        "The requested blob columns have {total:,} bytes; the limit of one read is {limit:,}. Leave them out with ",
+        LEAVE_OUT,
+        ", or read fewer partitions with a condition on the partition columns.",
     ),
 )
 EVOLUTION_WITH_KEYS = declare_refused(
@@ -484,9 +490,11 @@ CASTS_OF_VALUES = declare_refused(
     "values whose cast is not verified",
     "a value in a file of the old type",
     area="types",
-    message=(
+    message=Message(
         "The column {column!r} of the data file {path} cannot be read with the requested schema: {reason}. Leave "
-        "the column out with columns=[...], or read a version from before its type was changed."
+        "the column out with ",
+        LEAVE_OUT,
+        ", or read a version from before its type was changed.",
     ),
 )
 CHANGELOGS = declare_supported(
@@ -507,10 +515,12 @@ UPDATES_WITH_REMOVALS = declare_refused(
     "APPEND commits that remove files, as by UPDATE in Paimon 0.9",
     "DELETE entries in an APPEND commit",
     area="changes",
-    message=(
+    message=Message(
         "Version {version} is an {kind} that removes files, as Paimon 0.9 records an UPDATE. Its files do not "
         "show which rows changed, and Paimon cannot read its changes either. Leave it out of the range, or "
-        "compare to_arrow() of both versions."
+        "compare both versions with ",
+        _ROW_DIFF,
+        ".",
     ),
 )
 CHANGES_OF_POSTPONED_BUCKETS = declare_refused(
@@ -532,34 +542,42 @@ DIFFERENCE_OF_POSTPONED_BUCKETS = declare_refused(
     "`diff` of postponed buckets",
     "files of a bucket below 0",
     area="changes",
-    message=_refusal_text("mode='diff' of postponed buckets", "a bucket below 0"),
+    message=_refusal_text("the mode diff of postponed buckets", "a bucket below 0"),
 )
 DIFFERENCE_OF_REMOVED_FILES = declare_refused(
     "`diff` of append tables whose files were removed",
     "a file of the first version is not in the last",
     area="changes",
-    message=(
+    message=Message(
         "Between versions {first} and {last} the file {path} was removed by a compaction, an overwrite or a "
-        "delete, and the table has no primary key to match rows by. Use mode='delta'."
+        "delete, and the table has no primary key to match rows by. Use ",
+        _DELTA,
+        ".",
     ),
 )
 DIFFERENCE_OF_BUCKET_COUNTS = declare_refused(
     "`diff` of partitions whose number of buckets changed",
     "the bucket counts of both versions",
     area="changes",
-    message=(
+    message=Message(
         "The number of buckets of a partition changed from {before} to {after} between the versions, so their "
-        "keys cannot be matched. Compare to_arrow() of both versions."
+        "keys cannot be matched. Compare both versions with ",
+        _ROW_DIFF,
+        ".",
     ),
 )
 DIFFERENCE_OF_OLDER_ROWS = declare_refused(
     "`diff` of keys whose later row has a lower sequence number",
     "sequence numbers and sequence fields of both versions",
     area="changes",
-    message=(
+    message=Message(
         "Rows changed between the versions whose later row does not have the greater sequence number (in {path} or"
         " another file of its bucket), as after an overwrite. Whether Paimon returns these rows as changed is "
-        "undefined. Use mode='delta', or compare to_arrow() of both versions."
+        "undefined. Use ",
+        _DELTA,
+        ", or compare both versions with ",
+        _ROW_DIFF,
+        ".",
     ),
 )
 COLUMNS_OF_TWO_BRANCHES = declare_refused(
@@ -575,18 +593,22 @@ AUDIT_COLUMN_CONFLICT = declare_refused(
     "`audit_log` and `binlog` of a table with a column `rowkind`",
     "the schema",
     area="changes",
-    message=(
+    message=Message(
         "The table has its own column {column!r}, which is also the column of {table} for the kind of an event, "
-        "so {table} is not supported. to_arrow() returns the rows."
+        "so {table} is not supported. ",
+        Hint("snapshot.to_arrow"),
+        " returns the rows.",
     ),
 )
 AUDIT_SEQUENCE_NUMBERS = declare_refused(
     "`audit_log` with sequence numbers of a table without a primary key",
     "the option table-read.sequence-number.enabled",
     area="changes",
-    message=(
+    message=Message(
         "The option {option} adds sequence numbers to {table}, which rows without a primary key do not have, so "
-        "{table} is not supported. to_arrow() returns the rows."
+        "{table} is not supported. ",
+        Hint("snapshot.to_arrow"),
+        " returns the rows.",
     ),
 )
 FILE_FORMATS = declare_supported("parquet, ORC, Avro", "the extension of data files", area="data files")

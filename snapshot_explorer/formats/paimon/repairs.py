@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.interface import Repairs, TableVersion
 from snapshot_explorer.formats.settings import parse_flag, parse_keyword
 
@@ -50,8 +51,11 @@ class PaimonRepairs(Repairs):
         padded = [column.name for column in version.schema.columns if _CHAR.search(column.type)]
         if padded and merges:
             raise UnsupportedFeatureError(
-                "The statement is a MERGE, which Paimon's connector does not run on tables with a column of type CHAR: "
-                f"{', '.join(padded)}. Choose other rows, or replace whole rows with key=[] if the table has no "
-                "primary key."
+                Message(
+                    "The statement is a MERGE, which Paimon's connector does not run on tables with a column of type "
+                    f"CHAR: {', '.join(padded)}. Choose other rows, or replace whole rows with ",
+                    Hint("", {"key": []}),
+                    " if the table has no primary key.",
+                )
             )
         return ["spark.sql.readSideCharPadding = false"] if padded else []

@@ -14,6 +14,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.shown_texts import without_url_secrets
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import CHANGED_BY_NEXT, Measure, gaps_note
 from snapshot_explorer.core.shown import Shown, figure_of
 from snapshot_explorer.formats.unread_versions import unread_notes
@@ -311,7 +312,11 @@ class FileLifetimes(Exportable, Shown):
         number: object = version
         if not isinstance(number, Integral):
             raise InvalidArgumentError(
-                f"A version must be a whole number, got {version!r}. table.at(ref).version resolves a ref."
+                Message(
+                    f"A version must be a whole number, got {version!r}. For a ref, pass the version of ",
+                    Hint("table.at", {"ref": ...}),
+                    ".",
+                )
             )
         index = int(np.searchsorted(np.asarray(self.versions, np.int64), version))
         if index < len(self.versions) and self.versions[index] == version:

@@ -21,6 +21,7 @@ from snapshot_explorer.core.errors import (
     SnapshotNotFoundError,
     StorageError,
 )
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import Step, step
 from snapshot_explorer.core.records import Listing
 from snapshot_explorer.core.safe_text import logger_of
@@ -316,8 +317,10 @@ def file_of(cache_dir: str | PathLike[str], table: Sequence[str | None]) -> Path
     location = (table[0] or "").removeprefix("file://")
     if "://" not in location and folder.is_relative_to(Path(location).resolve()):
         raise InvalidArgumentError(
-            f"cache_dir={str(cache_dir)!r} is in the table's own folder, where nothing is ever written. "
-            "Choose a folder outside the table."
+            Message(
+                Hint("", {"cache_dir": str(cache_dir)}),
+                " is in the table's own folder, where nothing is ever written. Choose a folder outside the table.",
+            )
         )
     name = blake2b("\0".join(part or "" for part in table).encode(), digest_size=16).hexdigest()
     return folder / f"{name}.lifetimes"

@@ -1,7 +1,7 @@
 """`%snapshot bisect`: the first version where a condition holds."""
 
 from snapshot_explorer.analysis.rows import Bisection
-from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import condition_of
 from snapshot_explorer.results import Frame
 
@@ -27,6 +27,7 @@ BISECT = Command(
     summary="The first version where a condition holds",
     run=_bisect,
     python='orders.bisect("amount < 0", good=5, bad="latest")',
+    calls=(Call(verb="table.bisect", names={"every": "--all"}),),
     examples=(
         "%snapshot bisect amount < 0 --bad 8",
         '%snapshot bisect "count(*) filter (where buyer is null) > 0" --good 3 --bad latest',

@@ -1,7 +1,7 @@
 """`%snapshot blame`: the changes of rows."""
 
 from snapshot_explorer.analysis.rows import Blame
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, column_names, condition_of
 
 
@@ -23,6 +23,7 @@ BLAME = Command(
     summary="The versions that changed rows, before and after",
     run=_blame,
     python='orders.blame("order_id = 42")',
+    calls=(Call(verb="table.blame", names={"where": "CONDITION"}),),
     examples=(
         "%snapshot blame order_id = 42",
         '%snapshot blame "amount < 0" --between 5..latest --columns amount,buyer',

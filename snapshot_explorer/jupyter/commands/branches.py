@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -21,11 +21,13 @@ BRANCHES = Command(
     summary="Branches other than the main one, and where they begin",
     run=_branches,
     python="orders.branches()",
+    calls=(Call(verb="table.branches"),),
     examples=("%snapshot branches", "%snapshot branches --picture"),
     options=(
         Option(flags=("-p", "--picture"), meaning="as a graph: a lane of commits for each branch, with tags"),
         TABLE,
     ),
+    notes_in_notebooks="Open a branch with %snapshot open PATH --branch B.",
     notes="forked_version is the version of this table with the first commit of the branch; null if none is "
-    "proven. Open one with %snapshot open PATH --branch B. Delta and Hudi tables have none; their graph has one lane.",
+    "proven. Delta and Hudi tables have no branches; their graph has one lane.",
 )

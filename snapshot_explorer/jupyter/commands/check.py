@@ -6,7 +6,7 @@ from typing import Any
 from snapshot_explorer import formats
 from snapshot_explorer.analysis.checks import CheckResult
 from snapshot_explorer.core.errors import TableNotFoundError
-from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, column_names, dict_of
 from snapshot_explorer.lake import Lake, check, open_lake
 from snapshot_explorer.opening import open_table
@@ -68,6 +68,7 @@ CHECK = Command(
     summary="Whether rules hold for what happened recently",
     run=_check,
     python='check(orders, "late,anomaly,rows < 0.5 * previous", since="1d")',
+    calls=(Call(verb="check", names={"target": ""}),),
     examples=(
         "%snapshot check",
         '%snapshot check s3://lake/shop.db --since 1d --fail-on late,anomaly,schema-change,"rows < 0.5 * previous"',

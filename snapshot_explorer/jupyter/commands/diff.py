@@ -8,8 +8,9 @@ from snapshot_explorer.analysis.given import is_rows
 from snapshot_explorer.analysis.pairs.three_way_result import ThreeWayDiff
 from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan, row_diff
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs import Ref, parse_range, parse_ref
-from snapshot_explorer.jupyter.command import TABLE, Argument, Arguments, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Argument, Arguments, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     STORAGE_OPTIONS,
     WHERE,
@@ -66,17 +67,22 @@ def _compare(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPl
         return _rows_of_two(invocation, table, a, b)
     alone = next((name for name in _OF_TWO_TABLES if arguments.has(name)), None)
     if alone is not None:
-        raise UsageError(f"--{alone} needs two tables. Example: %snapshot diff orders@7 copy@3 --rows --{alone} ...")
+        raise UsageError(f"--{alone} needs two tables. Example: diff orders@7 copy@3 --rows --{alone} ...")
     if arguments.get("a..b") is None and len(versions := table.versions()) == 1:
         raise UsageError(
-            f"{name} has one version, {versions[0]}: there is none before it to compare with. "
-            f"%snapshot show {versions[0]} shows what it added."
+            Message(
+                f"{name} has one version, {versions[0]}: there is none before it to compare with. ",
+                Hint("table.at", {"ref": versions[0]}),
+                " shows what it added.",
+            )
         )
     if arguments.has("rows"):
         return _rows(invocation, table, a, b)
     alone = next((name for name in _OF_ROWS if arguments.has(name)), None)
     if alone is not None:
-        raise UsageError(f"--{alone} needs --rows. Example: %snapshot diff 17..18 --rows.")
+        raise UsageError(
+            Message(f"--{alone} needs --rows. Example: ", Hint("table.diff_rows", {"a": 17, "b": 18}), ".")
+        )
     comparison = table.compare(a, b)
     parts = [part for flag, part in DIFF_PARTS.items() if arguments.has(flag)]
     if len(parts) == 1:
@@ -94,8 +100,8 @@ def _twins(invocation: Invocation) -> Twins:
         return twins(table)
     if text not in (None, "latest..latest") and (name is not None or _is_range(text)):
         raise UsageError(
-            f"--twins compares all versions, got {text!r}. Name two open tables, %snapshot diff orders copy --twins, "
-            "or another table's path, or nothing."
+            f"--twins compares all versions, got {text!r}. Name two open tables, as in diff orders copy --twins, or "
+            "another table's path, or nothing."
         )
     name = name or text or ""
     other = invocation.tables.all().get(name)
@@ -250,12 +256,25 @@ def _tolerance(arguments: Arguments, option: str) -> Decimal | dict[str, Decimal
     return numbers.get("", numbers or None)
 
 
+_SIDES = {"a": "A..B", "b": "A..B"}
+
 DIFF = Command(
     name="diff",
     question="What differs?",
     summary="What differs between two versions, or two tables",
     run=_diff,
     python='orders.compare(17, "latest").files',
+    calls=(
+        Call(verb="table.compare", names=_SIDES, defaults={"a": "latest^"}),
+        Call(verb="table.diff_rows", flag="--rows", names=_SIDES),
+        Call(verb="diff", flag="--rows", names={**_SIDES, "columns": "--pair"}),
+        Call(
+            verb="twins",
+            flag="--twins",
+            names={"path": "", "other": "A..B", "storage_options": "--options"},
+            placeholders={"A..B": "PATH"},
+        ),
+    ),
     examples=(
         "%snapshot diff 17..latest",
         "%snapshot diff",

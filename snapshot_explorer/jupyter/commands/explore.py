@@ -1,6 +1,6 @@
 """`%snapshot explore`: the explorer, a widget."""
 
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 
 
 def _explore(invocation: Invocation) -> object:
@@ -18,6 +18,7 @@ EXPLORE = Command(
     summary="The explorer: timeline, comparison, rows, files",
     run=_explore,
     python="snapshot_explorer.explore(orders)",
+    calls=(Call(verb="explore", names={"table": ""}),),
     examples=("%snapshot explore", "e = %snapshot explore -t orders", "%snapshot watch"),
     options=(
         Option(flags=("--follow",), meaning="look for new commits every few seconds, as %snapshot watch does"),

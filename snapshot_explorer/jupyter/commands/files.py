@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     REF,
     WHERE,
@@ -43,6 +43,10 @@ FILES = Command(
     summary="Data files live at a version, or opened by a read",
     run=_files,
     python='orders.at(17).files({"dt": "2026-01-01"}); orders.at(17).plan(where="amount > 10")',
+    calls=(
+        Call(verb="snapshot.files"),
+        Call(verb="snapshot.plan", flag="--plan"),
+    ),
     examples=(
         "%snapshot files 17",
         "%snapshot files --partition dt=2026-01-01 --partition hr=3",

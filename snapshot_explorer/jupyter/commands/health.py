@@ -1,7 +1,7 @@
 """`%snapshot health`: the health of a version."""
 
 from snapshot_explorer.analysis.health import Health
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, ref_of
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.results import Frame
@@ -22,6 +22,7 @@ HEALTH = Command(
     summary="What went wrong, and the health of a version",
     run=_health,
     python='orders.health(17); orders.health(between="10..latest")',
+    calls=(Call(verb="table.health", names={"between": "--over"}),),
     examples=(
         "%snapshot health",
         "%snapshot health latest~10",

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.history import history_of
-from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import show_read_size
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ INSPECT = Command(
     summary="A table of metadata, under the format's own name",
     run=_inspect,
     python='orders.inspect("files", 17)',
+    calls=(Call(verb="table.inspect"),),
     examples=(
         "%snapshot inspect files 17",
         "%snapshot inspect",

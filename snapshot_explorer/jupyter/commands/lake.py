@@ -1,6 +1,7 @@
 """`%snapshot lake`: all tables below a folder or in a catalog, and their changes."""
 
-from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
+from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.jupyter.command import Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.open import CATALOG, CATALOG_OPTIONS, SPARK, spark_session
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     STORAGE_OPTIONS,
@@ -45,7 +46,13 @@ def _lake(invocation: Invocation) -> Lake | LakeSnapshot | Frame:
 def _list(invocation: Invocation, path: str) -> Frame:
     """Return the tables below a folder."""
     if isinstance(invocation.variables.get(path), Lake):
-        raise UsageError(f"--list needs a folder, and {path} is a lake. %snapshot lake {path} lists its tables.")
+        raise UsageError(
+            Message(
+                f"--list needs a folder, and {path} is a lake. ",
+                Hint("open_lake", {"path": path}),
+                " lists its tables.",
+            )
+        )
     return find_tables(
         path_of(invocation, path),
         depth=_depth(invocation),
@@ -67,7 +74,11 @@ def _lake_of(invocation: Invocation, path: str) -> Lake:
         return value.matching(*patterns) if patterns else value
     if isinstance(value, Table):
         raise UsageError(
-            f"{path} is one table. Give the folder that contains it, such as %snapshot lake s3://lake/shop.db."
+            Message(
+                f"{path} is one table. Give the folder that contains it, such as ",
+                Hint("open_lake", {"path": "s3://lake/shop.db"}),
+                ".",
+            )
         )
     return open_lake(
         path_of(invocation, path),
@@ -88,6 +99,11 @@ LAKE = Command(
     summary="All tables below a folder, and which of them are late",
     run=_lake,
     python='snapshot_explorer.open_lake("PATH").overview(since="1d"); snapshot_explorer.find_tables("PATH")',
+    calls=(
+        Call(verb="open_lake", names={"pattern": "--match", "storage_options": "--options"}),
+        Call(verb="find_tables", flag="--list", names={"sizes": "--no-sizes", "storage_options": "--options"}),
+        Call(verb="lake.overview"),
+    ),
     examples=(
         "%snapshot lake s3://lake/shop.db",
         "%snapshot lake s3://lake/shop.db --since yesterday --match ord* as lake",

@@ -1,7 +1,8 @@
 """`%snapshot load`: the rows of a version, or its duplicate rows."""
 
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.engines.spark import sessions
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     REF,
     WHERE,
@@ -79,9 +80,10 @@ def _column_names(invocation: Invocation, snapshot: Snapshot) -> list[str] | Non
 
 _ONLY_OF_ROWS = ("engine", "types", "columns", "limit")
 """The options that `--duplicates` excludes."""
-_DECIMALS = (
-    "Decimals are exact, as Arrow dtypes, which NumPy functions and merges with floats do not accept. For floats: "
-    "--types numpy, or to_pandas(types='numpy')."
+_DECIMALS = Message(
+    "Decimals are exact, as Arrow dtypes, which NumPy functions and merges with floats do not accept. For floats: ",
+    Hint("", {"types": "numpy"}),
+    ".",
 )
 
 LOAD = Command(
@@ -90,6 +92,12 @@ LOAD = Command(
     summary="The rows of a version as a DataFrame",
     run=_load,
     python='orders.at(17).to_pandas(columns=["id"], where="amount > 10", limit=100)',
+    calls=(
+        Call(verb="snapshot.to_pandas"),
+        Call(verb="snapshot.to_arrow", flag="--engine arrow"),
+        Call(verb="snapshot.to_spark", flag="--engine spark", names={"spark": ""}),
+        Call(verb="snapshot.duplicates", flag="--duplicates"),
+    ),
     examples=(
         "df = %snapshot load 17",
         'df = %snapshot load 17 --columns id,amount --where "amount > 10"',

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, get_args
 
 from snapshot_explorer.core.records import Measure
 from snapshot_explorer.history import history_of
-from snapshot_explorer.jupyter.command import TABLE, Arguments, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Arguments, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, check_options, whole_number
 from snapshot_explorer.jupyter.usage_error import UsageError
 
@@ -63,6 +63,7 @@ LOG = Command(
     summary="Commits, newest first, or as a figure",
     run=_log,
     python='orders.history("A..B", limit=20, kind="compact", since="@3d", text="...")',
+    calls=(Call(verb="table.history", names={"between": "A..B", "text": "--grep", "maintenance": "--no-maintenance"}),),
     examples=(
         "%snapshot log",
         "%snapshot log 10..latest --kind compact -n all",

@@ -1,6 +1,6 @@
 """`%snapshot manifests`: the manifests of a version, or the entries of one."""
 
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
 from snapshot_explorer.results import Frame
 
@@ -18,6 +18,10 @@ MANIFESTS = Command(
     summary="Manifests: base, delta, changelog, index",
     run=_manifests,
     python='orders.at(17).manifests(); orders.at(17).entries("manifest-5d3f-0")',
+    calls=(
+        Call(verb="snapshot.manifests"),
+        Call(verb="snapshot.entries", names={"manifest": "--entries"}),
+    ),
     examples=(
         "%snapshot manifests 17",
         "%snapshot manifests 17 --entries manifest-5d3f-0",

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer import formats
 from snapshot_explorer.core.errors import TableNotFoundError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.limits import DEFAULT, parse_limits
 from snapshot_explorer.engines.spark import sessions
-from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, check_options, dict_of, path_of
 from snapshot_explorer.jupyter.commands.status import list_tables, with_schema
 from snapshot_explorer.jupyter.help_text import HelpText
@@ -49,7 +50,7 @@ def _open(invocation: Invocation) -> Table | Frame | HelpText:
     except TableNotFoundError as error:
         if not (name.isidentifier() and tables.all()):
             raise
-        raise TableNotFoundError(f"{error} {tables.hint(name)}") from error
+        raise TableNotFoundError(Message(error, f" {tables.hint(name)}")) from error
 
 
 def _close(invocation: Invocation, name: str | None) -> HelpText:
@@ -147,6 +148,7 @@ OPEN = Command(
     summary="Open a table, or list, choose and close open ones",
     run=_open,
     python='orders = snapshot_explorer.open_table("PATH", branch=None, storage_options=options)',
+    calls=(Call(verb="open_table", names={"storage_options": "--options", "name": "--as"}),),
     examples=(
         "%snapshot open s3://lake/shop.db/orders as orders",
         "%snapshot open /data/shop.db/orders --branch dev --as orders_dev",

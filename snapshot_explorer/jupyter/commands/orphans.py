@@ -1,7 +1,7 @@
 """`%snapshot orphans`: files that no metadata names."""
 
 from snapshot_explorer.analysis.retention import Orphans
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 
 
 def _orphans(invocation: Invocation) -> Orphans:
@@ -17,6 +17,7 @@ ORPHANS = Command(
     summary="Files that no version, tag or branch names",
     run=_orphans,
     python='orders.orphans(older_than="3d")',
+    calls=(Call(verb="table.orphans"),),
     examples=("%snapshot orphans", "%snapshot orphans --older-than 12h", "o = %snapshot orphans --older-than 0d"),
     options=(
         Option(

@@ -1,7 +1,7 @@
 """`%snapshot profile`: the numbers of columns over versions, and where they jump."""
 
 from snapshot_explorer.analysis.rows import AnomalyRules, Profile
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     RANGE,
     check_options,
@@ -38,6 +38,10 @@ PROFILE = Command(
     summary="Rows, nulls and ranges over versions, and their jumps",
     run=_profile,
     python='orders.profile_over(["amount"], "10..latest"); orders.anomalies(["amount"])',
+    calls=(
+        Call(verb="table.profile_over", names={"between": "A..B"}),
+        Call(verb="table.anomalies", flag="--anomalies", names={"between": "A..B"}),
+    ),
     examples=(
         "%snapshot profile",
         "%snapshot profile 10..latest --columns amount,buyer",

@@ -1,6 +1,7 @@
 """`%snapshot repair`: the statement that puts back rows of an earlier version."""
 
-from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.jupyter.command import TABLE, Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import column_names, where_of
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.repairs import Repair
@@ -13,8 +14,13 @@ def _repair(invocation: Invocation) -> Repair:
     to, undo = invocation.arguments.get("ref"), invocation.arguments.get("undo")
     if (to is None) == (undo is None):
         raise UsageError(
-            "repair needs either the commit to undo, %snapshot repair --undo 10, or the version to put back, "
-            "%snapshot repair 9, which undoes every later commit too."
+            Message(
+                "repair needs either the commit to undo, ",
+                Hint("table.repair", {"undo": 10}),
+                ", or the version to put back, ",
+                Hint("table.repair", {"to": 9}),
+                ", which undoes every later commit too.",
+            )
         )
     return table.repair(
         to,
@@ -31,6 +37,7 @@ REPAIR = Command(
     summary="The statement that puts rows back",
     run=_repair,
     python='orders.repair(undo=8, where="amount < 0")',
+    calls=(Call(verb="table.repair", names={"to": "REF"}),),
     examples=(
         "%snapshot repair --undo 8",
         '%snapshot repair --undo 8 --where "amount < 0"',

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, WHERE
 from snapshot_explorer.jupyter.help_text import HelpText
 from snapshot_explorer.jupyter.usage_error import UsageError
@@ -40,6 +40,7 @@ REPORT = Command(
     summary="One HTML file to hand over",
     run=_report,
     python='report("night.html", orders, between="7..8", where="order_id = 42")',
+    calls=(Call(verb="report", names={"path": "FILE"}),),
     examples=(
         "%snapshot report night.html",
         '%snapshot report night.html 7..8 --where "order_id = 42"',

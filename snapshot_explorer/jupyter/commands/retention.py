@@ -1,7 +1,7 @@
 """`%snapshot retention`: the files that expiry would free."""
 
 from snapshot_explorer.analysis.retention import Retention
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import whole_number
 
 
@@ -18,6 +18,7 @@ RETENTION = Command(
     summary="What expiry would delete, and what keeps the rest",
     run=_retention,
     python='orders.retention(keep="7d", keep_last=10)',
+    calls=(Call(verb="table.retention"),),
     examples=(
         "%snapshot retention",
         "%snapshot retention --keep 7d --keep-last 10",

@@ -1,7 +1,7 @@
 """`%snapshot show`: one version, or its schema."""
 
 from snapshot_explorer.core.records import TableSchema
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
 from snapshot_explorer.snapshot import Snapshot
 
@@ -22,6 +22,7 @@ SHOW = Command(
     summary="One version: its commit, files and schema",
     run=_show,
     python="orders.at(17); orders.at(17).schema",
+    calls=(Call(verb="table.at"),),
     examples=(
         "%snapshot show 17",
         "%snapshot show latest~2",

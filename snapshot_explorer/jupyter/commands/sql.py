@@ -1,8 +1,9 @@
 """`%snapshot sql`: a query over the open tables."""
 
 from snapshot_explorer import queries
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs.records import format_time
-from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import check_read_size
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake, open_tables
@@ -16,8 +17,11 @@ def _sql(invocation: Invocation) -> object:
     text = query if invocation.cell_body is None else invocation.cell_body
     if text is None or not text.strip():
         raise UsageError(
-            "%snapshot sql needs a query. Write it below %%snapshot sql, or after it: %snapshot sql select * from "
-            "orders version as of 17."
+            Message(
+                "sql needs a query. Write it below %%snapshot sql, or after it: ",
+                Hint("sql", {"query": "select * from orders version as of 17"}),
+                ".",
+            )
         )
     if (time := invocation.arguments.get("at")) is not None or invocation.arguments.get("lake") is not None:
         return _at_one_instant(invocation, text, time)
@@ -57,6 +61,7 @@ SQL = Command(
     summary="A query over the open tables at any version",
     run=_sql,
     python='snapshot_explorer.sql("select * from orders version as of 17", {"orders": orders}, engine="duckdb")',
+    calls=(Call(verb="sql"),),
     examples=(
         "%snapshot sql select * from orders@17",
         "%%snapshot sql -o gone  (and the query below, in the same cell)",

@@ -52,6 +52,6 @@ STATUS = Command(
     python="orders.update(); orders",
     examples=("%snapshot", "%snapshot status orders"),
     options=(TABLE,),
-    notes="Checks for new versions: one listing for each table. With several open tables, lists them. %snapshot alone "
-    "does the same.",
+    notes_in_notebooks="With several open tables, lists them. %snapshot alone does the same.",
+    notes="Checks for new versions: one listing for each table.",
 )

@@ -1,6 +1,6 @@
 """`%snapshot tags`: the tags."""
 
-from snapshot_explorer.jupyter.command import TABLE, Command
+from snapshot_explorer.jupyter.command import TABLE, Call, Command
 
 TAGS = Command(
     name="tags",
@@ -8,6 +8,7 @@ TAGS = Command(
     summary="Tags and the versions they name",
     run=lambda invocation: invocation.table()[1].tags(),
     python="orders.tags()",
+    calls=(Call(verb="table.tags"),),
     examples=("%snapshot tags",),
     options=(TABLE,),
     notes="Delta tables have none.",

@@ -1,7 +1,7 @@
 """`%snapshot trace`: versions and files that still have rows."""
 
 from snapshot_explorer.analysis.rows import Trace
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation
 from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, condition_of
 
 
@@ -17,6 +17,7 @@ TRACE = Command(
     summary="Which versions and data files still have rows",
     run=_trace,
     python='orders.trace("customer_id = 42")',
+    calls=(Call(verb="table.trace", names={"where": "CONDITION"}),),
     examples=("%snapshot trace order_id = 42", 't = %snapshot trace "event_id = 13 and amount < 0"'),
     arguments=(CONDITION,),
     options=(TABLE,),

@@ -1,7 +1,7 @@
 """`%snapshot verify`: whether the files of a table exist and are as recorded."""
 
 from snapshot_explorer.analysis.retention import LEVELS, Verification
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.usage_error import UsageError
 
 
@@ -20,6 +20,11 @@ VERIFY = Command(
     summary="Whether files exist, and which versions can be loaded",
     run=_verify,
     python='orders.verify("footers")',
+    calls=(
+        Call(verb="table.verify", defaults={"level": "existence"}),
+        Call(verb="table.verify", flag="--footers", defaults={"level": "footers"}),
+        Call(verb="table.verify", flag="--bytes", defaults={"level": "bytes"}),
+    ),
     examples=("%snapshot verify", "%snapshot verify --footers", "v = %snapshot verify --bytes"),
     options=(
         Option(flags=("--existence",), meaning="check only that files exist with the recorded sizes; the default"),

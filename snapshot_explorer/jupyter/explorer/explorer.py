@@ -17,6 +17,7 @@ from traitlets import Dict, TraitError, Unicode, default
 
 from snapshot_explorer.analysis.retention import LEVELS
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import Kind
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.history import history_of, missing_notes
@@ -821,7 +822,9 @@ def explore(table: Table | Lake, *, name: str | None = None) -> Explorer | LakeV
         return LakeView(table, lambda opened: explore(opened, name=opened.name))
     if not hasattr(table, "current"):
         what = type(table).__name__
-        raise InvalidArgumentError(f"explore needs an open table, got {what}. Open it: explore(open_table(PATH)).")
+        raise InvalidArgumentError(
+            Message(f"explore needs an open table, got {what}. Open it: ", Hint("open_table", {"path": ...}), ".")
+        )
     shell = get_ipython()
     variables: MutableMapping[str, Any] | None = None if shell is None else shell.user_ns
     found = name or name_of(table, variables or {})

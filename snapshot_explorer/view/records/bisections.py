@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.rows.bisection_result import Bisection
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.view.commits import short_user
 from snapshot_explorer.view.dispatch import depict, draw
@@ -78,7 +79,8 @@ def _facts(bisection: Bisection) -> list[tuple[str, object]]:
             (f"commit{of_version}", ", ".join(dict.fromkeys(word for word in done if word))),
             ("last version before", bisection.last_good),
         ]
-    return [*facts, ("next", tuple(map(Code, bisection.next_commands)))] if bisection.next_commands else facts
+    next_calls = tuple(Code(Message(call)) for call in bisection.next_calls)
+    return [*facts, ("next", next_calls)] if next_calls else facts
 
 
 def _neighbors(bisection: Bisection) -> pa.Table:

@@ -40,7 +40,7 @@ def _section(comparison: Comparison, name: str) -> Sequence[Part]:
             return [Line(comparison.proof), facts, *drawing_of(comparison.summary).parts]
         frame = getattr(comparison, name)
     except SnapshotExplorerError as error:
-        return [Line(str(error))]
+        return [Line(error.message)]
     if not len(frame):
         return [Line(EMPTY_TEXTS[name])] if name in comparison.shown else []
     return [Line(f"{name.capitalize()}:"), *drawing_of(frame).parts]

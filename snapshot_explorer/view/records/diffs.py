@@ -7,6 +7,7 @@ import pyarrow as pa
 from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan
 from snapshot_explorer.analysis.diff.diff_result import RowDiff
 from snapshot_explorer.arrow.value_text import format_cell, truncate
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, gaps_text
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.view.dispatch import draw, drawing_of
@@ -75,19 +76,19 @@ def _diff(diff: RowDiff) -> Drawing:
     reading = ("read", f"{' and '.join(read)}{shared}")
     first = Line("No row differs." if diff.is_empty else f"Rows: {words}.")
     proof = (("proven by metadata", plan.proof),) if plan.proof else ()
-    command = _key_command(diff)
-    hint = () if command is None else (Pairs((("next", Code(command)),)),)
+    keyed = _with_key(diff)
+    hint = () if keyed is None else (Pairs((("next", Code(Message(keyed))),)),)
     grid = () if diff.is_empty else (_grid(diff),)
     background = (fact_line((*_facts(plan), *proof, reading)), Code(plan.call))
     return Drawing(title=plan.title, parts=(first, *grid, *hint, *background))
 
 
-def _key_command(diff: RowDiff) -> str | None:
-    """The command that compares with the suggested key; None without one, or between two histories."""
+def _with_key(diff: RowDiff) -> Hint | None:
+    """Return the call that compares with the suggested key; None without one, or between two histories."""
     name, (a, b) = diff.suggested_key, (diff.plan.a, diff.plan.b)
     if name is None or any(side.branch or side.table for side in (a, b)):
         return None
-    return f"%snapshot diff {a.number}..{b.number} --rows --key " + (name if name.isidentifier() else f'"{name}"')
+    return Hint("table.diff_rows", {"a": a.number, "b": b.number, "key": [name]})
 
 
 def _grid(diff: RowDiff) -> Grid:

@@ -7,6 +7,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import NOT_CHECKED, readable_words
 from snapshot_explorer.core.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.results.frame import Frame
 from snapshot_explorer.view.commits import log_rows, with_totals
 from snapshot_explorer.view.dispatch import depict, draw
@@ -65,9 +66,17 @@ def _picture(frame: Frame, *, y: str = "rows") -> Picture:
         case "branches":
             return TracksPicture(_frame(frame), lambda: branch_graph(frame.options["history"]))
     raise UnsupportedFeatureError(
-        f"There is no figure of {frame.title!r}. "
-        "There is one of table.history(), table.lifetimes() and table.compare(a, b), and of the metadata "
-        "tables for which %snapshot inspect says so."
+        Message(
+            f"There is no figure of {frame.title!r}. There is one of ",
+            Hint("table.history"),
+            ", ",
+            Hint("table.lifetimes"),
+            " and ",
+            Hint("table.compare", {"a": ..., "b": ...}),
+            ", and of the metadata tables for which ",
+            Hint("table.inspect"),
+            " says so.",
+        )
     )
 
 

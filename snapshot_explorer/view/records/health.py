@@ -4,6 +4,7 @@ from snapshot_explorer.analysis.checks.result import CheckResult
 from snapshot_explorer.analysis.health.result import Health
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import NOT_CHECKED, format_total_size
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import MaintenanceSettings
 from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.view.dispatch import draw, drawing_of
@@ -25,9 +26,10 @@ _GROUP = (
     "deleted_ratio",
 )
 
-_NOT_CHECKED = (
-    "Not checked: whether rows are doubled (%snapshot profile --anomalies --key A,B), and whether values are right; "
-    "both need rows to be read."
+_NOT_CHECKED = Message(
+    "Not checked: whether rows are doubled (",
+    Hint("table.anomalies", {"key": [...]}),
+    "), and whether values are right; both need rows to be read.",
 )
 
 
@@ -51,7 +53,7 @@ def _health(health: Health) -> Drawing:
     """What went wrong, the verdict, sizes and thresholds, findings, advice, the worst partitions."""
     parts: list[Part] = []
     for symptom in health.symptoms:
-        parts += [Line(symptom.sentence), Code(symptom.command)]
+        parts += [Line(symptom.sentence), Code(Message(symptom.hint))]
     if health.symptoms:
         parts.append(Line("Maintenance of the version:"))
     parts.append(Line(health.verdict))

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.health import RHYTHM_RULE, span
 from snapshot_explorer.arrow.value_text import DRAWN
+from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.text import format_size, format_utc, pluralize
 from snapshot_explorer.lake import Lake, LakeSnapshot
 from snapshot_explorer.lake.overview import STATES, LakeOverview
@@ -21,7 +22,7 @@ _EXPLAINED = 50
 _BARS = "▁▂▃▄▅▆▇█"
 _UNCHECKED = {
     "unreadable": "versions that cannot be loaded",
-    "health": "health, which overview(health=True) reads",
+    "health": Message("health, which ", Hint("lake.overview", {"health": True}), " reads"),
 }
 """Columns that are not drawn if they were checked for no table, by their names in words."""
 _WHOLE = ("table", "age", "every")
@@ -93,8 +94,8 @@ def _overview(overview: LakeOverview) -> Drawing:
     if len(rows) > limit:
         ending.append(
             Line(
-                f"{len(rows) - limit:,} more tables are not drawn. lake.matching('ord*').overview() draws "
-                "those of a name; lake.overview().to_pandas() has all."
+                f"{len(rows) - limit:,} more tables are not drawn. `matching` of the lake draws those of a name, such "
+                "as ord*; the overview has all."
             )
         )
     ending += [Pairs(tuple(marked[:_EXPLAINED]))] if marked else []
@@ -102,7 +103,7 @@ def _overview(overview: LakeOverview) -> Drawing:
         ending.append(Line(f"{len(marked) - _EXPLAINED:,} more tables have a problem, a note or a change."))
     ending += [Line(f"A note on {pluralize(count, 'table')}: {note}") for note, count in shared.items()]
     unchecked = [words for name, words in _UNCHECKED.items() if all(row[name] is None for row in rows)]
-    ending += [Line(f"Not checked: {'; '.join(unchecked)}.", is_faint=True)] if unchecked and rows else []
+    ending += [Line(Message("Not checked: ", join("; ", unchecked), "."), is_faint=True)] if unchecked and rows else []
     ending.append(Line(f"Rhythm: {RHYTHM_RULE}.", is_faint=True))
     if next_table is not None:
         ending.append(Code(f"snapshot_explorer.explore(lake[{next_table!r}])"))

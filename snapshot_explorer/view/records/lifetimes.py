@@ -24,13 +24,13 @@ def _lifetimes(lifetimes: FileLifetimes) -> Drawing:
 def _picture(lifetimes: FileLifetimes, *, of: str = "totals", y: Measure = "rows") -> Picture:
     """Sizes over versions, a line for each file, or the changes of each version in each partition."""
     if y not in get_args(Measure):
-        raise InvalidArgumentError(f"A picture counts {', '.join(get_args(Measure))}, not {y!r}. Try y='bytes'.")
+        raise InvalidArgumentError(f"A picture counts {', '.join(get_args(Measure))}, not {y!r}.")
     if of == "files":
         return TracksPicture(_lifetimes(lifetimes), lambda: file_tracks(lifetimes))
     if of == "partitions":
         return Picture(_lifetimes(lifetimes), lambda: heat_map_figure(partition_heat(lifetimes, y)))
     if of != "totals":
-        raise InvalidArgumentError(f"A picture shows totals, files or partitions, not {of!r}. Try picture('files').")
+        raise InvalidArgumentError(f"A picture shows totals, files or partitions, not {of!r}.")
     totals = lifetimes.totals()
     newest_first = Grid(totals.sort_by([("version", "descending")]), noun="versions")
     drawing = Drawing(title=lifetimes.title, parts=(*map(Line, lifetimes.notes), newest_first))

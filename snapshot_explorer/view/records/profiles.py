@@ -1,6 +1,7 @@
 """What is drawn of a profile: its numbers, and lines over versions."""
 
 from snapshot_explorer.analysis.profile.profiles import Profile, unrecorded_columns
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.view.dispatch import depict, draw, drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Line, fact_line
 from snapshot_explorer.view.figures import Picture
@@ -14,7 +15,8 @@ def _profile(profile: Profile) -> Drawing:
     facts = fact_line((("format", profile.format), ("versions", profile.span)))
     unrecorded = unrecorded_columns(profile.columns, everywhere=False)
     where = "" if unrecorded == unrecorded_columns(profile.columns, everywhere=True) else " at some versions"
-    note = f"The metadata has no statistics of {unrecorded}{where}: exact=True reads the rows."
+    exact = Hint("", {"exact": True})
+    note = Message(f"The metadata has no statistics of {unrecorded}{where}: ", exact, " reads the rows.")
     lines = (Line(note),) if unrecorded else ()
     return Drawing(title=shown.title, parts=(*shown.parts, *lines, facts, Code(profile.call)))
 

@@ -2,6 +2,7 @@
 
 import re
 
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.repairs.repair import Repair
@@ -16,7 +17,6 @@ _WITH_BLANK = re.compile(r"'[^']* [^']*'|`[^`]* [^`]*`")
 @draw.register
 def _repair(repair: Repair) -> Drawing:
     """Return the plan as a drawing: the statement, the rows to expect, and the next steps."""
-    command = _command(repair)
     commits = pluralize(len(repair.later), "commit")
     facts: list[tuple[str, object]] = [
         ("format", repair.format),
@@ -26,7 +26,7 @@ def _repair(repair: Repair) -> Drawing:
         _scope(repair, commits),
         ("check afterwards", Code(repair.check)),
         ("call", Code(repair.call)),
-        ("next", None if command is None else Code(command)),
+        ("next", _next(repair)),
     ]
     known = Pairs(tuple(fact for fact in facts if fact[1] is not None))
     notes = tuple(map(Line, repair.notes))
@@ -43,8 +43,10 @@ def _repair(repair: Repair) -> Drawing:
     return Drawing(title=_title(repair), parts=(*parts, known, *notes, *left, *later))
 
 
-def _command(repair: Repair) -> str | None:
-    return repair.later_rows.command if repair.later_rows is not None and repair.warnings else None
+def _next(repair: Repair) -> Code | None:
+    """Return the call that undoes the first commit alone; None if no warning mentions it."""
+    alone = repair.later_rows.alone if repair.later_rows is not None and repair.warnings else None
+    return None if alone is None else Code(Message(alone))
 
 
 def _title(repair: Repair) -> str:

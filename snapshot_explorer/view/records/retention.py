@@ -10,6 +10,7 @@ from snapshot_explorer.analysis.retention.report import Retention
 from snapshot_explorer.analysis.retention.verification import Verification
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import format_total_size
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.text import format_size, format_utc, pluralize
 from snapshot_explorer.formats.expiry import format_duration
 from snapshot_explorer.results import Frame
@@ -19,7 +20,7 @@ from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, Part
 _MOST_NOTES = 5
 _LINE = 100
 """The maximum length of a line of a command."""
-_STRICTEST = Code("%snapshot retention --keep 0d --keep-last 1")
+_STRICTEST = Code(Message(Hint("table.retention", {"keep": "0d", "keep_last": 1})))
 
 
 @draw.register
@@ -121,7 +122,7 @@ def _orphans(orphans: Orphans) -> Drawing:
         ("clean-up", _by(rows, "clean_up") or None),
     ]
     parts: list[Part] = [Line(orphans.verdict), Pairs(tuple(fact for fact in facts if fact[1] is not None))]
-    parts += [Line(f"Not read: {reason}") for reason in orphans.not_read[:_MOST_NOTES]]
+    parts += [Line(Message("Not read: ", reason)) for reason in orphans.not_read[:_MOST_NOTES]]
     if len(orphans.not_read) > _MOST_NOTES:
         parts.append(Line(f"Not read: {len(orphans.not_read) - _MOST_NOTES:,} more."))
     parts += [Line(orphans.undecided)] if orphans.undecided else []

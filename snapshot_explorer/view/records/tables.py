@@ -5,6 +5,7 @@ from dataclasses import fields
 
 from snapshot_explorer.arrow.value_text import WORDS
 from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.snapshot import Snapshot, parts_of
 from snapshot_explorer.table import Table, card_of
 from snapshot_explorer.view.dispatch import draw, drawing_of
@@ -23,7 +24,7 @@ def _table(table: Table) -> Drawing:
         (
             ("path", Code(card.path)),
             *card.facts.items(),
-            *([("next", tuple(map(Code, card.next_commands)))] if card.next_commands else []),
+            *([("next", tuple(Code(Message(call)) for call in card.next_calls))] if card.next_calls else []),
             *([("columns", _first_names(card.columns))] if card.columns else []),
         )
     )
@@ -49,7 +50,7 @@ def _snapshot(snapshot: Snapshot) -> Drawing:
         stored = stored_details(snapshot.commit.details)
         parts: tuple[Part, ...] = (_facts(snapshot), *drawing_of(snapshot.schema).parts, *stored)
     except SnapshotExplorerError as error:
-        parts = (Line(str(error)),)
+        parts = (Line(error.message),)
     return Drawing(title=f"{parts_of(snapshot).name} at {snapshot.label}", parts=parts)
 
 

@@ -179,7 +179,7 @@ def timeline_marks(
 
 def _measure(y: str) -> Measure:
     if y not in get_args(Measure):
-        raise InvalidArgumentError(f"A timeline counts {', '.join(get_args(Measure))}, not {y!r}. Try y='rows'.")
+        raise InvalidArgumentError(f"A timeline counts {', '.join(get_args(Measure))}, not {y!r}.")
     measure: Measure = y  # type: ignore[assignment]  # just checked
     return measure
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.refs import MAIN
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import History
@@ -62,7 +63,7 @@ def branch_graph(history: History) -> Tracks:
             own = history.on_branch(name)
             lanes.append(_lane(name, own, histories))
         except SnapshotExplorerError as error:
-            notes.append(f"Branch {name} is not drawn: {error}")
+            notes.append(Message(f"Branch {name} is not drawn: ", error))
         else:
             histories.append(own)
     notes += _read_commits(lanes, histories, tags)

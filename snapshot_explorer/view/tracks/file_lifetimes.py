@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.records import Measure
 from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.core.url_secrets import hide_url_secrets
@@ -50,7 +51,7 @@ def file_tracks(lifetimes: FileLifetimes) -> Tracks:
         try:
             stripes = _stripes(facts.commits(shown[-_MAX_COMMITS:]), shown)
         except SnapshotExplorerError as error:  # a commit may have expired since
-            notes.append(f"Compactions are not marked: {error}")
+            notes.append(Message("Compactions are not marked: ", error))
     older = pc.sum(pc.less(rows["added_version"], rows["first_version"])).as_py() or 0
     if older and versions:
         notes.append(f"{pluralize(older, 'file')} of versions before {versions[0]}, which have expired")

@@ -62,7 +62,9 @@ def test_commits_of_another_branch_take_numbers(table):
         SnapshotNotFoundError, match=r"Version 2 \(snapshot \d+\) is in the table but not in the history"
     ):
         main.at(2)
-    with pytest.raises(SnapshotNotFoundError, match="belongs to the branch dev. Open it with branch='dev'"):
+    with pytest.raises(
+        SnapshotNotFoundError, match=r"belongs to the branch dev. Open it with open_table\(\.\.\., branch='dev'\)"
+    ):
         main.at(2)
 
 
@@ -289,7 +291,9 @@ def test_a_tag_of_another_branch_says_how_to_open_its_version(table):
     found = opened(table)
 
     assert found.tags().to_arrow().select(["tag", "version"]).to_pylist() == [{"tag": "candidate", "version": 2}]
-    with pytest.raises(SnapshotNotFoundError, match="it belongs to the branch dev. Open it with branch='dev'"):
+    with pytest.raises(
+        SnapshotNotFoundError, match=r"it belongs to the branch dev. Open it with open_table\(\.\.\., branch='dev'\)"
+    ):
         found.at("tag:candidate")
     assert ids(opened(table, branch="dev").at("tag:candidate")) == [1, 2]
 
@@ -350,7 +354,9 @@ def test_the_last_snapshot_before_an_upgrade_is_version_0(memory_root):
     assert ids(found.at(0)) == [1, 2]
     assert ids(found.current) == [1, 2, 3]
     assert ids(opened(table, branch=str(first)).at(1)) == [1]
-    with pytest.raises(SnapshotNotFoundError, match=f"version 1; an upgraded .* Open it with branch='{first}'"):
+    with pytest.raises(
+        SnapshotNotFoundError, match=rf"version 1; an upgraded .* Open it with open_table\(\.\.\., branch='{first}'\)"
+    ):
         found.at(first)
 
 

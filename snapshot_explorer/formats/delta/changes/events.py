@@ -13,6 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector, read_deleted_positions
 from snapshot_explorer.formats.delta.files.missing_files import Removals
@@ -127,8 +128,11 @@ def _metadata_column(name: str, events: DeltaEvents, batch: pa.RecordBatch, *, i
     if indices.null_count:
         unknown = changes.filter(indices.is_null())[0].as_py()
         raise CorruptTableError(
-            f"The change data file {events.files.files[0]}, or one read with it, has {unknown!r} in {CHANGE_TYPE}; "
-            f"known values are {', '.join(_CHANGES)}. It is damaged; use mode='delta', which does not "
-            "read it."
+            Message(
+                f"The change data file {events.files.files[0]}, or one read with it, has {unknown!r} in {CHANGE_TYPE}; "
+                f"known values are {', '.join(_CHANGES)}. It is damaged; use ",
+                Hint("", {"mode": "delta"}),
+                ", which does not read it.",
+            )
         )
     return changes if name == CHANGE_TYPE else pa.array(_KINDS).take(indices)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import ROW_KIND, ChangeMode, Split
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, STORED_CHANGE, DeltaEvents, DeltaVectorDifference
@@ -197,7 +198,7 @@ def _with_events(
 
 def _plan(split: Split) -> DeltaPlan:
     if not isinstance(split.detail, DeltaPlan):
-        raise InvalidArgumentError("The split does not belong to a Delta table. Use a split that splits() returned.")
+        raise InvalidArgumentError("The split does not belong to a Delta table. Use a split of its own plan.")
     return split.detail
 
 
@@ -283,9 +284,12 @@ def check_recorded(defined: Sequence[Definition]) -> None:
     for item in defined:
         if not any(parse_flag(item.metadata.configuration, name) for name in RECORDED):
             raise InvalidArgumentError(
-                f"Version {item.version} did not record its changes: {RECORDED[0]} is not true there "
-                "(DELTA_MISSING_CHANGE_DATA). Start at a version after it was set, or leave out mode='changelog': "
-                "changes that were not recorded are then derived from files."
+                Message(
+                    f"Version {item.version} did not record its changes: {RECORDED[0]} is not true there "
+                    "(DELTA_MISSING_CHANGE_DATA). Start at a version after it was set, or leave out ",
+                    Hint("", {"mode": "changelog"}),
+                    ": changes that were not recorded are then derived from files.",
+                )
             )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.records import Listing, gaps_note
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.layout import HINT, LOG, SIDECARS, STAGED, log_files, staged_version
@@ -37,14 +38,14 @@ def named_files(storage: Storage, log: DeltaLog, listed: pa.Array) -> NamedFiles
             actions = log.actions(versions[begin : begin + _AT_ONCE], infos=False)
             parts += [[*_paths(storage, rows)] for rows in (actions.adds, actions.removes)]
         except SnapshotExplorerError as error:
-            unread.append(f"The log could not be read: {error}")
+            unread.append(Message("The log could not be read: ", error))
             continue
         parts.append(actions.cdc.column("path").to_pylist())
     for version in _starts(listing):
         try:
             parts.append(list(_paths(storage, log.state(version).adds)))
         except SnapshotExplorerError as error:
-            unread.append(f"The checkpoint of version {version} could not be read: {error}")
+            unread.append(Message(f"The checkpoint of version {version} could not be read: ", error))
     has_sidecars = any(path.startswith(f"{SIDECARS}/") for path in listed.to_pylist())
     return NamedFiles(
         paths=pa.concat_arrays([pa.array(part, pa.string()) for part in parts]),

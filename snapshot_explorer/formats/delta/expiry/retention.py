@@ -176,7 +176,7 @@ class Vacuum:
             cutoff = to_millis(check_age(now, own))
             kept = frozenset(path for row in removed if row.deleted_at >= cutoff for path in row.paths)
         except (UnsupportedFeatureError, CorruptTableError) as error:
-            unknown = str(error)
+            unknown = error.message
         if unknown:
             kept, reason = None, unknown
         hidden = self._hidden(state)

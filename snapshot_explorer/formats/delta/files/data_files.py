@@ -14,6 +14,7 @@ from snapshot_explorer.core.errors import (
     CorruptTableError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import row_groups
@@ -24,6 +25,7 @@ from snapshot_explorer.formats.delta.files.columns import Origin, conform, is_ex
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
+from snapshot_explorer.formats.features import LEAVE_OUT
 from snapshot_explorer.formats.files.parquet_file import ParquetFile, open_parquet
 from snapshot_explorer.storage import Storage
 
@@ -182,8 +184,12 @@ def _column(values: pa.Array, field: DeltaField, opened_file: DeltaOpenFile) -> 
         raise
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(
-            f"The column {field.name!r} of the data file {path} cannot be read as {type_text(field.type)}: {error}. "
-            "Leave the column out with columns=[...], or read it with Delta's own engines."
+            Message(
+                f"The column {field.name!r} of the data file {path} cannot be read as {type_text(field.type)}: {error}."
+                " Leave the column out with ",
+                LEAVE_OUT,
+                ", or read it with Delta's own engines.",
+            )
         ) from error
     except (pa.ArrowException, KeyError, ValueError) as error:
         resources.check(error, f"The data file {path} could not be read")

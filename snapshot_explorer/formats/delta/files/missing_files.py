@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.formats.corrupt_files import LOADABLE
 
 
@@ -29,10 +30,18 @@ def missing_file_error(name: str, path: str, removals: Removals | None) -> Snaps
     removed_in = removals.removed_in(path) if removals else None
     if removals is None or removed_in is None:
         return CorruptTableError(
-            f"{name[0].upper()}{name[1:]} does not exist. No newer version is known that does without it: it was "
-            f"removed by hand or lost. Restore it from a copy of the table; {LOADABLE}."
+            Message(
+                f"{name[0].upper()}{name[1:]} does not exist. No newer version is known that does without it: it was "
+                "removed by hand or lost. Restore it from a copy of the table; ",
+                LOADABLE,
+                ".",
+            )
         )
     return SnapshotNotFoundError(
-        f"Version {removals.version} has expired: {name} does not exist. It is not among the files of version "
-        f"{removed_in} and newer ones, so VACUUM may have deleted it; {LOADABLE}."
+        Message(
+            f"Version {removals.version} has expired: {name} does not exist. It is not among the files of version "
+            f"{removed_in} and newer ones, so VACUUM may have deleted it; ",
+            LOADABLE,
+            ".",
+        )
     )

@@ -13,6 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import Bounds
 from snapshot_explorer.formats.delta.frames.files import file_columns
 from snapshot_explorer.formats.delta.metadata.actions import Parser
@@ -99,8 +100,11 @@ def entries_of(storage: Storage, log: DeltaLog, version: int, path: str) -> pa.T
     owners |= dict.fromkeys(base, -1 if segment.checkpoint_version is None else segment.checkpoint_version)
     if path not in owners:
         raise InvalidArgumentError(
-            f"Version {version} is not made of {path!r}. It is made of {len(owners):,} files of the log: "
-            "those in its manifests()."
+            Message(
+                f"Version {version} is not made of {path!r}. It is made of {len(owners):,} files of the log, which ",
+                Hint("snapshot.manifests", {"ref": version}),
+                " lists.",
+            )
         )
     metadata = log.protocol_and_metadata(owners[path])[1]
     parts = actions_of(storage, path, sizes[path])
@@ -175,7 +179,7 @@ def statistics_files(storage: Storage, log: DeltaLog, at: int) -> StatisticsFile
         try:
             parts = read_checkpoint(storage, checkpoint, adds=False).files
         except SnapshotExplorerError as error:
-            unread.append(f"The checkpoint of version {version} could not be read: {error}")
+            unread.append(Message(f"The checkpoint of version {version} could not be read: ", error))
         else:
             files += [("checkpoint", version, part.path, part.size_bytes) for part in parts]
     schema = schema_of(log.protocol_and_metadata(at)[1])

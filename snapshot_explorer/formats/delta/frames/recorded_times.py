@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.formats.capabilities import CommitClock
 
@@ -58,9 +59,10 @@ class DeltaClock(CommitClock):
         days = abs(newest[0]["committed_at"] - recorded).days
         if not days:
             return None
-        return (
+        return Message(
             f"Commit times are the times of the log's files. The writer of version {newest[0]['version']} recorded "
             f"{format_utc(recorded)}, {days:,} {'day' if days == 1 else 'days'} apart: the table was probably copied. "
-            "Refs by time follow the files, as in Delta; `%snapshot log --recorded-times` and "
-            "history(recorded_times=True) show the recorded times."
+            "Refs by time follow the files, as in Delta; ",
+            Hint("table.history", {"recorded_times": True}),
+            " shows the recorded times.",
         )

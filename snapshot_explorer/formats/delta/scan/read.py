@@ -71,7 +71,7 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     plan = split.detail
     if not isinstance(plan, DeltaPlan):
-        raise InvalidArgumentError("The split does not belong to a Delta table. Use splits from splits().")
+        raise InvalidArgumentError("The split does not belong to a Delta table. Use a split of its own plan.")
     target = _target(plan, _fields(plan, columns))
     if predicate is not None:
         predicate = predicate.on(frozenset(target.stored))

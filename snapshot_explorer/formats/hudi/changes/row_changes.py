@@ -18,6 +18,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.equal_values import exact_keys, same
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, ChangeMode, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
@@ -69,8 +70,13 @@ class ChangedSlices:
 def no_changelog() -> InvalidArgumentError:
     """Return the error for a changelog of a table that records no changes."""
     return InvalidArgumentError(
-        "The table records no change data: hoodie.table.cdc.enabled is not true. Use mode='delta', which compares the "
-        "file slices that each commit changed, or mode='diff', which compares two versions."
+        Message(
+            "The table records no change data: hoodie.table.cdc.enabled is not true. Use ",
+            Hint("", {"mode": "delta"}),
+            ", which compares the file slices that each commit changed, or ",
+            Hint("", {"mode": "diff"}),
+            ", which compares two versions.",
+        )
     )
 
 
@@ -252,8 +258,12 @@ def _recorded_changes(
         known = np.asarray(is_known.to_numpy(zero_copy_only=False), np.bool_)
         if not known[indices].all():
             raise CorruptTableError(
-                f"The change data {events.path} names a row that has no values {name} its change: neither there nor in "
-                "the data files. It is damaged; compare it with a copy of the table, or use mode='delta'."
+                Message(
+                    f"The change data {events.path} names a row that has no values {name} its change: neither there "
+                    "nor in the data files. It is damaged; compare it with a copy of the table, or use ",
+                    Hint("", {"mode": "delta"}),
+                    ".",
+                )
             )
         tables.append(rows.select([field.name for field in changed.fields]))
     kinds, order = [], []

@@ -10,6 +10,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats.hudi.metadata.commits import change_data, written_files
 from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
@@ -54,7 +55,7 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
             [f"The archived timeline could not be read: {source.archive_problem}"] if source.archive_problem else []
         )
     except SnapshotExplorerError as error:
-        unread.append(f"The timeline could not be read: {error}")
+        unread.append(Message("The timeline could not be read: ", error))
     pending = {instant.text for instant in source.timeline.instants if instant.state != "completed"}
     undone = {instant.text for instant in source.timeline.of_action(*_UNDONE)}
     named = {path.rpartition("/")[2] for path in paths}

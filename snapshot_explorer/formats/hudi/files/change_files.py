@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
@@ -122,6 +123,10 @@ def read_change_file(
 
 def _damaged_error(path: str, reason: str) -> CorruptTableError:
     return CorruptTableError(
-        f"The change data {path} cannot be read: {reason}. It was cut short or replaced; compare it with a copy of the "
-        "table, or use mode='delta'."
+        Message(
+            f"The change data {path} cannot be read: {reason}. It was cut short or replaced; compare it with a copy of "
+            "the table, or use ",
+            Hint("", {"mode": "delta"}),
+            ".",
+        )
     )

@@ -13,7 +13,8 @@ from snapshot_explorer.arrow import int96, vectors
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.core.hints import Message
+from snapshot_explorer.formats.features import LEAVE_OUT, refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType, arrow_type, type_text
 
@@ -28,8 +29,12 @@ def column(values: pa.Array | None, field: HudiField, rows: int, path: str) -> p
         return conform(values, field.type)
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(
-            f"The column {field.name!r} of the file {path} cannot be read as {type_text(field.type)}: {error}. Leave "
-            "the column out with columns=[...], or read it with Hudi's own engines."
+            Message(
+                f"The column {field.name!r} of the file {path} cannot be read as {type_text(field.type)}: {error}. "
+                "Leave the column out with ",
+                LEAVE_OUT,
+                ", or read it with Hudi's own engines.",
+            )
         ) from error
     except (pa.ArrowException, ValueError, KeyError) as error:
         resources.check(error, f"The file {path} could not be read")

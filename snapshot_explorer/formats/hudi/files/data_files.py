@@ -9,6 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import vectors
 from snapshot_explorer.arrow.positions import rows_without_columns
 from snapshot_explorer.core.errors import SnapshotNotFoundError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.records import Predicate
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, named_in_errors
@@ -96,7 +97,10 @@ def translate_errors(path: str, file_format: str) -> AbstractContextManager[None
         path,
         file_format,
         lambda: SnapshotNotFoundError(
-            f"The file {path} does not exist: the cleaner removed it, or it was removed by hand. {LOADABLE}; if the "
-            "table was copied, see that its data files were, too."
+            Message(
+                f"The file {path} does not exist: the cleaner removed it, or it was removed by hand. ",
+                LOADABLE,
+                "; if the table was copied, see that its data files were, too.",
+            )
         ),
     )

@@ -1,8 +1,9 @@
 """Base files and log files that are read to check them."""
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck, RecordedFile
-from snapshot_explorer.formats.files.whole_files import check_file
+from snapshot_explorer.formats.files.whole_files import READ_BYTES, check_file
 from snapshot_explorer.formats.hudi.files.data_files import BaseFile
 from snapshot_explorer.formats.hudi.files.log_files import HudiLogFile, read_logs
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
@@ -24,7 +25,7 @@ def file_check(source: HudiSource) -> FileCheck:
             is_orc = BaseFile(path=file.path, size_bytes=file.size_bytes, rows=file.rows).is_orc
             return check_file(storage, file, is_whole=is_whole, kind="orc" if is_orc else "parquet")
         if not is_whole:
-            return CheckedFile(skip_reason="log files have no footer; verify('bytes') reads them")
+            return CheckedFile(skip_reason=Message("log files have no footer; ", READ_BYTES))
         log = HudiLogFile(
             path=file.path,
             size_bytes=file.size_bytes,

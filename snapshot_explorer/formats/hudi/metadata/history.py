@@ -23,6 +23,7 @@ from snapshot_explorer.core.errors import (
     SnapshotNotFoundError,
     StorageError,
 )
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
@@ -663,8 +664,12 @@ def not_found(source: HudiSource, version: int) -> SnapshotNotFoundError:
     before = newest_at_or_before(versions, version)
     nearest = "" if before is None else f" The newest version before it is {before}."
     return SnapshotNotFoundError(
-        f"{problem}{nearest} Versions are the times at which commits were requested: {versions[0]} to {versions[-1]}. "
-        "history() lists them."
+        Message(
+            f"{problem}{nearest} Versions are the times at which commits were requested: {versions[0]} to "
+            f"{versions[-1]}. ",
+            Hint("table.history"),
+            " lists them.",
+        )
     )
 
 

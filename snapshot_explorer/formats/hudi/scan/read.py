@@ -32,7 +32,7 @@ def read(
     """
     plan = split.detail
     if not isinstance(plan, HudiPlan):
-        raise InvalidArgumentError("The split does not belong to a Hudi table. Use splits from splits().")
+        raise InvalidArgumentError("The split does not belong to a Hudi table. Use a split of its own plan.")
     fields = _fields(plan, columns)
     constants = dict(plan.partition)
     stored = [field for field in fields if field.name not in constants]

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import ChangeMode, Predicate, Split
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.iceberg import features
@@ -68,8 +69,11 @@ def splits_between(
 def no_changelog() -> InvalidArgumentError:
     """Return the error for a changelog that is requested."""
     return InvalidArgumentError(
-        "Iceberg tables have no changelog: commits do not record the rows that they changed. Use mode='delta', which "
-        "finds them by the data files and deletes that commits added and removed."
+        Message(
+            "Iceberg tables have no changelog: commits do not record the rows that they changed. Use ",
+            Hint("", {"mode": "delta"}),
+            ", which finds them by the data files and deletes that commits added and removed.",
+        )
     )
 
 

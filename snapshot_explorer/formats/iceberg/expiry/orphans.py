@@ -11,6 +11,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.hints import Message
 from snapshot_explorer.formats.iceberg.expiry.settings import name_of
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.manifests import live_entries
@@ -77,7 +78,7 @@ def _metadata_log(source: Source, listed: pa.Array, unread: list[str]) -> list[s
         try:
             log = [path for _, path in parse_table_metadata(storage.read(oldest), oldest, storage.limits).metadata_log]
         except SnapshotExplorerError as error:
-            unread.append(f"The earlier metadata file {oldest} could not be read: {error}")
+            unread.append(Message(f"The earlier metadata file {oldest} could not be read: ", error))
             break
         recorded += log
     return recorded
@@ -104,7 +105,7 @@ def _manifests(
         lists = manifests_of(source, snapshots)
     except SnapshotExplorerError as error:
         if len(snapshots) == 1:
-            unread.append(f"The manifest list of snapshot {snapshots[0].id} could not be read: {error}")
+            unread.append(Message(f"The manifest list of snapshot {snapshots[0].id} could not be read: ", error))
             return
         for snapshot in snapshots:
             yield from _manifests(source, [snapshot], seen, unread)
@@ -123,7 +124,7 @@ def _files(source: Source, manifests: pa.Table, unread: list[str]) -> list[pa.Ar
         return [single_chunk(live_entries(entries_of(source, manifests, statistics=False).rows).column("location"))]
     except SnapshotExplorerError as error:
         if len(manifests) == 1:
-            unread.append(f"The manifest {manifests.column('path')[0].as_py()} could not be read: {error}")
+            unread.append(Message(f"The manifest {manifests.column('path')[0].as_py()} could not be read: ", error))
             return []
     return [part for row in range(len(manifests)) for part in _files(source, manifests.slice(row, 1), unread)]
 

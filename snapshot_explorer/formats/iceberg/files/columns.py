@@ -14,7 +14,8 @@ from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, refusal
+from snapshot_explorer.core.hints import Message
+from snapshot_explorer.formats.features import FILES_OF_OTHER_TYPES, LEAVE_OUT, refusal
 from snapshot_explorer.formats.files import variant_columns
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField
 from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_type, type_text
@@ -106,9 +107,12 @@ def project(batch: pa.RecordBatch, projection: Projection, rows: int) -> list[pa
             raise
         except UnsupportedFeatureError as error:
             raise UnsupportedFeatureError(
-                f"The column {field.name!r} of the data file {projection.path} cannot be read as "
-                f"{type_text(field.type)}: {error}. Leave the column out with columns=[...], or "
-                "read it with Iceberg's own readers."
+                Message(
+                    f"The column {field.name!r} of the data file {projection.path} cannot be read as "
+                    f"{type_text(field.type)}: {error}. Leave the column out with ",
+                    LEAVE_OUT,
+                    ", or read it with Iceberg's own readers.",
+                )
             ) from error
         except (pa.ArrowException, KeyError, ValueError) as error:
             resources.check(error, f"The data file {projection.path} could not be read")

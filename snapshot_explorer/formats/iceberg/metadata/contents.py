@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
@@ -220,8 +221,12 @@ def _own_changes(
 def _missing(source: Source, error: MissingFileError) -> CorruptTableError:
     note = source.locations.note
     return CorruptTableError(
-        f"{error} The version's metadata names it, so the version cannot be read. "
-        + (f"{note} " if note else "")
-        + "Copy the missing file too, choose another version, or say where moved folders are with "
-        "open_table(..., relocate={'s3://old': '/new'})."
+        Message(
+            error,
+            " The version's metadata names it, so the version cannot be read. ",
+            f"{note} " if note else "",
+            "Copy the missing file too, choose another version, or say where moved folders are with ",
+            Hint("open_table", {"path": ..., "relocate": {"s3://old": "/new"}}),
+            ".",
+        )
     )

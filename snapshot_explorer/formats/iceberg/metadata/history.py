@@ -13,6 +13,7 @@ from itertools import compress, islice
 from operator import itemgetter, lt, ne
 
 from snapshot_explorer.core.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.milliseconds import from_millis, to_millis
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, TableMetadata
 from snapshot_explorer.storage.location import shorten
@@ -53,9 +54,11 @@ class IcebergHistory:
         numbering_notes = (_COUNTED,) if self.is_counted and self.versions else ()
         if self.cut is None:
             return numbering_notes
-        note = (
+        note = Message(
             f"The history begins with version {self.versions[0]}, because the parents of its snapshots contradict each "
-            f"other: {self.cut}. Open an older snapshot with branch='ID'."
+            f"other: {self.cut}. Open an older snapshot by its id: ",
+            Hint("open_table", {"path": ..., "branch": ...}),
+            ".",
         )
         return (*numbering_notes, note)
 
@@ -334,7 +337,11 @@ def not_in_history(history: IcebergHistory, snapshot: IcebergSnapshot) -> Snapsh
     name = history.branch or MAIN
     branch, reason = _whereabouts(history.metadata, snapshot)
     return SnapshotNotFoundError(
-        f"{number} is in the table but not in the history of {shorten(name)}: {reason}. Open it with branch={branch!r}."
+        Message(
+            f"{number} is in the table but not in the history of {shorten(name)}: {reason}. Open it with ",
+            Hint("open_table", {"path": ..., "branch": branch}),
+            ".",
+        )
     )
 
 

@@ -213,7 +213,7 @@ class _ReadColumns:
 def plan_of(split: Split) -> IcebergPlan:
     """Return the plan of a split."""
     if not isinstance(split.detail, IcebergPlan):
-        raise InvalidArgumentError("The split does not belong to an Iceberg table. Use a split that plan() returned.")
+        raise InvalidArgumentError("The split does not belong to an Iceberg table. Use a split of its own plan.")
     return split.detail
 
 

@@ -127,7 +127,7 @@ def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iter
     """Yield the last event per key of a split: its merged rows, and deletes."""
     plan = split.detail
     if not isinstance(plan, PaimonPlan):
-        raise InvalidArgumentError("The split is not from a Paimon table. Pass a split returned by plan().")
+        raise InvalidArgumentError("The split is not from a Paimon table. Use a split of its own plan.")
     names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
     if not plan.schema.primary_keys:
         for batch in read(storage, split, names):

@@ -14,6 +14,7 @@ from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     SnapshotNotFoundError,
 )
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import ROW_KIND, ChangeMode, Predicate, Split
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
@@ -60,14 +61,23 @@ def changelog_splits(
     options = schemas.newest(snapshot.schema_id).options
     if snapshot.changelog_manifest_list is None:
         producer = producer_of(options)
+        changes = Hint("table.row_changes", {"a": ..., "b": snapshot.id})
         why = (
-            "The table has changelog-producer=none: its commits write none. row_changes(a, b) returns the rows "
-            "that commits wrote, file_changes() the files."
+            Message(
+                "The table has changelog-producer=none: its commits write none. ",
+                changes,
+                " returns the rows that commits wrote, ",
+                Hint("snapshot.file_changes", {"ref": snapshot.id}),
+                " the files.",
+            )
             if producer == "none"
-            else f"With changelog-producer={producer} not every commit has one; row_changes(a, b) returns those of a "
-            "range of versions."
+            else Message(
+                f"With changelog-producer={producer} not every commit has one; ",
+                changes,
+                " returns the changes of a range of versions.",
+            )
         )
-        raise InvalidArgumentError(f"Version {snapshot.id} ({snapshot.kind}) has no changelog. {why}")
+        raise InvalidArgumentError(Message(f"Version {snapshot.id} ({snapshot.kind}) has no changelog. ", why))
     schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
     return _of_versions(storage, schemas, [snapshot], "changelog", schema, predicate)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import SnapshotExplorerError
+from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.records import Listing, gaps_note
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
@@ -205,7 +206,7 @@ class _Names:
             yield from zip(batch, contents, strict=True)
 
     def _lacks(self, problem: str, error: SnapshotExplorerError) -> None:
-        self.unread.append(f"{problem}: {str(error).rstrip('.')}.")
+        self.unread.append(Message(f"{problem}: ", without_period(error.message), "."))
 
 
 def clean_up(files: pa.Table, now: datetime, *, partitions: int, name: str) -> CleanUp:

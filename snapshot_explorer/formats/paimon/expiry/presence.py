@@ -111,7 +111,7 @@ class _MetadataFiles:
             return rows, np.repeat([lists[index][0] for index in indices], counts).tolist()
 
         read = read_apart(names_in, range(len(lists)), self._storage)
-        problems = {lists[index][0]: str(error) for index, error in read.unread.items()}
+        problems = {lists[index][0]: error.message for index, error in read.unread.items()}
         for _, (rows, owners) in read.parts:
             names, sizes = single_chunk(rows.column("name")), single_chunk(rows.column("size_bytes"))
             listed = pc.index_in(names, self._names)
@@ -170,6 +170,6 @@ def _read_indexes(storage: Storage, names: Mapping[str, str]) -> tuple[dict[str,
         storage,
     )
     tables = {name: rows for _, part in read.parts for name, rows in part.items()}
-    problems = {every[index]: str(error) for index, error in read.unread.items()}
+    problems = {every[index]: error.message for index, error in read.unread.items()}
     problems |= {name: f"{manifest_path(name, '')} does not exist" for name, rows in tables.items() if rows is None}
     return {name: INDEX_ENTRIES.empty_table() if rows is None else rows for name, rows in tables.items()}, problems

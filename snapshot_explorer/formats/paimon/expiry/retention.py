@@ -483,6 +483,6 @@ def used_paths(
         tables = [files(version) for version in firsts]
         rest = changes([version for version in states if version not in firsts])
     except UNREADABLE as error:
-        return str(error)
+        return error.message
     tables.append(rest.filter(pc.equal(rest["change"], "add")))
     return frozenset(path for rows in tables for path in rows["path"].to_pylist())

@@ -9,6 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.capabilities import MergedManifests
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import (
@@ -96,15 +97,23 @@ def entries_of(
     """
     if snapshot.index_manifest and path == manifest_path(snapshot.index_manifest, snapshot.path):
         raise InvalidArgumentError(
-            f"{path} is the index manifest of version {snapshot.id}: it lists index files, not data files. "
-            "Deletion vectors are in the column deletion_vector of files()."
+            Message(
+                f"{path} is the index manifest of version {snapshot.id}: it lists index files, not data files. "
+                "Deletion vectors are in the column deletion_vector of ",
+                Hint("snapshot.files", {"ref": snapshot.id}),
+                ".",
+            )
         )
     lists = read_lists_of(storage, snapshot, ("base", "delta", "changelog"))
     listed = lists.manifests.filter(pc.equal(lists.manifests.column("name"), path.removeprefix(f"{MANIFESTS}/")))
     if not len(listed):
         raise InvalidArgumentError(
-            f"Version {snapshot.id} has no manifest {path!r}. It has {len(lists.manifests):,} manifests: "
-            "see the column path of manifests()."
+            Message(
+                f"Version {snapshot.id} has no manifest {path!r}. It has {len(lists.manifests):,} manifests: see the "
+                "column path of ",
+                Hint("snapshot.manifests", {"ref": snapshot.id}),
+                ".",
+            )
         )
     content = read_or_explain(storage, snapshot, lambda: storage.read(path, immutable=True))
     entries, _ = checked_entries(listed.slice(0, 1), [(path, content)], None, limits=storage.limits)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import ROW_KIND, Split
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
@@ -60,8 +61,12 @@ def _columns(name: str, schema: PaimonSchema, newest: PaimonSchema) -> pa.Schema
             tracked = parse_flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
             if not tracked:
                 raise InvalidArgumentError(
-                    "row_tracking has the ids of rows, but the table does not track its rows: it needs the option "
-                    "row-tracking.enabled, and no primary key. to_arrow() returns the rows."
+                    Message(
+                        "row_tracking has the ids of rows, but the table does not track its rows: it needs the option "
+                        "row-tracking.enabled, and no primary key. ",
+                        Hint("snapshot.to_arrow"),
+                        " returns the rows.",
+                    )
                 )
             ids = [pa.field(field.name, arrow_type(field.type), nullable=False) for field in HIDDEN]
             return pa.schema([*fields, *ids])

@@ -71,7 +71,7 @@ class _ShortfallError(Exception):
     """A listing contains fewer versions than an earlier one. `error` is raised if retries do not help."""
 
     def __init__(self, error: SnapshotExplorerError) -> None:
-        super().__init__(str(error))
+        super().__init__(error.message)
         self.error = error
 
 
@@ -277,7 +277,7 @@ class PaimonHistory:
                 newest=newest,
                 tags=tags,
                 damaged_tags=tuple(damaged),
-                notes=(*(str(error) for error in damaged), *self._inconsistencies(snapshots, hint)),
+                notes=(*(error.message for error in damaged), *self._inconsistencies(snapshots, hint)),
                 newest_note=self._newest_note(hint, snapshots[-1]) if snapshots else None,
             )
         raise self._unstable_error()

@@ -59,7 +59,7 @@ def read(
     """
     plan = split.detail
     if not isinstance(plan, PaimonPlan):
-        raise InvalidArgumentError("The split is not from a Paimon table. Pass a split returned by plan().")
+        raise InvalidArgumentError("The split is not from a Paimon table. Use a split of its own plan.")
     fields = _fields(plan, columns)
     blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields if field.type.root == BLOB))
     reader = _SplitReader(storage, plan)
