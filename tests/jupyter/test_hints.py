@@ -108,7 +108,7 @@ def callable_of(verb):
 
 def parameters():
     """Return the names of the parameters of all public calls."""
-    calls = [callable_of(verb) for verb in VERBS]
+    calls = [*(callable_of(verb) for verb in VERBS), sx.diff3]
     return {name for call in calls for name in inspect.signature(call).parameters}
 
 
