@@ -100,7 +100,7 @@ def _avro_rows(storage: Storage, source: pa.NativeFile, path: str) -> int:
     try:
         return sum(1 for _ in avro_rows.records(container))
     except avro_rows.FOREIGN_ERRORS as error:
-        raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
+        raise avro_rows.damaged_block(error) from error
 
 
 def _read(batches: Iterator[pa.RecordBatch], recorded: int, path: str) -> int:
