@@ -2,7 +2,8 @@
 
 Avro rows have no length prefix: a reader must decode a row to find the next. To decode many rows at once, their starts
 are guessed from the first bytes, or the first text, of the first row. All rows are decoded, and the guess is verified:
-every row must end where the next starts, and the counts must match. Otherwise `rows` decodes them one by one. Where the starts are recorded, as in log files of Hudi, nothing is guessed.
+every row must end where the next starts, and the counts must match. Otherwise `rows` decodes them one by one. Where
+the starts are recorded, as in log files of Hudi, nothing is guessed.
 """
 
 import sys

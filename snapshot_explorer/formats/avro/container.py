@@ -372,7 +372,9 @@ class _Shapes:
         return shape
 
     def _declared(self, raw: Mapping[str, Any], depth: int) -> Shape:
-        name = str(raw["name"]).rpartition(".")[2]
+        if not isinstance(raw["name"], str):
+            raise ValueError(f"{raw['name']!r} is not the name of a type")  # noqa: TRY004 - the caller names the file
+        name = raw["name"].rpartition(".")[2]
         self._named[name] = None
         shape: Shape
         if raw["type"] == "record":

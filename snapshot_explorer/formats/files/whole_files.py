@@ -6,7 +6,6 @@ from typing import Literal
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.avro.container import MAGIC, read_container
 from snapshot_explorer.formats.corrupt_files import named_in_errors
