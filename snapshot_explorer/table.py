@@ -12,6 +12,7 @@ from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
 from snapshot_explorer.analysis.health import Health, health_history, read_health
 from snapshot_explorer.analysis.profile.column_numbers import read_totals
+from snapshot_explorer.analysis.repair import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.analysis.retention import (
     Level,
     Orphans,
@@ -73,7 +74,6 @@ from snapshot_explorer.history.overview import (
     tags_frame,
 )
 from snapshot_explorer.queries import VersionedTable, sql
-from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot, SnapshotParts, parts_of
 
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.analysis.health.symptoms import Symptom
     from snapshot_explorer.core.records import ChangeMode
-    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.formats.unread_versions import Reasons
     from snapshot_explorer.history import KnownReadability
     from snapshot_explorer.history.lifetimes import FileLifetimes
@@ -651,11 +651,15 @@ class Table(VersionedTable, Shown):
             SnapshotNotFoundError: The version, or that before the commit to undo, does not exist.
             UnsupportedFeatureError: No statement is certain to be exact; the message says why.
         """
-        now, undone = self.update(), None if undo is None else self.at(undo)
+
+        def version_at(ref: RefLike) -> TableVersion:
+            return parts_of(self.at(ref)).loaded.version
+
+        undone = None if undo is None else version_at(undo)
         request = RepairRequest(
             source=self._past.with_newest_state(is_newest_state=True),
-            now=now,
-            then=restored_version(self.at, to, undone),
+            now=parts_of(self.update()).loaded.version,
+            then=restored_version(version_at, to, undone),
             undone=undone,
             where=where,
             key=key,
