@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Column, Offsets, select_rows, to_arrow
 from snapshot_explorer.formats.avro.container import (
     MARKER_BYTES,
     Primitive,
     Record,
     Shape,
-    TruncatedError,
     Union,
     varint,
 )
@@ -77,7 +77,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
                     continue
                 column = select_rows(column, kept)
             return to_arrow(column, target, pa.py_buffer(padded))
-    except (TruncatedError, CannotVectorizeError):
+    except (CorruptBytesError, CannotVectorizeError):
         pass
     return None
 
@@ -99,7 +99,7 @@ def decode_at(
         column, ends = _decode(padded, len(content), starts, shape, target)
         if not (ends > len(content)).any():
             return to_arrow(column, target, pa.py_buffer(padded)), ends
-    except (TruncatedError, CannotVectorizeError):
+    except (CorruptBytesError, CannotVectorizeError):
         pass
     return None
 
