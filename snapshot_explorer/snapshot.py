@@ -162,8 +162,8 @@ class Snapshot(Shown):
         """Return the MANIFESTS frame: base, delta, changelog and index, in list order.
 
         Paimon: reads only the manifest lists. Delta: base contains the files of the checkpoint and delta the commits
-        after it; reads both. Iceberg: base contains the manifests of earlier snapshots, delta those of this one and
-        index those of delete files; reads the manifest list.
+        after it; reads both. Iceberg: base contains the manifests of earlier snapshots, delta the manifests of this one
+        and index the manifests of delete files; reads the manifest list.
         """
         rows = self._cache.get("manifests", self._version.manifests)
         drawn = non_empty_columns(rows, exclude=("version", "list_path"))
@@ -380,7 +380,7 @@ class Snapshot(Shown):
         """Return the rows as a lazy Spark DataFrame.
 
         The read is planned now; each action reads the rows again, and nothing is cached. Types and nullability are
-        those of the table. Spark has no type for a time of day and for timestamps finer than microseconds: they are
+        the table's. Spark has no type for a time of day and for timestamps finer than microseconds: they are
         ISO 8601 text.
 
         Args:

@@ -12,6 +12,7 @@ from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
 from snapshot_explorer.analysis.health import Health, health_history, read_health
 from snapshot_explorer.analysis.profile.column_numbers import read_totals
+from snapshot_explorer.analysis.repair import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.analysis.retention import (
     Level,
     Orphans,
@@ -74,7 +75,6 @@ from snapshot_explorer.history.overview import (
     tags_frame,
 )
 from snapshot_explorer.queries import VersionedTable, sql
-from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.results import Frame
 from snapshot_explorer.snapshot import Snapshot, SnapshotParts, parts_of
 
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.analysis.health.symptoms import Symptom
     from snapshot_explorer.core.records import ChangeMode
-    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.formats.unread_versions import Reasons
     from snapshot_explorer.history import KnownReadability
     from snapshot_explorer.history.lifetimes import FileLifetimes
@@ -223,8 +223,8 @@ class Table(VersionedTable, Shown):
             stat: Draw files, rows and bytes added and removed; the data is the same.
             anomalies: Add a column `anomalies`, which names what jumps at each version; `Table.anomalies` has the
                 rules. Reads what that reads.
-            recorded_times: Return the times that Delta's writers recorded in place of those of the log's files, which
-                differ after a copy, and order by them. Refs by time use the times of the files.
+            recorded_times: Return the times that Delta's writers recorded in place of the times of the log's files,
+                which differ after a copy, and order by them. Refs by time use the times of the files.
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         check_limit(limit, "commits")
@@ -380,8 +380,8 @@ class Table(VersionedTable, Shown):
             level: `existence`: each file exists and has the recorded size; costs one listing of each folder. `footers`:
                 also the footer of each file that has one is read, and has the recorded number of rows. `bytes`: also
                 each file is read as a whole, once, by the readers of rows, with the checksums of its pages if it has
-                any, and so are deletion vectors and delete files, whose problems are those of the data files that
-                need them.
+                any, and so are deletion vectors and delete files, whose problems count as problems of the data
+                files that need them.
             resume: An earlier result: files that it found in order at this level or a higher one are not opened again.
                 True for all earlier calls on this table, also one that was interrupted.
         """
@@ -406,7 +406,7 @@ class Table(VersionedTable, Shown):
     def orphans(self, older_than: str | timedelta = "3d") -> Orphans:
         """Return the files below the table's folder that no version, tag or branch names. Deletes nothing.
 
-        Files of a commit under way are never among them: files younger than `older_than`, and for Hudi also those of
+        Files of a commit under way are never among them: files younger than `older_than`, and for Hudi also files of
         requested and running instants. The folder is listed before the metadata is read, so a file whose commit lands
         meanwhile is named. If metadata that may name a file cannot be read, or is missing, no file is called an orphan:
         `is_orphan` is null, and `Orphans.unread` says why. Metadata of other formats in the same folder counts too.
@@ -501,9 +501,9 @@ class Table(VersionedTable, Shown):
 
         Paimon: like `incremental-between` through audit_log since 1.1, in the newest schema; within a version by
         bucket, in the order of files and rows. Delta: like `readChangeFeed` from the version after `a`, in the newest
-        schema, or with column mapping in that of `b`; within a version in no order. If no change data was written,
-        changes are derived from files: a row that was rewritten unchanged is returned as -D and +I. Iceberg: like
-        Spark's changelog view, in the current schema, also for commits with delete files. A row that was rewritten
+        schema, or with column mapping in the schema of `b`; within a version in no order. If no change data was
+        written, changes are derived from files: a row that was rewritten unchanged is returned as -D and +I. Iceberg:
+        like Spark's changelog view, in the current schema, also for commits with delete files. A row that was rewritten
         unchanged is left out; if rows have ids, updates are -U and +U. Hudi: the rows of the file slices that a commit
         changed, compared by record key, in the schema of `b`; where change data was written, like Hudi's change query.
 
@@ -525,7 +525,7 @@ class Table(VersionedTable, Shown):
                 `diff`, Paimon: the state at `b` compared with that at `a` by primary key. New and changed rows
                 are returned as they are at `b`, missing rows as -D. Files of both versions are ignored, as in Paimon:
                 a row rewritten with its old values is returned, a row removed by a deletion vector alone is not.
-                Keeps both states of a bucket in memory. Iceberg: exactly the rows of `b` compared with those of `a`;
+                Keeps both states of a bucket in memory. Iceberg: exactly the rows of `b` compared with the rows of `a`;
                 files that are in both with the same deletes are not read. Keeps the others of a partition in memory.
         """
         past, (first, last) = self._past.one_history(a, b)
@@ -549,7 +549,7 @@ class Table(VersionedTable, Shown):
 
         The ANOMALIES frame, from metadata alone: rows, files and bytes of the table, and null rate, minimum and maximum
         of columns. A version is marked if its change is more than `factor` times the usual change, the median of
-        those of the `window` versions before that changed the number, and at least a share of what was there. Rows,
+        the changes at the last `window` versions that changed the number, and at least a share of what was there. Rows,
         files and bytes of commits that change no data, such as a compaction, are not marked.
 
         Args:
@@ -658,11 +658,15 @@ class Table(VersionedTable, Shown):
             SnapshotNotFoundError: The version, or that before the commit to undo, does not exist.
             UnsupportedFeatureError: No statement is certain to be exact; the message says why.
         """
-        now, undone = self.update(), None if undo is None else self.at(undo)
+
+        def version_at(ref: RefLike) -> TableVersion:
+            return parts_of(self.at(ref)).loaded.version
+
+        undone = None if undo is None else version_at(undo)
         request = RepairRequest(
             source=self._past.with_newest_state(is_newest_state=True),
-            now=now,
-            then=restored_version(self.at, to, undone),
+            now=parts_of(self.update()).loaded.version,
+            then=restored_version(version_at, to, undone),
             undone=undone,
             where=where,
             key=key,

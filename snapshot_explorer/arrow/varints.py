@@ -9,6 +9,8 @@ _MORE = 0x80
 
 def varint(content: bytes, at: int, longest: int = LONGEST) -> tuple[int, int]:
     """Return the unsigned number at a position, and the position after it."""
+    if at < len(content) and (first := content[at]) < _MORE:
+        return first, at + 1
     number = shift = 0
     for byte in content[at : at + longest]:
         number |= (byte & 0x7F) << shift

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from snapshot_explorer.core.errors import SnapshotExplorerError, StorageError
 from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats import is_table, metadata_folders, titles
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import missing_slash, mistaken_path
@@ -207,17 +208,13 @@ def _did_you_mean(name: str, folders: Sequence[str], parent: str, storage_option
         path = _join(parent, near)
         if is_table(Storage(path, storage_options)) or _has_tables_below(path, storage_options):
             more = len(folders) - 1
-            return f"Did you mean {near}?" + (f" {parent} has {_folders(more)} more." if more else "")
+            return f"Did you mean {near}?" + (f" {parent} has {pluralize(more, 'folder')} more." if more else "")
     candidates = folders[:_MAX_LISTED]
     tables = [folder for folder in candidates if is_table(Storage(_join(parent, folder), storage_options))][:_SHOWN]
     if tables:
-        return f"{parent} has {_folders(len(folders))}, among them the tables {', '.join(tables)}."
+        return f"{parent} has {pluralize(len(folders), 'folder')}, among them the tables {', '.join(tables)}."
     more = len(folders) - _SHOWN
     return f"{parent} has the folders {', '.join(folders[:_SHOWN])}{f' and {more:,} more' if more > 0 else ''}."
-
-
-def _folders(count: int) -> str:
-    return f"{count:,} folder{'s' if count > 1 else ''}"
 
 
 def _join(folder: str, name: str) -> str:

@@ -202,7 +202,7 @@ class MetadataTasks(ABC):
         """
 
     def of_lifetimes(self, version: int, prefetch: Prefetch) -> StateTasks:
-        """Return the tasks whose RECORDS contain the files of a version for LIFETIMES, where they start.
+        """Return the tasks whose RECORDS contain the files of the version with which LIFETIMES begin.
 
         If only the tasks find that some of the version's files are unknown, they return the RECORDS of the first later
         version whose files are all known, with its commit time.

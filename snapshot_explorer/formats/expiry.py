@@ -15,6 +15,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import CorruptTableError, InvalidArgumentError, StorageError, UnsupportedFeatureError
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]
@@ -87,7 +88,7 @@ def format_duration(span: timedelta) -> str:
     parts = []
     for unit in ("day", "hour", "minute", "second", "millisecond"):
         count, microseconds = divmod(microseconds, _MICROSECONDS[unit])
-        parts += [f"{count:,} {unit}{'' if count == 1 else 's'}"] if count else []
+        parts += [pluralize(count, unit)] if count else []
     return " ".join(parts) or "0 seconds"
 
 

@@ -129,7 +129,7 @@ def read_history(
     return pa.concat_tables(pages) if pages else frames.COMMITS.empty_table(), unread
 
 
-def history_frame(  # noqa: PLR0913 - what it draws, all named
+def history_frame(  # noqa: PLR0913 - the parts of the frame, all named
     rows: pa.Table,
     *,
     title: str,

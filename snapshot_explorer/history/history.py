@@ -133,15 +133,15 @@ class History:
 
     @property
     def listing(self) -> Listing:
-        """Return all versions, including those of which only the commit is left. One listing, the first time."""
+        """Return all versions, also the versions of which only the commit is left. One listing, the first time."""
         return self._log.listing
 
     def lifetimes(self) -> FileLifetimes:
         """Return the lifetimes of all data files. Reads the log once; later calls read only new versions."""
         return self.open_branch.lifetimes()
 
-    def with_newest_state(self, is_newest_state: bool) -> History:  # noqa: FBT001 - what it is named after
-        """Return this history with the newest version in the table's current schema, or in that of its commit."""
+    def with_newest_state(self, is_newest_state: bool) -> History:  # noqa: FBT001 - the name of the method says what it means
+        """Return this history with the newest version in the table's current schema, or in the schema of its commit."""
         if is_newest_state is self.is_newest_state:
             return self
         result = History(self.open_branch, is_newest_state=is_newest_state)

@@ -104,7 +104,7 @@ class OpenBranch:
             return self._others[name]
 
     def listing(self) -> Listing:
-        """Return all versions, including those of which only the commit is left. One listing."""
+        """Return all versions, also the versions of which only the commit is left. One listing."""
         listing = self.format.listing(0)
         self._versions = listing.reachable
         return listing
@@ -180,7 +180,7 @@ class Log:
 
     @cached_property
     def listing(self) -> Listing:
-        """Return all versions, including those of which only the commit is left. One listing, the first time."""
+        """Return all versions, also the versions of which only the commit is left. One listing, the first time."""
         return self.branch.listing()
 
     @property

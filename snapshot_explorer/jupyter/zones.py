@@ -6,6 +6,7 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.text import pluralize
 
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
@@ -41,5 +42,5 @@ def ago(time: datetime, now: datetime) -> str:
     for word, length in _UNITS:
         count = int(seconds // length)
         if count:
-            return f"{count:,} {word}{'s' if count > 1 else ''} ago"
+            return f"{pluralize(count, word)} ago"
     return "just now"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 FrameKind = Literal["table", "log", "branches", "actions", "slices", "readability", "parts", "lake log"]
-"""What a frame contains, where it is drawn differently from other tables."""
+"""The contents of frames that are drawn differently from other tables; `table` for all others."""
 
 
 class Frame(Exportable, Shown):
@@ -60,7 +60,7 @@ class Frame(Exportable, Shown):
             total: The number of all rows, if `rows` contains only the first of them.
             drawn: The columns to draw, in order; all if empty. The data keeps all columns.
             limit: The number of rows to draw; None for the caller's limit. The data keeps all rows.
-            kind: What the rows are, where they are drawn differently from other tables.
+            kind: The kind of the rows, if they are drawn differently from other tables.
             options: What is drawn in addition for that kind.
             notes: Sentences on what the rows do not contain, such as a missing version; drawn above them.
             of_rows: Whether texts are values of a table's rows, which are not changed.

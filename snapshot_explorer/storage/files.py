@@ -438,8 +438,6 @@ class RemoteFiles(RangedFiles):
             s3.prepare(self._fs)
         elif root.protocol in azure.PROTOCOLS:
             azure.prepare(self._fs)
-        elif root.protocol in gcs.PROTOCOLS:
-            gcs.prepare(self._fs)
         # Otherwise s3fs requests a file's size before it reads the file.
         self._at_once = {"max_concurrency": 1} if "max_concurrency" in inspect.signature(whole).parameters else {}
 
@@ -544,7 +542,11 @@ class RemoteFiles(RangedFiles):
 
     def size(self, address: str) -> int | None:
         """Return the size of a file; None if the storage does not report it."""
-        size = self._info(self._literal(address)).get("size")
+        literal = self._literal(address)
+        if self._protocol in gcs.PROTOCOLS:
+            found: int = call(self._fs, gcs.size, self._fs, literal, is_limited=True)
+            return found
+        size = self._info(literal).get("size")
         return size if isinstance(size, int) else None
 
     def _info(self, address: str) -> Mapping[str, Any]:

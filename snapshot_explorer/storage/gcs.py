@@ -1,10 +1,12 @@
 """Google Cloud Storage on top of fsspec: only `Storage` retries requests, and no second service is called."""
 
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import MethodType
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 from snapshot_explorer.storage.bounded_answers import ERROR_BYTES, Part, call, collect, until_first_byte
 from snapshot_explorer.storage.failures import MissingBucketError, ReplacedFileError, UnexpectedResponseError
@@ -15,8 +17,8 @@ PROTOCOLS = frozenset({"gs", "gcs"})
 _LOGINS = frozenset({"anon", "browser", "cache", "cloud", "google_default", "token"})
 """Keywords that gcsfs accepts as `token`, in addition to a file, its contents, and a token."""
 _SUCCESS, _CHANGED = range(200, 300), 412
-_LISTING = "b/{}/o"
-"""The path of a listing, in gcsfs. It is missing only where the bucket is: an empty listing is not an error."""
+_MOST_ANSWER_BYTES = 64 * 2**20
+"""The maximum number of bytes of a page of a listing, or of the metadata of an object."""
 
 
 def plain_file_system(filesystem: type) -> type:
@@ -50,45 +52,28 @@ def connect(create: Callable[..., Any], options: Mapping[str, Any]) -> Any:
         return create(**{**options, "token": "anon"})
 
 
-def prepare(filesystem: Any) -> None:
-    """Make a gcsfs file system leave retries to `Storage`, and distinguish a missing bucket from a missing file."""
-    decorated = type(filesystem)._request  # noqa: SLF001 - the decorator, which retries, has no setting
-    request = getattr(decorated, "__wrapped__", decorated)
-
-    async def checked_request(own: Any, method: str, path: str, *names: Any, **options: Any) -> Any:
-        try:
-            return await request(own, method, path, *names, **options)
-        except FileNotFoundError as error:
-            if path == _LISTING:
-                raise MissingBucketError(f"the bucket {names[0]} does not exist") from error
-            raise
-
-    filesystem._request = MethodType(checked_request, filesystem)  # noqa: SLF001 - as above
-
-
 async def read_part(filesystem: Any, address: str, part: Range | None, etag: str | None, most_bytes: int) -> Part:
     """Return a part of an object, or all of it, in one request.
 
     Source: Cloud Storage JSON API, "Objects: get".
     """
-    from gcsfs.retry import validate_response  # noqa: PLC0415 - it is optional
+    url = filesystem.url(address) + (f"&ifGenerationMatch={etag}" if etag else "")
+    headers = {} if part is None else {"Range": f"bytes={part[0]}-{part[1] - 1}"}
+    return await _get(filesystem, url, headers=headers, most_bytes=most_bytes)
 
-    own = filesystem
-    await own._set_session()  # noqa: SLF001 - there is no public way to read in pieces
-    url = own.url(address) + (f"&ifGenerationMatch={etag}" if etag else "")
-    headers = own._get_headers({} if part is None else {"Range": f"bytes={part[0]}-{part[1] - 1}"})  # noqa: SLF001 - as above
-    async with (
-        until_first_byte() as limit,
-        own.session.get(url, params=own._get_params({}), headers=headers) as response,  # noqa: SLF001 - as above
-    ):
-        limit.reschedule(None)
-        if response.status == _CHANGED and etag:
-            raise ReplacedFileError
-        if response.status not in _SUCCESS:
-            error = bytes(await response.content.read(ERROR_BYTES))
-            validate_response(response.status, error, url, ())
-        content = await collect(response.content.read, response.content_length, most_bytes)
-        return Part(content, response.headers.get("x-goog-generation"))
+
+async def size(filesystem: Any, address: str) -> int:
+    """Return the size of an object, in one request.
+
+    Source: Cloud Storage JSON API, "Objects: get".
+    """
+    bucket, _, key = address.partition("/")
+    url = f"{filesystem.base}b/{_quote(bucket)}/o/{_quote(key)}"
+    answer = await _get(filesystem, url, most_bytes=_MOST_ANSWER_BYTES)
+    try:
+        return int(json.loads(answer.content)["size"])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise UnexpectedResponseError("the storage did not answer with the size of the object") from error
 
 
 def listings(filesystem: Any, bucket: str) -> Pages:
@@ -96,13 +81,16 @@ def listings(filesystem: Any, bucket: str) -> Pages:
 
     Source: Cloud Storage JSON API, "Objects: list".
     """
+    url = f"{filesystem.base}b/{_quote(bucket)}/o"
 
     def page(prefix: str, *, delimiter: str, token: str | None) -> Page:
         query = {"prefix": prefix or None, "delimiter": delimiter or None, "pageToken": token}
+        request = partial(_get, filesystem, url, query=query, most_bytes=_MOST_ANSWER_BYTES)
         try:
-            request = partial(filesystem._call, json_out=True, **query)  # noqa: SLF001 - it has no limit of time
-            answer = call(filesystem, request, "GET", _LISTING, bucket)
-        except ValueError as error:
+            answer = json.loads(call(filesystem, request, is_limited=True).content)
+        except FileNotFoundError as error:  # only where the bucket is missing: an empty listing is not an error
+            raise MissingBucketError(f"the bucket {bucket} does not exist") from error
+        except (ValueError, RecursionError) as error:
             raise UnexpectedResponseError(NOT_A_LISTING) from error
         if not isinstance(answer, dict) or answer.get("kind") != "storage#objects":
             raise UnexpectedResponseError(NOT_A_LISTING)
@@ -111,3 +99,38 @@ def listings(filesystem: Any, bucket: str) -> Pages:
         return Page(objects, list(map(str, prefixes)), answer.get("nextPageToken") or None)
 
     return page
+
+
+async def _get(
+    filesystem: Any,
+    url: str,
+    *,
+    query: Mapping[str, str | None] = MappingProxyType({}),
+    headers: Mapping[str, str] = MappingProxyType({}),
+    most_bytes: int,
+) -> Part:
+    """Return the answer to a request, with the session and the credentials of gcsfs.
+
+    gcsfs has no requests without retries, and none within limits of size and time.
+    """
+    from gcsfs.retry import validate_response  # noqa: PLC0415 - it is optional
+
+    own = filesystem
+    await own._set_session()  # noqa: SLF001 - there is no public way
+    sent = own._get_headers(headers)  # noqa: SLF001 - as above
+    async with (
+        until_first_byte() as limit,
+        own.session.get(url, params=own._get_params(query), headers=sent) as response,  # noqa: SLF001 - as above
+    ):
+        limit.reschedule(None)
+        if response.status == _CHANGED:
+            raise ReplacedFileError
+        if response.status not in _SUCCESS:
+            error = bytes(await response.content.read(ERROR_BYTES))
+            validate_response(response.status, error, url, ())
+        content = await collect(response.content.read, response.content_length, most_bytes)
+        return Part(content, response.headers.get("x-goog-generation"))
+
+
+def _quote(name: str) -> str:
+    return quote(name, safe="")

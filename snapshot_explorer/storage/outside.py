@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.storage.location import LOCAL, Location, is_outside, resolve_location, shorten
 from snapshot_explorer.storage.same_files import RealPaths
 
@@ -71,11 +72,7 @@ class ExternalLocations:
         paths = list(self._found.copy())
         if not paths:
             return None
-        count = (
-            f"more than {_MAX_COUNTED:,} files"
-            if len(paths) > _MAX_COUNTED
-            else f"{len(paths):,} file" + "s" * (len(paths) > 1)
-        )
+        count = f"more than {_MAX_COUNTED:,} files" if len(paths) > _MAX_COUNTED else pluralize(len(paths), "file")
         return f"{count} outside of the table's folder, {_common_folder(paths)}"
 
     def first_note(self) -> str | None:

@@ -26,7 +26,7 @@ _MODULES = {
     "analysis.rows.blame_result.Blame": "blames",
     "analysis.rows.bisection_result.Bisection": "bisections",
     "analysis.profile.profiles.Profile": "profiles",
-    "repairs.repair.Repair": "repairs",
+    "analysis.repair.repair.Repair": "repairs",
     "analysis.rows.trace_result.Trace": "traces",
     "lake.table_twins.Twins": "lakes",
     "lake.overview.LakeOverview": "lakes",

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_RANGES = 6
+"""The maximum number of columns whose range has a separate panel."""
 _MOST_AT_ONCE = 100
 """The maximum number of versions without a range slider."""
-"""The maximum number of columns whose range has a separate panel."""
 _SMALLEST_RATE = 0.05
 """The smallest end of the axis of null rates."""
 _MOST_RATES = 12

@@ -139,7 +139,7 @@ def test_a_table_that_was_copied_says_that_its_commit_times_are_those_of_the_cop
     explorer.state.recorded_times = True
     explorer.wait()
     assert seconds(explorer.state.shown["committed_at"])[:2] == [1_765_000_000, 1_766_000_000]
-    assert "2025-12-06 05:46:40.000Z" in repr(explorer.drawing())
+    assert "2025-12-06 05:46:40" in str(explorer)
     assert explorer.state.history_call == "history(recorded_times=True)"
     assert explorer.page["isCopied"]
     explorer.state.reset_filters()

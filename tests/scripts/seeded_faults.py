@@ -367,7 +367,7 @@ FAULTS = (
     ),
     Fault(
         "text in a repair ends where a quote is in it",
-        "repairs/spark_sql.py",
+        "analysis/repair/spark_sql.py",
         "and value.isprintable() and not _UNSAFE.intersection(value):",
         "and value.isprintable():",
         "repairs",

@@ -2,8 +2,8 @@
 
 Avro rows have no length prefix: a reader must decode a row to find the next. To decode many rows at once, their starts
 are guessed from the first bytes, or the first text, of the first row. All rows are decoded, and the guess is verified:
-every row must end where the next starts, and the counts must match. Otherwise `records` decodes the rows one by one.
-Where the starts are recorded, as in log files of Hudi, nothing is guessed.
+every row must end where the next starts, and the counts must match. Otherwise `rows` decodes them one by one. Where
+the starts are recorded, as in log files of Hudi, nothing is guessed.
 """
 
 import sys
@@ -13,20 +13,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.formats.avro import records
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Column, Offsets, select_rows, to_arrow
 from snapshot_explorer.formats.avro.container import (
     MARKER_BYTES,
     Primitive,
     Record,
     Shape,
-    TruncatedError,
     Union,
     varint,
 )
 from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
 
-_FEW_ROWS = 24
+_FEW_ROWS = 64
 """Fewer rows are decoded faster one by one."""
 _PREFIX = 4
 _TEXT_PREFIX = 8
@@ -45,12 +44,16 @@ def decode_rows(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.St
     """Return the rows of blocks of one shape as a struct array. Arguments as for `decode`.
 
     Raises:
-        TruncatedError: The blocks end too early or violate the format.
+        CorruptBytesError: The blocks end too early or violate the format.
     """
     # pyarrow imports pandas, which takes longer than the rows, when it first converts values from Python.
     is_small = "pandas" in sys.modules and sum(rows for rows, _ in blocks) < _FEW_ROWS
     columns = None if is_small else decode(blocks, shape, target)
-    return records.decode(blocks, shape, target) if columns is None else columns
+    if columns is not None:
+        return columns
+    from snapshot_explorer.formats.avro import rows  # noqa: PLC0415 - for fastavro
+
+    return rows.decode(blocks, shape, target)
 
 
 def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructType) -> pa.StructArray | None:
@@ -74,7 +77,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
                     continue
                 column = select_rows(column, kept)
             return to_arrow(column, target, pa.py_buffer(padded))
-    except (TruncatedError, CannotVectorizeError):
+    except (CorruptBytesError, CannotVectorizeError):
         pass
     return None
 
@@ -96,7 +99,7 @@ def decode_at(
         column, ends = _decode(padded, len(content), starts, shape, target)
         if not (ends > len(content)).any():
             return to_arrow(column, target, pa.py_buffer(padded)), ends
-    except (TruncatedError, CannotVectorizeError):
+    except (CorruptBytesError, CannotVectorizeError):
         pass
     return None
 

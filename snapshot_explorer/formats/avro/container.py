@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.arrow import varints
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core.errors import CorruptTableError, LimitError, UnsupportedFeatureError
 from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.formats import json_text
@@ -19,7 +20,6 @@ MARKER_BYTES = 16
 """The size of the marker after the header and after each block."""
 _MAX_PARTS = 10_000
 _MAX_DEPTH = 4 * json_text.MAX_NESTED_TYPES  # unions count too
-_LONGEST_VARINT = 10
 _CHUNK = 2**18
 _MAX_FOR_XZ = 128 * 2**20
 """The memory limit of the xz decoder. Its strongest preset takes 65 MiB."""
@@ -98,33 +98,22 @@ class Container:
         return sum(rows for rows, _ in self.blocks)
 
 
-class TruncatedError(Exception):
-    """The bytes end too early or violate the format. The message describes how."""
-
-
 def varint(content: bytes, at: int) -> tuple[int, int]:
     """Return the zigzag number at a position, and the position after it.
 
     Source: Avro specification, "Primitive Types".
     """
-    if at < len(content) and (first := content[at]) < 0x80:  # noqa: PLR2004 - the continuation bit
-        return (first >> 1) ^ -(first & 1), at + 1
-    number = shift = 0
-    for byte in content[at : at + _LONGEST_VARINT]:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
-            if number >= 2**64:
-                break
-            return (number >> 1) ^ -(number & 1), at + shift // 7
-    raise TruncatedError(f"invalid number at byte {at}")
+    number, end = varints.varint(content, at)
+    if number >= 2**64:
+        raise CorruptBytesError(f"invalid number at byte {at}")
+    return varints.unzigzag(number), end
 
 
 def read_bytes(content: bytes, at: int) -> tuple[bytes, int]:
     """Return the length-prefixed bytes at a position, and the position after them."""
     size, at = varint(content, at)
     if size < 0 or size > len(content) - at:
-        raise TruncatedError(f"{size} bytes expected at byte {at}, found {len(content) - at}")
+        raise CorruptBytesError(f"{size} bytes expected at byte {at}, found {len(content) - at}")
     return content[at : at + size], at + size
 
 
@@ -153,7 +142,6 @@ def read_container(
         codec = header.get("avro.codec", b"null").decode()
         blocks = _blocks(content, path, (at, sync), _Packing(codec=codec, limits=limits))
     except (
-        TruncatedError,
         ValueError,
         KeyError,
         TypeError,
@@ -196,7 +184,7 @@ def parse_avro_schema(text: bytes | str, path: str) -> Any:
 
 def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
     if content[:4] != MAGIC:
-        raise TruncatedError("it does not begin with Obj")
+        raise CorruptBytesError("it does not begin with Obj")
     header: dict[str, bytes] = {}
     at = len(MAGIC)
     while True:
@@ -210,7 +198,7 @@ def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
             header[key.decode()], at = read_bytes(content, at)
     sync = content[at : at + MARKER_BYTES]
     if len(sync) < MARKER_BYTES:
-        raise TruncatedError("the header is cut short")
+        raise CorruptBytesError("the header is cut short")
     return header, sync, at + MARKER_BYTES
 
 
@@ -239,16 +227,16 @@ def _blocks(content: bytes, path: str, start: tuple[int, bytes], packing: _Packi
         count, at = varint(content, at)
         packed, at = read_bytes(content, at)
         if content[at : at + MARKER_BYTES] != sync:
-            raise TruncatedError(f"the block that ends at byte {at} is not followed by the file's marker")
+            raise CorruptBytesError(f"the block that ends at byte {at} is not followed by the file's marker")
         at += MARKER_BYTES
         try:
             block = _unpack(packed, packing)
         except _LongBlockError:
             limits.check_value(path, len(content), limits.value_bytes + 1, "a block")
-            raise TruncatedError("a block is too long") from None
+            raise CorruptBytesError("a block is too long") from None
         total, rows = total + len(block), rows + count
         if count < 0 or count > len(block):
-            raise TruncatedError(f"implausible: {rows} rows in {total} bytes")
+            raise CorruptBytesError(f"implausible: {rows} rows in {total} bytes")
         limits.check_rows(path, len(content), rows)
         limits.check_bytes(path, len(content), total)
         blocks.append((count, block))
@@ -267,7 +255,7 @@ def _unpack(packed: bytes, packing: _Packing) -> bytes:
         stream = zlib.decompressobj(-15)
         block = stream.decompress(packed, limit + 1)
         if not stream.eof and len(block) <= limit:
-            raise TruncatedError("a deflate block is cut short")
+            raise CorruptBytesError("a deflate block is cut short")
     elif codec == "snappy":
         block = _decompress_snappy(packed, packing)
     elif codec == "zstandard":
@@ -291,9 +279,9 @@ def _decompress_stream(packed: bytes, codec: str, limit: int) -> bytes:
     try:
         block: bytes = stream.decompress(packed, limit + 1)
     except lzma.LZMAError as error:
-        raise TruncatedError(f"an xz block is damaged ({error})") from error
+        raise CorruptBytesError(f"an xz block is damaged ({error})") from error
     if not stream.eof and len(block) <= limit:
-        raise TruncatedError(f"a {codec} block is cut short")
+        raise CorruptBytesError(f"a {codec} block is cut short")
     return block
 
 
@@ -304,7 +292,7 @@ def _decompress_snappy(packed: bytes, packing: _Packing) -> bytes:
     packing.check(size)
     block: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
     if zlib.crc32(block) != int.from_bytes(checksum, "big"):
-        raise TruncatedError("the checksum of a snappy block does not match")
+        raise CorruptBytesError("the checksum of a snappy block does not match")
     return block
 
 
@@ -372,7 +360,9 @@ class _Shapes:
         return shape
 
     def _declared(self, raw: Mapping[str, Any], depth: int) -> Shape:
-        name = str(raw["name"]).rpartition(".")[2]
+        if not isinstance(raw["name"], str):
+            raise ValueError(f"{raw['name']!r} is not the name of a type")  # noqa: TRY004 - the caller names the file
+        name = raw["name"].rpartition(".")[2]
         self._named[name] = None
         shape: Shape
         if raw["type"] == "record":

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.formats.avro.arrow_values import pair_type
@@ -21,7 +22,6 @@ from snapshot_explorer.formats.avro.container import (
     Primitive,
     Record,
     Shape,
-    TruncatedError,
     Union,
 )
 
@@ -78,7 +78,7 @@ def _decode(files: Sequence[Container], target: pa.StructType, broken: Broken) -
     blocks = [block for file in files for block in file.blocks]
     try:
         return decode_rows(blocks, files[0].shape, target)
-    except (TruncatedError, pa.ArrowException, OverflowError) as error:
+    except (CorruptBytesError, pa.ArrowException) as error:
         resources.check(error, f"{files[0].path} could not be read")
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.

@@ -6,7 +6,6 @@ from typing import Literal
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.formats.avro.container import MAGIC, read_container
@@ -103,7 +102,7 @@ def _avro_rows(storage: Storage, source: pa.NativeFile, path: str) -> int:
     try:
         return sum(1 for _ in avro_rows.records(container))
     except avro_rows.FOREIGN_ERRORS as error:
-        raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
+        raise avro_rows.damaged_block(error) from error
 
 
 def _read(batches: Iterator[pa.RecordBatch], recorded: int, path: str) -> int:

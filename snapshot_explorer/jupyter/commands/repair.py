@@ -1,10 +1,10 @@
 """`%snapshot repair`: the statement that puts back rows of an earlier version."""
 
+from snapshot_explorer.analysis.repair import Repair
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.jupyter.command import TABLE, Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import column_names, where_of
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.repairs import Repair
 
 
 def _repair(invocation: Invocation) -> Repair:

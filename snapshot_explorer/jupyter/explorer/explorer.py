@@ -348,7 +348,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self.unobserve_all()
         super().close()
 
-    def drawing(self) -> Drawing:
+    def _drawing(self) -> Drawing:
         """Return the explorer's current content as text and tables: for terminals and pages without widgets."""
         view = self._views.front
         lines = [*self._lines(), *(text for text in (self.problem, view.error) if text)]
@@ -403,7 +403,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     def _static_bundle(self) -> dict[str, str]:
         self._work.wait(_STILL_SECONDS)
-        state, drawing = self.state, self.drawing()
+        state, drawing = self.state, self._drawing()
         page = static_html(drawing, state.shown, measure=state.measure, a=state.a, b=state.b)
         return {"text/plain": static_text(drawing), "text/html": page}
 
@@ -413,7 +413,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def __str__(self) -> str:
         """Return the explorer's current content as text: `print(explorer)` draws it in a terminal."""
         self._work.wait(_STILL_SECONDS)
-        return static_text(self.drawing())
+        return static_text(self._drawing())
 
     # Requests of a page
 

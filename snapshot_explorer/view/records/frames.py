@@ -1,4 +1,4 @@
-"""What is drawn of a metadata table: its rows as they are, or those of its kind; and the figures of some kinds."""
+"""Drawings of metadata tables: their rows, in the form of their kind; and the figures of some kinds."""
 
 from contextlib import suppress
 
@@ -23,7 +23,7 @@ from snapshot_explorer.view.tracks.tracks import TracksPicture
 
 @draw.register
 def _frame(frame: Frame) -> Drawing:
-    """The notes, and the first rows in the columns to draw, without those of which nothing was checked."""
+    """The notes, and the first rows in the columns to draw, without the columns in which nothing was checked."""
     limit = DRAWN_ROWS if frame.limit is None else frame.limit
     rows = drawn_rows(frame, limit)
     unchecked = [name for name in rows.column_names if frame.is_unchecked(name)]
@@ -36,7 +36,7 @@ def _frame(frame: Frame) -> Drawing:
 
 
 def drawn_rows(frame: Frame, limit: int | None = None) -> pa.Table:
-    """Return the rows of a frame as they are drawn, up to a limit where they are drawn differently from its data."""
+    """Return the rows of a frame as they are drawn; up to a limit, if its kind is drawn differently from its data."""
     match frame.kind:
         case "log" | "lake log":
             first = frame.first_rows(limit)

@@ -2,10 +2,10 @@
 
 import re
 
+from snapshot_explorer.analysis.repair.repair import Repair
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.safe_text import sanitize
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.repairs.repair import Repair
 from snapshot_explorer.view.dispatch import draw, drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, Part
 from snapshot_explorer.view.text import WIDTH

@@ -124,7 +124,7 @@ class TimelineMarks:
 
     @cached_property
     def total_line(self) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], str]:
-        """The totals and the name of their line: those of the table's sizes, recorded ones, or sums of the commits."""
+        """The totals and the name of their line: from the table's sizes, as recorded, or summed over the commits."""
         if self.sizes is not None and self.y != "rows":
             return self._total_of_sizes(self.sizes), f"total {self.y}"
         totals = self.rows["total_rows"]

@@ -23,7 +23,7 @@ _MAX_NAMES = 2
 
 @dataclass(slots=True, kw_only=True)
 class _Lane:
-    """A branch: the versions that no lane above has, and where they begin."""
+    """A branch: the versions that no lane above has, and the point where the branch begins."""
 
     name: str
     versions: tuple[int, ...]
@@ -94,7 +94,7 @@ def _lane(name: str, history: History, above: Sequence[History]) -> _Lane:
 
 
 _Node = tuple[int, int]
-"""A commit: the index of the lane where it is drawn, and its version there."""
+"""A commit: the index of its lane, and its version on that branch."""
 
 
 def _node(lanes: Sequence[_Lane], index: int, version: int) -> _Node | None:

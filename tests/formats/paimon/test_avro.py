@@ -14,7 +14,7 @@ from pyarrow import orc
 
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
 from snapshot_explorer.formats.avro import columns as avro_columns
-from snapshot_explorer.formats.avro import records as avro_records
+from snapshot_explorer.formats.avro import rows as avro_rows
 from snapshot_explorer.formats.avro.container import parse_shape
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
 from tests.support.avro import array, record
@@ -129,7 +129,7 @@ def test_rows_read_side_by_side_are_those_read_one_after_another(rows):
     block, shape, wanted = encoded(fastavro.parse_schema(ROW), rows), parse_shape(ROW), pa.struct(list(WANTED))
 
     together = avro_columns.decode([(len(rows), block)], shape, wanted)
-    each = avro_records.decode([(len(rows), block)], shape, wanted)
+    each = avro_rows.decode([(len(rows), block)], shape, wanted)
 
     assert together is not None
     assert together.equals(each)

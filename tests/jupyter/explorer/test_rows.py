@@ -13,7 +13,6 @@ from snapshot_explorer.core.progress import step
 from snapshot_explorer.jupyter.cost import ReadLimits
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
-from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.view import Grid, drawing_of
 from snapshot_explorer.view.grid import shown_columns
 from tests.support.delta.table_builder import DeltaTable, remove
@@ -326,7 +325,7 @@ def test_of_many_updated_rows_those_that_decide_what_is_hidden_are_named(tmp_pat
 
 
 def test_a_saved_notebook_shows_the_rows_that_differ(compared):
-    said = static_text(compared.drawing())
+    said = str(compared)
 
     assert "Rows of version 7 and version 8" in said
     assert "67.04 → -67.04" in said

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.limits import Limits
-from snapshot_explorer.formats.avro.container import TruncatedError, read_bytes, varint
+from snapshot_explorer.formats.avro.container import read_bytes, varint
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.kryo_keys import record_keys
@@ -46,7 +47,7 @@ def deleted_keys(block: LogBlock, path: str, limits: Limits) -> list[DeletedReco
         return list(_records(content, path, limits))
     except SnapshotExplorerError:
         raise
-    except (TruncatedError, struct.error, OverflowError, ValueError) as error:
+    except (struct.error, OverflowError, ValueError) as error:
         raise damaged_block(path, block, error) from error
 
 
@@ -72,7 +73,7 @@ def _optional_text(content: bytes, at: int) -> tuple[str | None, int]:
     if branch == 0:
         return None, at
     if branch != 1:
-        raise TruncatedError(f"unknown branch {branch} at byte {at}")
+        raise CorruptBytesError(f"unknown branch {branch} at byte {at}")
     text, at = read_bytes(content, at)
     return text.decode(), at
 
@@ -101,7 +102,7 @@ def _read_wrapped(content: bytes, at: int, depth: int) -> tuple[object, str, int
         case 6 | 7 | 9:
             return _read_counted(content, at, branch)
         case _:
-            raise TruncatedError(f"unknown branch {branch} at byte {at}")
+            raise CorruptBytesError(f"unknown branch {branch} at byte {at}")
 
 
 def _read_counted(content: bytes, at: int, branch: int) -> tuple[object, str, int]:
@@ -126,7 +127,7 @@ def _array(content: bytes, at: int) -> tuple[object, str, int]:
             _, at = varint(content, at)
             count = -count
         if count > len(content) - at:
-            raise TruncatedError(f"{count} values expected at byte {at}")
+            raise CorruptBytesError(f"{count} values expected at byte {at}")
         for _ in range(count):
             value, _, at = _read_wrapped(content, at, 1)
             values.append(value)
@@ -134,5 +135,5 @@ def _array(content: bytes, at: int) -> tuple[object, str, int]:
 
 def _exactly(content: bytes, at: int, size: int) -> bytes:
     if size < 0 or at + size > len(content):
-        raise TruncatedError(f"{size} bytes expected at byte {at}, found {len(content) - at}")
+        raise CorruptBytesError(f"{size} bytes expected at byte {at}, found {len(content) - at}")
     return content[at : at + size]

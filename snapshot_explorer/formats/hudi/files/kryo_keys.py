@@ -3,7 +3,7 @@
 Source: hudi HoodieDeleteBlock and SerializationUtils of release 0.9; kryo 4 DefaultClassResolver, Output.writeString.
 """
 
-from snapshot_explorer.formats.avro.container import TruncatedError
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 
 _KEY = "org.apache.hudi.common.model.HoodieKey"
 _BY_NAME = 1
@@ -19,7 +19,7 @@ def record_keys(content: bytes) -> list[str]:
     """Return the record keys.
 
     Raises:
-        TruncatedError: The content is truncated, or is not an array of keys.
+        CorruptBytesError: The content is truncated, or is not an array of keys.
         ValueError: A text is not UTF-8.
     """
     return _Reader(content).record_keys()
@@ -41,7 +41,7 @@ class _Reader:
             self._text()  # the path of the partition
             keys.append(self._text())
         if self._at != len(self._content):
-            raise TruncatedError(f"{len(self._content) - self._at} bytes after the last key")
+            raise CorruptBytesError(f"{len(self._content) - self._at} bytes after the last key")
         return keys
 
     def _begin(self, name: str) -> None:
@@ -50,7 +50,7 @@ class _Reader:
         if index == len(self._classes):
             self._classes.append(self._new_text())
         if marker != _BY_NAME or self._classes[index : index + 1] != [name] or self._number() != _NEW:
-            raise TruncatedError(f"no object of {name} before byte {self._at}")
+            raise CorruptBytesError(f"no object of {name} before byte {self._at}")
         self._objects.append(None)
 
     def _text(self) -> str:
@@ -61,7 +61,7 @@ class _Reader:
             return text
         written = self._objects[marker - 2] if _NEW < marker < len(self._objects) + 2 else None
         if written is None:
-            raise TruncatedError(f"no text before byte {self._at}")
+            raise CorruptBytesError(f"no text before byte {self._at}")
         return written
 
     def _new_text(self) -> str:
@@ -78,7 +78,7 @@ class _Reader:
             byte = self._byte()
             self._at += (byte >= 0xC0) + (byte >= 0xE0)  # noqa: PLR2004 - the first bytes of two and of three
         if length == 0 or self._at > len(self._content):
-            raise TruncatedError(f"a text of {length} characters at byte {start}")
+            raise CorruptBytesError(f"a text of {length} characters at byte {start}")
         units = self._content[start : self._at].decode("utf-8", "surrogatepass")
         return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
@@ -89,10 +89,10 @@ class _Reader:
             number |= (byte & 0x7F) << shift
             if not byte & _HAS_MORE:
                 return number
-        raise TruncatedError(f"a number of more than 32 bits before byte {self._at}")
+        raise CorruptBytesError(f"a number of more than 32 bits before byte {self._at}")
 
     def _byte(self) -> int:
         if self._at >= len(self._content):
-            raise TruncatedError(f"a byte expected at byte {self._at}")
+            raise CorruptBytesError(f"a byte expected at byte {self._at}")
         self._at += 1
         return self._content[self._at - 1]

@@ -13,8 +13,8 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.core.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.avro import columns as avro_columns
-from snapshot_explorer.formats.avro import records as avro_records
-from snapshot_explorer.formats.avro.container import Shape, TruncatedError
+from snapshot_explorer.formats.avro import rows as avro_rows
+from snapshot_explorer.formats.avro.container import Shape
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.files.parquet_file import open_parquet
@@ -151,11 +151,11 @@ def read_avro_block(
         if decoded is not None and np.array_equal(decoded[1], records.ends):
             rows = decoded[0]
         else:
-            rows = avro_records.decode(records.container.blocks, records.shape, stored)
+            rows = avro_rows.decode(records.container.blocks, records.shape, stored)
         columns = [conform(values, field.type) for values, field in zip(rows.flatten(), written, strict=True)]
     except SnapshotExplorerError:
         raise
-    except (TruncatedError, pa.ArrowException, ValueError, OverflowError) as error:
+    except (pa.ArrowException, ValueError, OverflowError) as error:
         raise damaged_block(path, block, error) from error
     return _batch(columns, [field.name for field in written], len(records.starts))
 

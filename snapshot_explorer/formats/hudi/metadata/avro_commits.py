@@ -14,7 +14,8 @@ from typing import Any, Generic, TypeVar
 import fastavro
 import orjson
 
-from snapshot_explorer.formats.avro.container import Container, TruncatedError, read_bytes, varint
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.formats.avro.container import Container, read_bytes, varint
 from snapshot_explorer.formats.avro.rows import named_types, record_of, resolve, without_logical_types
 
 STATS = "partitionToWriteStats"
@@ -86,7 +87,7 @@ def read_avro_commit(container: Container, reader: StatReader[Stat]) -> tuple[li
     """Return the write stats of a commit, in order, and its other fields; None for records with another schema.
 
     Raises:
-        TruncatedError, or one of FOREIGN_ERRORS: The file is damaged.
+        One of FOREIGN_ERRORS: The file is damaged.
     """
     schema = _commit_schema(container.schema_text)
     if schema is None or len(container.blocks) != 1 or container.rows != 1:
@@ -95,7 +96,7 @@ def read_avro_commit(container: Container, reader: StatReader[Stat]) -> tuple[li
     stats: list[Stat] = []
     branch, at = varint(content, 0)
     if branch not in (0, 1):
-        raise TruncatedError(f"unknown branch {branch} at byte 0")
+        raise CorruptBytesError(f"unknown branch {branch} at byte 0")
     count, at = _count(content, at) if branch else (0, at)
     read = _stat_function(schema, reader, content)
     while count:
@@ -113,7 +114,7 @@ def read_avro_commit(container: Container, reader: StatReader[Stat]) -> tuple[li
     stream.seek(at)
     rest: Any = fastavro.schemaless_reader(stream, schema.rest)
     if stream.tell() != len(content):
-        raise TruncatedError(f"{len(content) - stream.tell():,} bytes follow the last row of a block")
+        raise CorruptBytesError(f"{len(content) - stream.tell():,} bytes follow the last row of a block")
     return stats, rest
 
 
@@ -124,7 +125,7 @@ def _count(content: bytes, at: int) -> tuple[int, int]:
         _, at = varint(content, at)
         count = -count
     if count > len(content) - at:  # every item takes a byte or more
-        raise TruncatedError(f"{count} items expected at byte {at}, found {len(content) - at} bytes")
+        raise CorruptBytesError(f"{count} items expected at byte {at}, found {len(content) - at} bytes")
     return count, at
 
 

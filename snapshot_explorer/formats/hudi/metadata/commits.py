@@ -18,7 +18,7 @@ from snapshot_explorer.core.errors import CorruptTableError, LimitError
 from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.formats.avro.container import Shape, TruncatedError, read_container
+from snapshot_explorer.formats.avro.container import Shape, read_container
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS
 from snapshot_explorer.formats.hudi.metadata.avro_batches import read_avro_commits
 from snapshot_explorer.formats.hudi.metadata.avro_commits import (
@@ -237,7 +237,7 @@ def _read_commit(
             container = read_container(raw, path, shapes, limits=limits)
             try:
                 read = read_avro_commit(container, _STATS)
-            except (*FOREIGN_ERRORS, TruncatedError) as error:
+            except FOREIGN_ERRORS as error:
                 resources.check(error, f"{path} could not be read")
                 raise _damaged_error(path, f"{type(error).__name__}: {error}") from error
             if read is not None:

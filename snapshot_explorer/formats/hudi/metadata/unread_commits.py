@@ -31,7 +31,7 @@ class UnreadCommits:
     missing: Reasons
     """Instants of no version whose files later commits follow, with errors that name them."""
     archived: frozenset[int]
-    """Those of `missing` that were archived: readers count their files. The others are not completed for readers."""
+    """The archived instants among `missing`: readers count their files. Readers see the others as not completed."""
     blocked_from: int
     """The first unknown commit whose files cannot be found by a listing; NEVER without such a commit."""
     existing: frozenset[str]

@@ -82,7 +82,7 @@ class Locations:
     def _below_one_prefix(self, paths: pa.Array) -> pa.Array | None:
         """Return the paths to open if all are below the same recorded folder, as is usual; None if not.
 
-        A path that begins with a normal form is normal itself. Those of HDFS have two forms, and are left out.
+        A path that begins with a normal form is normal itself. Paths of HDFS have two forms, and are left out.
         """
         for prefix, replacement in self.prefixes:
             if prefix == "/" or _HDFS.match(prefix):

@@ -16,7 +16,7 @@ from snapshot_explorer.arrow.nesting import with_items
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.limits import DEFAULT, Limits
-from snapshot_explorer.formats.avro.container import MAGIC, Container, Shape, TruncatedError, read_container
+from snapshot_explorer.formats.avro.container import MAGIC, Container, Shape, read_container
 from snapshot_explorer.formats.avro.files import decode, in_order
 
 _BATCH = 128 * 2**20
@@ -84,7 +84,7 @@ def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> p
         conformed = _conform(table, schema, path)
         # Detects text that is not UTF-8.
         conformed.validate(full=True)
-    except (pa.ArrowException, OSError, TruncatedError, CorruptBytesError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, CorruptBytesError, UnicodeDecodeError) as error:
         resources.check(error, f"{path} could not be read")
         raise _broken_error(path, str(error)) from error
     return conformed

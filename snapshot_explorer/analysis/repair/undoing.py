@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
-from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.records import DELETED, INSERTED, gaps_text
-from snapshot_explorer.engines.conditions import parse_condition
-from snapshot_explorer.repairs import statements, undo_statements
-from snapshot_explorer.repairs.commit_rows import commit_rows, count_inserted_again
-from snapshot_explorer.repairs.repair import Repair
-from snapshot_explorer.repairs.request import (
+from snapshot_explorer.analysis.repair import statements, undo_statements
+from snapshot_explorer.analysis.repair.commit_rows import commit_rows, count_inserted_again
+from snapshot_explorer.analysis.repair.repair import Repair
+from snapshot_explorer.analysis.repair.request import (
     call_of,
     check_key,
     check_request,
@@ -26,32 +21,36 @@ from snapshot_explorer.repairs.request import (
     retention_notes,
     same_version,
     texts_with_padding,
+    time_travel,
     with_settings,
 )
-from snapshot_explorer.repairs.selection import MOST_KEYS
-from snapshot_explorer.repairs.spark_sql import is_key_type, key_condition, spark_condition
-from snapshot_explorer.repairs.statements import CURRENT, EARLIER, Selection, Target
-from snapshot_explorer.repairs.undo_statements import LATER
+from snapshot_explorer.analysis.repair.selection import MOST_KEYS
+from snapshot_explorer.analysis.repair.spark_sql import is_key_type, key_condition, spark_condition
+from snapshot_explorer.analysis.repair.statements import CURRENT, EARLIER, Selection, Target
+from snapshot_explorer.analysis.repair.undo_statements import LATER
+from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.records import DELETED, INSERTED, gaps_text
+from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.results import Frame
-from snapshot_explorer.snapshot import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from snapshot_explorer.analysis.repair.commit_rows import CommitRows
+    from snapshot_explorer.analysis.repair.request import RepairRequest
     from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.formats.interface import Repairs
-    from snapshot_explorer.repairs.commit_rows import CommitRows
-    from snapshot_explorer.repairs.request import RepairRequest
-    from snapshot_explorer.snapshot import Snapshot
 
 _FEWER = Message("Choose fewer rows with ", Hint("", {"where": ...}), ", or name a key.")
 
 
-def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
+def plan_undo(request: RepairRequest, undone: TableVersion) -> Repair:
     """Return the statements that undo a commit, and no later one; see `Table.repair`."""
-    now, then, version = request.now.version, request.then.version, undone.version
+    now, then, version = request.now.number, request.then.number, undone.number
     if now is None or then is None or version is None:
         raise InvalidArgumentError(f"{request.path} has no version yet: there is nothing to undo.")
     if gaps := request.source.gaps((then, version)):
@@ -65,16 +64,12 @@ def plan_undo(request: RepairRequest, undone: Snapshot) -> Repair:
     syntax = repair_syntax(request)
     check_request(request, syntax)
     where = None if request.where is None else parse_condition(request.where, request.now.arrow_schema)
-    before, after, newest = (
-        parts_of(request.then).loaded.version,
-        parts_of(undone).loaded.version,
-        parts_of(request.now).loaded.version,
-    )
-    changed = _diff(request, before, after)
+    before, newest = request.then, request.now
+    changed = _diff(request, before, undone)
     key = changed.plan.key
     if key:
         check_key(request, key)
-    since = _diff(request, after, newest)
+    since = _diff(request, undone, newest)
     rows = commit_rows(
         changed,
         since,
@@ -183,7 +178,7 @@ class _Undo:
     def __init__(
         self,
         request: RepairRequest,
-        undone: Snapshot,
+        undone: TableVersion,
         syntax: Repairs,
         name: tuple[str, ...],
         where: Condition | None,
@@ -194,11 +189,11 @@ class _Undo:
         self._schema = request.now.arrow_schema
         self._target = Target(
             name=name,
-            time_travel=_time_travel(syntax, request.then),
+            time_travel=time_travel(request, syntax, request.then),
             columns=tuple(self._schema.names),
             deletes_unknown=syntax.deletes_unknown,
         )
-        self._later = f"{self._target.table} {_time_travel(syntax, undone)}"
+        self._later = f"{self._target.table} {time_travel(request, syntax, undone)}"
 
     def by_key(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the statement for rows with a key: the keys are listed, or versions are joined by them."""
@@ -306,8 +301,3 @@ class _Undo:
                     f"Without a key, rows are listed with all their values, and those of {field.name} ({field.type}) "
                     "are not written in statements. Name a key."
                 )
-
-
-def _time_travel(syntax: Repairs, snapshot: Snapshot) -> str:
-    fields = {"version": snapshot.version, "identifier": snapshot.commit.identifier}
-    return (syntax.time_travel or "").format(**fields)

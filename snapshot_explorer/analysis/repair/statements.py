@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.analysis.repair.spark_sql import join_items, spark_identifier
 from snapshot_explorer.core.errors import UnsupportedFeatureError
-from snapshot_explorer.repairs.spark_sql import join_items, spark_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from snapshot_explorer.repairs.selection import RowCounts
+    from snapshot_explorer.analysis.repair.selection import RowCounts
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 CURRENT, EARLIER = "current", "earlier"

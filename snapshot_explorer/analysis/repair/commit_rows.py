@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.row_matching import is_in, row_hashes
+from snapshot_explorer.analysis.repair.selection import MOST_KEYS, RowCounts, matching_changes
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import exact_keys
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.engines import local
-from snapshot_explorer.repairs.selection import MOST_KEYS, RowCounts, matching_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

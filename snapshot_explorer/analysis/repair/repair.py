@@ -11,7 +11,7 @@ from snapshot_explorer.core.shown import Shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from snapshot_explorer.repairs.selection import RowCounts
+    from snapshot_explorer.analysis.repair.selection import RowCounts
     from snapshot_explorer.results import Frame
 
 

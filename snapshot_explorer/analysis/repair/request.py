@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.analysis.repair.spark_sql import is_key_type, qualified_name, spark_identifier
 from snapshot_explorer.analysis.rows.duplicates import row_counts
 from snapshot_explorer.core.errors import (
     InvalidArgumentError,
@@ -14,11 +15,11 @@ from snapshot_explorer.core.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.core.hints import Hint, Message, python_call, without_period
+from snapshot_explorer.engines import local
+from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.history import CommitFilter, read_history, unread_commit_notes
 from snapshot_explorer.history.overview import last_part
-from snapshot_explorer.repairs.spark_sql import is_key_type, qualified_name, spark_identifier
 from snapshot_explorer.results import Frame
-from snapshot_explorer.snapshot import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.analysis.retention import Retention
     from snapshot_explorer.core.refs import RefLike
     from snapshot_explorer.engines.conditions import Condition
-    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.formats.interface import Repairs
     from snapshot_explorer.history import History
-    from snapshot_explorer.snapshot import Snapshot
 
 _CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
 ELSEWHERE = "Restore it in the engine that writes the table, or load the rows and write them there."
@@ -40,11 +40,11 @@ class RepairRequest:
     """The rows to put back, and the table that gets them."""
 
     source: History
-    now: Snapshot
+    now: TableVersion
     """The newest version."""
-    then: Snapshot
+    then: TableVersion
     """The version whose rows are put back; for a commit that is undone, the version before it."""
-    undone: Snapshot | None
+    undone: TableVersion | None
     """The commit that is undone, and no later one; None if all changes since `then` are undone."""
     where: str | None
     key: Sequence[str] | str | None
@@ -59,7 +59,7 @@ class RepairRequest:
         return self.where is not None or self.undone is not None
 
     @property
-    def versions(self) -> tuple[Snapshot, ...]:
+    def versions(self) -> tuple[TableVersion, ...]:
         """The versions whose rows are compared, the newest first."""
         return (self.now, self.then) if self.undone is None else (self.now, self.undone, self.then)
 
@@ -79,11 +79,13 @@ class RepairRequest:
         return self.source.format
 
 
-def restored_version(at: Callable[[RefLike], Snapshot], to: RefLike | None, undone: Snapshot | None) -> Snapshot:
+def restored_version(
+    at: Callable[[RefLike], TableVersion], to: RefLike | None, undone: TableVersion | None
+) -> TableVersion:
     """Return the version whose rows are put back: `to`, or the version before a commit to undo.
 
     Args:
-        at: Returns the snapshot of a ref.
+        at: Returns the version of a ref.
 
     Raises:
         InvalidArgumentError: Neither or both are passed.
@@ -102,11 +104,11 @@ def restored_version(at: Callable[[RefLike], Snapshot], to: RefLike | None, undo
     if to is not None or undone is None:
         return at("latest" if to is None else to)
     try:
-        return at(f"{undone.version}^")
+        return at(f"{undone.number}^")
     except SnapshotNotFoundError as error:
         raise SnapshotNotFoundError(
             Message(
-                f"Version {undone.version} cannot be undone: what it changed is unknown, because the version before it "
+                f"Version {undone.number} cannot be undone: what it changed is unknown, because the version before it "
                 "does not exist. ",
                 error,
             )
@@ -129,23 +131,23 @@ def repair_syntax(request: RepairRequest) -> Repairs:
 def check_request(request: RepairRequest, syntax: Repairs) -> None:
     """Raise UnsupportedFeatureError if no statement is certain to be exact."""
     of_rows = request.of_rows
-    obstacle = syntax.obstacle(parts_of(request.now).loaded.version, of_rows=of_rows)
+    obstacle = syntax.obstacle(request.now, of_rows=of_rows)
     if obstacle is not None:
         raise UnsupportedFeatureError(f"No statement is certain to put these rows back. {obstacle} {ELSEWHERE}")
     changed = _changed_columns(request)
     if changed and (of_rows or not syntax.restores_schema):
-        whole = (" ", Hint("table.repair", {"to": request.then.version}), " restores the schema too.")
+        whole = (" ", Hint("table.repair", {"to": request.then.number}), " restores the schema too.")
         also = f" It also undoes every later commit. {ELSEWHERE}" if request.undone is not None else ""
         raise UnsupportedFeatureError(
             Message(
-                f"The schema changed since version {request.then.version}, so that its rows do not fit: "
+                f"The schema changed since version {request.then.number}, so that its rows do not fit: "
                 f"{', '.join(changed)}.",
                 *((*whole, also) if syntax.restores_schema else ()),
             )
         )
-    if syntax.restores_only_tags and request.then.version not in request.format.tags().values():
+    if syntax.restores_only_tags and request.then.number not in request.format.tags().values():
         raise UnsupportedFeatureError(
-            f"Version {request.then.version} has no savepoint, and {request.format.title} restores only to savepoints. "
+            f"Version {request.then.number} has no savepoint, and {request.format.title} restores only to savepoints. "
             f"Savepoints: {', '.join(map(str, sorted(request.format.tags().values()))) or 'none'}."
         )
     folded = [name.lower() for name in request.now.arrow_schema.names]
@@ -156,19 +158,19 @@ def check_request(request: RepairRequest, syntax: Repairs) -> None:
 def _changed_columns(request: RepairRequest) -> list[str]:
     """Return the columns that a version lacks, or has with another id or type."""
     sides = []
-    for snapshot in request.versions:
-        ids = parts_of(snapshot).loaded.version.field_ids
-        sides.append({field.name: (field.type, ids.get(field.name)) for field in snapshot.arrow_schema})
+    for version in request.versions:
+        ids = version.field_ids
+        sides.append({field.name: (field.type, ids.get(field.name)) for field in version.arrow_schema})
     now, *others = sides
     return sorted(name for name in set().union(*sides) if any(now.get(name) != side.get(name) for side in others))
 
 
 def check_key(request: RepairRequest, key: Sequence[str]) -> None:
     """Raise InvalidArgumentError if a key does not identify the rows of each version. Reads its columns."""
-    for snapshot in request.versions:
+    for version in request.versions:
         for name in key:
-            if not is_key_type(snapshot.arrow_schema.field(name).type):
-                dtype = snapshot.arrow_schema.field(name).type
+            dtype = version.arrow_schema.field(name).type
+            if not is_key_type(dtype):
                 raise UnsupportedFeatureError(
                     Message(
                         f"The key column {name} is {dtype}, whose values are not compared in the same way everywhere. "
@@ -177,16 +179,16 @@ def check_key(request: RepairRequest, key: Sequence[str]) -> None:
                         " to replace whole rows.",
                     )
                 )
-        if snapshot.schema.is_merged and frozenset(key) == frozenset(snapshot.schema.primary_keys):
+        if version.schema.is_merged and frozenset(key) == frozenset(version.schema.primary_keys):
             continue
         names = ", ".join(key)
-        rows = snapshot.to_arrow(columns=list(key))
+        rows = local.to_arrow(version, version.plan().splits, scan_of(version.arrow_schema, list(key), None))
         has_nulls = any(column.null_count for column in rows.columns)
         if has_nulls or len(row_counts(rows)) < len(rows):
             problem = "is null in rows" if has_nulls else "is the same in several rows"
             raise InvalidArgumentError(
                 Message(
-                    f"The key {names} {problem} of version {snapshot.version}, so that rows cannot be put back by it. "
+                    f"The key {names} {problem} of version {version.number}, so that rows cannot be put back by it. "
                     "Choose another key, or ",
                     Hint("", {"key": []}),
                     " to replace all rows that match.",
@@ -212,7 +214,7 @@ def name_in_engine(request: RepairRequest, syntax: Repairs) -> tuple[tuple[str, 
 def with_settings(request: RepairRequest, written: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return statements after the settings that they need, and a note on them."""
     is_merge = any(statement.startswith("MERGE") for statement in written)
-    settings = repair_syntax(request).settings(parts_of(request.now).loaded.version, merges=is_merge)
+    settings = repair_syntax(request).settings(request.now, merges=is_merge)
     if not settings:
         return written, ()
     which = "statement changes a setting" if len(settings) == 1 else f"{len(settings)} statements change settings"
@@ -234,6 +236,13 @@ def check_texts(request: RepairRequest, where: Condition) -> None:
             f"The condition compares {', '.join(padded)} of type CHAR, which Spark pads with spaces. Name a key, or "
             "compare other columns."
         )
+
+
+def time_travel(request: RepairRequest, syntax: Repairs, version: TableVersion) -> str:
+    """Return the clause with which the engine reads a version, which has a number."""
+    number = version.number
+    identifier = None if number is None else request.source.commit(number).identifier
+    return (syntax.time_travel or "").format(version=number, identifier=identifier)
 
 
 def later_commits(request: RepairRequest, then: int) -> Frame:

@@ -6,15 +6,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
-from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
-from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.engines.conditions import parse_condition
-from snapshot_explorer.history.overview import last_part
-from snapshot_explorer.repairs import statements
-from snapshot_explorer.repairs.commit_rows import count_touched
-from snapshot_explorer.repairs.repair import LaterRows, Repair
-from snapshot_explorer.repairs.request import (
+from snapshot_explorer.analysis.repair import statements
+from snapshot_explorer.analysis.repair.commit_rows import count_touched
+from snapshot_explorer.analysis.repair.repair import LaterRows, Repair
+from snapshot_explorer.analysis.repair.request import (
     call_of,
     check_key,
     check_request,
@@ -25,22 +20,27 @@ from snapshot_explorer.repairs.request import (
     repair_syntax,
     retention_notes,
     same_version,
+    time_travel,
     with_settings,
 )
-from snapshot_explorer.repairs.selection import selected_rows
-from snapshot_explorer.repairs.spark_sql import key_condition, spark_condition
-from snapshot_explorer.repairs.statements import CURRENT, EARLIER, Selection, Target
-from snapshot_explorer.repairs.undoing import plan_undo
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.analysis.repair.selection import selected_rows
+from snapshot_explorer.analysis.repair.spark_sql import key_condition, spark_condition
+from snapshot_explorer.analysis.repair.statements import CURRENT, EARLIER, Selection, Target
+from snapshot_explorer.analysis.repair.undoing import plan_undo
+from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.engines.conditions import parse_condition
+from snapshot_explorer.history.overview import last_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from snapshot_explorer.analysis.repair.request import RepairRequest
+    from snapshot_explorer.analysis.repair.selection import SelectedRows
     from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats.interface import Repairs
-    from snapshot_explorer.repairs.request import RepairRequest
-    from snapshot_explorer.repairs.selection import SelectedRows
     from snapshot_explorer.results import Frame
 
 
@@ -48,7 +48,7 @@ def plan_repair(request: RepairRequest) -> Repair:
     """Return the statement that puts rows back; see `Table.repair`."""
     if request.undone is not None:
         return plan_undo(request, request.undone)
-    now, then = request.now.version, request.then.version
+    now, then = request.now.number, request.then.number
     if now is None or then is None:
         raise InvalidArgumentError(f"{request.path} has no version yet: there is nothing to put back.")
     if request.where is None and request.key is not None:
@@ -58,7 +58,7 @@ def plan_repair(request: RepairRequest) -> Repair:
     syntax = repair_syntax(request)
     check_request(request, syntax)
     diff_request = DiffRequest(key=_key_of(request), branch=request.source.branch, name=request.name)
-    versions = parts_of(request.now).loaded.version, parts_of(request.then).loaded.version
+    versions = request.now, request.then
     plan = plan_diff(request.path, request.format, *versions, diff_request)
     where = None if request.where is None else parse_condition(request.where, request.then.arrow_schema)
     if not plan.key and request.where is not None:
@@ -108,7 +108,7 @@ def _later_rows(request: RepairRequest, diff: RowDiff, where: Condition | None, 
     asked = DiffRequest(key=list(diff.plan.key), where=diff.plan.where, branch=request.source.branch, name=request.name)
     try:
         after = request.format.version(first)
-        since = row_diff(plan_diff(request.path, request.format, after, parts_of(request.now).loaded.version, asked))
+        since = row_diff(plan_diff(request.path, request.format, after, request.now, asked))
     except SnapshotExplorerError:  # the first commit may have other columns, or be gone
         return result
     if not diff.plan.schema.equals(since.plan.schema):
@@ -127,7 +127,7 @@ def _key_of(request: RepairRequest) -> Sequence[str] | str | None:
 def _restored(
     repair: Repair, request: RepairRequest, syntax: Repairs, name: tuple[str, ...], name_notes: tuple[str, ...]
 ) -> Repair:
-    commit_id = request.then.commit.identifier or ""
+    commit_id = request.source.commit(repair.to).identifier or ""
     names = name, name if len(name) > 1 else (_database(request.path), *name)
     restored, flink = (
         None
@@ -154,11 +154,10 @@ def _row_statements(
     key: Sequence[str],
     rows: SelectedRows,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    fields = {"version": request.then.version, "identifier": request.then.commit.identifier}
     schema = request.now.arrow_schema
     target = Target(
         name=name,
-        time_travel=(syntax.time_travel or "").format(**fields),
+        time_travel=time_travel(request, syntax, request.then),
         columns=tuple(schema.names),
         deletes_unknown=syntax.deletes_unknown,
     )
@@ -190,9 +189,9 @@ def _row_statements(
 
 
 def _row_notes(request: RepairRequest, rows: SelectedRows) -> tuple[str, ...]:
-    notes = [same_version(request.now.version)]
+    notes = [same_version(request.now.number)]
     if rows.are_all and rows.keys is not None:
-        whole = Hint("table.repair", {"to": request.then.version})
+        whole = Hint("table.repair", {"to": request.then.number})
         notes.append(Message("No other row differs: ", whole, " restores the table as a whole."))
     return tuple(notes)
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.analysis.repair.spark_sql import join_items, literal, spark_identifier
+from snapshot_explorer.analysis.repair.statements import CURRENT, EARLIER
 from snapshot_explorer.core.records import DELETED, INSERTED
-from snapshot_explorer.repairs.spark_sql import join_items, literal, spark_identifier
-from snapshot_explorer.repairs.statements import CURRENT, EARLIER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from snapshot_explorer.repairs.selection import RowCounts
-    from snapshot_explorer.repairs.statements import Target
+    from snapshot_explorer.analysis.repair.selection import RowCounts
+    from snapshot_explorer.analysis.repair.statements import Target
 
 LATER = "later"
 """The alias of the version that the commit made."""

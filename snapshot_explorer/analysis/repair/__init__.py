@@ -1,0 +1,7 @@
+"""Repair plans: the statement for the user's engine that puts back rows of an earlier version. Nothing is run."""
+
+from snapshot_explorer.analysis.repair.planning import plan_repair
+from snapshot_explorer.analysis.repair.repair import Repair
+from snapshot_explorer.analysis.repair.request import RepairRequest, restored_version
+
+__all__ = ["Repair", "RepairRequest", "plan_repair", "restored_version"]
