@@ -1,4 +1,4 @@
-"""Work on many tables at the same time, in threads: for hundreds of tables, processes cost more than they save."""
+"""Work on many tables at the same time, in threads: other processes would start up longer than they save."""
 
 from __future__ import annotations
 
