@@ -5,7 +5,7 @@
 
 Tables are written by deltalake, pyiceberg and pypaimon (`lake_tables.py`), one per history of `tests/support/lakes.py`,
 then copied with rewritten commit times. A small S3 server on the loopback interface answers each request after a delay,
-in a process of its own. Prints seconds, processor time and memory of the process that reads, and each table that is
+in a process of its own. Prints seconds, processor time and memory of all processes that read, and each table that is
 reported otherwise than it was planted. The exit status is 1 if there is one. The peer is the plain loop: deltalake,
 pyiceberg and pypaimon, 32 threads each, one after another, open each table and read its newest 12 commits, without
 their bytes. A library that takes more than 30 seconds is stopped.
@@ -217,9 +217,9 @@ def peer_seconds(root: Path, url: str, pythons: Mapping[str, str]) -> tuple[floa
 
 
 def processor_seconds() -> float:
-    """Return the processor time of this process."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+    """Return the processor time of this process and of those that it started and that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def measure(url: str, peer: tuple[float, bool] | None = None) -> int:
@@ -234,7 +234,10 @@ def measure(url: str, peer: tuple[float, bool] | None = None) -> int:
         first = first or time.perf_counter() - began
         rows.append(row)
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    own, largest = (
+        resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    peak = own + largest * min(len(os.sched_getaffinity(0)), 4)  # at most: not all have their peak at the same time
     print(
         f"{len(rows):,} tables: listed in {listed:.1f} s, first row after {first or 0:.1f} s, all in {seconds:.1f} s "
         f"({processor_seconds() - processor:.1f} s of processor), peak at most {peak:.0f} MiB"
