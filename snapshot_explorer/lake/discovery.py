@@ -126,13 +126,18 @@ def search_tables(
     depth: int = 3,
     max_listings: int = 1000,
     storage_options: Mapping[str, Any] | None = None,
+    before_level: Callable[[int], object] | None = None,
 ) -> Search:
-    """Return the folders of tables below a folder. Opens no table. Arguments and errors as `find_tables`."""
+    """Return the folders of tables below a folder. Opens no table. Arguments and errors as `find_tables`.
+
+    Args:
+        before_level: Called with the number of folders of each level before they are listed.
+    """
     _check_number("depth", depth, 0)
     _check_number("max_listings", max_listings, 1)
     root = Storage(path, storage_options)
     with ThreadPoolExecutor(_LISTINGS, "snapshot-tables") as threads:
-        folders, unlisted, deeper = _search(root, threads, depth, max_listings)
+        folders, unlisted, deeper = _search(root, threads, depth, max_listings, before_level)
     if folders[0].format is None and not folders[0].subfolders and not root.list(""):
         hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
         raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
@@ -156,7 +161,13 @@ def _check_number(name: str, number: object, minimum: int) -> None:
         )
 
 
-def _search(root: Storage, threads: ThreadPoolExecutor, depth: int, max_listings: int) -> tuple[list[Folder], int, int]:
+def _search(
+    root: Storage,
+    threads: ThreadPoolExecutor,
+    depth: int,
+    max_listings: int,
+    before_level: Callable[[int], object] | None,
+) -> tuple[list[Folder], int, int]:
     """Return the folders that were listed, and how many known ones were not: for their number, and for their depth."""
     folders: list[Folder] = []
     level = [""]
@@ -171,6 +182,8 @@ def _search(root: Storage, threads: ThreadPoolExecutor, depth: int, max_listings
         for _ in range(depth + 1):
             allowed = max_listings - len(folders)
             unlisted += len(level[allowed:])
+            if before_level is not None:
+                before_level(len(level))
             inspected = _concurrently(threads, inspect, level[:allowed])
             folders += inspected
             level = [join_path(folder.name, name) for folder in inspected for name in folder.subfolders]

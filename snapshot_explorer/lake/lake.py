@@ -33,9 +33,10 @@ from snapshot_explorer.lake.following import LakeFollower
 from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, failed_entry, pin
 from snapshot_explorer.lake.names import find_by_name, suggest_names
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
+from snapshot_explorer.lake.processes import ReaderProcesses, each_table
 from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
-from snapshot_explorer.lake.threads import concurrently, each_table
+from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 from snapshot_explorer.table import Table
@@ -69,6 +70,7 @@ class Lake(Shown):
         *,
         note: str = "",
         time: datetime | None = None,
+        processes: ReaderProcesses | None = None,
     ) -> None:
         self.name = name
         """The folder or the catalog, without secrets."""
@@ -79,6 +81,7 @@ class Lake(Shown):
         self.time = time
         """The time at which the tables are viewed; None for now."""
         self._overview: LakeOverview | None = None
+        self._processes = processes or ReaderProcesses()
 
     def matching(self, *patterns: str) -> Lake:
         """Return a lake of the tables whose names match one of the patterns, such as `shop.*`. No request.
@@ -121,6 +124,8 @@ class Lake(Shown):
 
         Of each table, the newest 12 commits are read, and more where these do not reach back to `since`, or where the
         table seems late. Reads metadata alone. A table that cannot be read is a row with its problem.
+
+        100 tables or more below a folder are read by up to 4 processes of this machine, one per processor.
 
         Args:
             since: The start of the period in which commits, rows and bytes are counted: `1d`, `yesterday` or a
@@ -170,7 +175,7 @@ class Lake(Shown):
     def rows(self, request: OverviewRequest) -> Iterator[tuple[LakeTable, dict[str, object]]]:
         """Yield the row of LAKE_OVERVIEW of each table as soon as it is there."""
         read = partial(_read_row, request)
-        for table, result in each_table(self.tables, read, what="Reading tables"):
+        for table, result in each_table(self.tables, read, what="Reading tables", processes=self._processes):
             row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
             yield table, {"format": table.format, "path": table.path, **row, "name": table.name}
 
@@ -330,6 +335,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
     catalog, catalog_options = hidden_text(catalog), hidden_options(catalog_options, "catalog_options")
     now = datetime.now(UTC)
     time = None if at is None else _past("at", at, now)
+    processes = ReaderProcesses()
     if spark is not None or catalog is not None or catalog_options is not None:
         tables = tables_in_catalog(
             path,
@@ -352,6 +358,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
             depth=depth,
             max_listings=max_listings,
             storage_options=storage_options,
+            before_level=processes.start_for if pattern is None else None,
         )
         missing = f"No table is below {name} ({note})."
     if not tables and not note:
@@ -360,7 +367,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
         other = "" if depth == 0 else other_path(Storage(path, storage_options), storage_options)
         hint = other or "Check the path, or raise depth."
         raise TableNotFoundError(Message(f"{missing} ", hint))
-    lake = Lake(name, tables, note=note, time=time)
+    lake = Lake(name, tables, note=note, time=time, processes=processes)
     if pattern is None:
         return lake
     patterns: Any = pattern
@@ -428,7 +435,10 @@ def check(
         )
     settings = check_settings(fail_on, since=since, at=target.time if at is None else at, key=key, config=config)
     work = partial(_check_table, settings)
-    return check_lake(target.name, each_table(target.tables, work, what="Checking tables"), settings)
+    processes = target._processes  # noqa: SLF001 - of the lake in this module
+    return check_lake(
+        target.name, each_table(target.tables, work, what="Checking tables", processes=processes), settings
+    )
 
 
 def _read_row(request: OverviewRequest, table: LakeTable, turns: Lock | None) -> dict[str, object]:

@@ -55,6 +55,11 @@ class LakeTable:
         opener = partial(open_found, storage, table_format)
         return cls(name, path=storage.root, table_format=table_format, opener=opener, folder=(storage, table_format))
 
+    @property
+    def is_portable(self) -> bool:
+        """Return whether another process can read the table, and this one has not opened it."""
+        return self.folder is not None and self._table is None and self.folder[0].is_portable
+
     def open(self) -> Table:
         """Return the table. After an error, each call tries again.
 
@@ -115,9 +120,16 @@ def tables_below(
     depth: int,
     max_listings: int,
     storage_options: Mapping[str, Any] | None,
+    before_level: Callable[[int], object] | None,
 ) -> tuple[str, Sequence[LakeTable], str]:
-    """Return the folder, the tables below it, sorted by name, and how many folders were listed."""
-    search = search_tables(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
+    """Return the folder, the tables below it, sorted by name, and how many folders were listed.
+
+    Args:
+        before_level: Called with the number of folders of each level before they are listed.
+    """
+    search = search_tables(
+        path, depth=depth, max_listings=max_listings, storage_options=storage_options, before_level=before_level
+    )
     root = search.root.root
 
     def entry(name: str, title: str, table_format: str | None, problem: str | None) -> LakeTable:

@@ -258,6 +258,11 @@ class Storage:
         return self._options.get("account_name")
 
     @property
+    def is_portable(self) -> bool:
+        """Whether another process of this machine can read the folder: not in memory or through a user's own class."""
+        return self.is_local or settings(self._location, self._options) is not None
+
+    @property
     def requests(self) -> int:
         """The requests that this process has made for the folder, and for others over the same connection.
 

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from snapshot_explorer import errors, open_lake, samples
+from snapshot_explorer.lake import processes
 from snapshot_explorer.lake.overview import LakeOverview
 from snapshot_explorer.view.records.lakes import sparkline
 from tests.support import filesystems, lakes
@@ -168,6 +169,26 @@ def test_versions_that_expire_while_their_table_is_read_are_no_problem_of_it(reg
 def test_a_sparkline_has_a_bar_per_commit():
     assert sparkline([0, 5, None, 10]) == "▁▄·█"
     assert sparkline([]) == ""
+
+
+def test_many_tables_are_read_by_other_processes_with_the_same_rows_and_log(root, overview, monkeypatch, caplog):
+    monkeypatch.setattr(processes, "MIN_TABLES", 1)
+    monkeypatch.setattr(processes.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    lake = open_lake(root, at=lakes.NOW)
+
+    with caplog.at_level("DEBUG", "snapshot_explorer"):
+        rows = lake.overview("1d")
+
+    assert rows.to_arrow().equals(overview.to_arrow())
+    assert not any(table._table for table in lake)
+    assert {record.name for record in caplog.records} >= {"snapshot_explorer.storage"}
+
+
+def test_tables_that_no_other_process_can_read_are_read_in_this_one(root, overview, monkeypatch):
+    monkeypatch.setattr(processes, "MIN_TABLES", 1)
+    monkeypatch.setattr(processes.sys, "executable", "/bin/false")
+
+    assert open_lake(root, at=lakes.NOW).overview("1d").to_arrow().equals(overview.to_arrow())
 
 
 def test_tables_are_shown_as_they_are_read(root, overview, monkeypatch):

@@ -449,6 +449,7 @@ def test_a_storage_has_no_way_to_write():
         *listing,
         *reading,
         "is_local",
+        "is_portable",
         "requests",
         "local_address",
         "outside",
