@@ -22,6 +22,8 @@ _MODULES = {
     "analysis.health.result.Health": "health",
     "analysis.diff.diff_plan.RowDiffPlan": "diffs",
     "analysis.diff.diff_result.RowDiff": "diffs",
+    "analysis.row_history.history_result.RowHistory": "row_histories",
+    "analysis.row_history.history_result.RowHistoryPlan": "row_histories",
     "analysis.rows.blame_result.Blame": "blames",
     "analysis.rows.bisection_result.Bisection": "bisections",
     "analysis.profile.profiles.Profile": "profiles",
