@@ -290,12 +290,9 @@ def _continued(rows: HashedRows, scan: HistoryScan) -> RowStates:
     groups = _equal_groups(values, rows.hashes)
     since = first.copy()
     is_continued = np.zeros(len(first), np.bool_)
-    by_last, by_first = np.argsort(last, kind="stable"), np.argsort(first, kind="stable")
-    for position in np.intersect1d(last, first).tolist():
-        ends, begins = (
-            order[np.searchsorted(of[order], position, "left") : np.searchsorted(of[order], position, "right")]
-            for of, order in ((last, by_last), (first, by_first))
-        )
+    ending, beginning = _by_position(last, scan.count), _by_position(first, scan.count)
+    for position in np.flatnonzero(_turning_positions(scan)).tolist():
+        ends, begins = ending[position], beginning[position]
         ends = ends[np.lexsort((since[ends], groups[ends]))]
         begins = begins[np.argsort(groups[begins], kind="stable")]
         left, right = _paired(groups[ends], groups[begins])
@@ -303,6 +300,12 @@ def _continued(rows: HashedRows, scan: HistoryScan) -> RowStates:
         since[begins[right]] = since[ends[left]]
     chosen = np.flatnonzero(~is_continued)
     return RowStates(rows=values.take(pa.array(chosen)), first=since[chosen], last=last[chosen])
+
+
+def _by_position(positions: Ints, count: int) -> list[Ints]:
+    """Return the indices of the rows with each position up to `count`."""
+    order = np.argsort(positions, kind="stable")
+    return np.split(order, np.searchsorted(positions[order], np.arange(1, count + 1)))
 
 
 def _paired(left: Ints, right: Ints) -> tuple[Ints, Ints]:
