@@ -22,7 +22,13 @@ from snapshot_explorer.analysis.retention import (
     retention_of,
     verify,
 )
-from snapshot_explorer.analysis.row_history import RowHistory, RowHistoryPlan, RowHistoryRequest, row_history
+from snapshot_explorer.analysis.row_history import (
+    RowHistory,
+    RowHistoryPlan,
+    RowHistoryRequest,
+    plan_row_history,
+    row_history,
+)
 from snapshot_explorer.analysis.rows import (
     AnomalyRules,
     Bisection,
@@ -654,7 +660,9 @@ class Table(VersionedTable, Shown):
         source, versions = self._versions_of(between)
         request = RowHistoryRequest(where=where, columns=columns, between=between)
         with _naming_renamed_columns(source, versions):
-            return row_history(source, request, versions, preview=preview, memory_limit=memory_limit)
+            if preview:
+                return plan_row_history(source, request, versions)
+            return row_history(source, request, versions, memory_limit=memory_limit)
 
     @_reads_metadata_once
     def trace(self, where: str) -> Trace:

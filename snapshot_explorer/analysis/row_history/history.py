@@ -36,23 +36,27 @@ _ORDERED_ROWS = 100_000
 """The maximum number of states that are sorted by version."""
 
 
+def plan_row_history(
+    source: History, request: RowHistoryRequest, between: Sequence[int] | None = None
+) -> RowHistoryPlan:
+    """Return what a row history reads. Opens no data file.
+
+    Args:
+        between: Consecutive versions; None for all.
+    """
+    return _Reader(source, request, between).plan()
+
+
 def row_history(
     source: History,
     request: RowHistoryRequest,
     between: Sequence[int] | None = None,
     *,
-    preview: bool = False,
     memory_limit: int | None = None,
-) -> RowHistory | RowHistoryPlan:
-    """Return the states of rows, or with `preview` what would be read; see `Table.row_history`.
-
-    Args:
-        between: Consecutive versions; None for all.
-    """
+) -> RowHistory:
+    """Return the states of rows; see `Table.row_history`. Arguments as for `plan_row_history`."""
     limit = memory_bytes(memory_limit)
     reader = _Reader(source, request, between)
-    if preview:
-        return reader.plan()
     while True:
         plan = reader.plan()
         try:

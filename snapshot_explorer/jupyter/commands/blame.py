@@ -16,7 +16,7 @@ def _blame(invocation: Invocation) -> Blame | RowHistory:
     )
     _, table = invocation.table()
     condition = condition_of(invocation, table)
-    if arguments.get("states"):
+    if arguments.has("states"):
         if key is not None:
             raise UsageError("--states has each state of a row, for which no key is needed. Leave --key out.")
         return table.row_history(condition, columns, arguments.get("between"))
