@@ -173,7 +173,7 @@ def test_only_files_that_can_have_matching_rows_are_read(delta):
     assert states(delta, "id = 2") == [(2, "a", 3, None)]
     assert history.plan.files == plan.files == 1
     assert "Reads 1 file, 1 row" in str(plan)
-    assert "not read: 3 files of these versions or others" in str(plan)
+    assert "not read: 3 other files" in str(plan)
 
 
 def test_a_state_is_one_of_the_chosen_columns(delta):

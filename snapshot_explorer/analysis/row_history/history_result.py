@@ -114,7 +114,7 @@ class RowHistoryPlan(Shown):
     def reading(self) -> str:
         """The data to read, as display text."""
         left = self.all_files - self.files
-        others = f"; not read: {pluralize(left, 'file')} of these versions or others" if left else ""
+        others = f"; not read: {pluralize(left, 'other file')}" if left else ""
         return (
             f"{pluralize(self.files, 'file')}, {pluralize(self.rows, 'row')} and {format_size(self.size_bytes)} for "
             f"{pluralize(len(self.versions), 'version')}{others}"
