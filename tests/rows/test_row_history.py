@@ -328,3 +328,16 @@ def test_arguments_that_do_not_fit_are_refused(delta):
         states(delta, "nam = 1")
     with pytest.raises(InvalidArgumentError, match="nothing"):
         states(delta, columns=["nothing"])
+
+
+def test_a_column_that_versions_lack_is_null_in_them_also_for_the_condition(memory):
+    fields = [("id", "long"), ("name", "string")]
+    table = DeltaTable(memory, f"/{uuid4()}", fields=fields)
+    stored = pa.table({"id": [1, 2], "name": ["a", "b"], "more": pa.array([7, None], pa.int64())})
+    table.commit(table.data("one", stored))
+    table.commit(metadata([*fields, ("more", "long")]))
+
+    assert states(table) == [(1, "a", 7, 2, None), (1, "a", None, 1, 2), (2, "b", None, 1, None)]
+    assert states(table, "more = 7") == [(1, "a", 7, 2, None)]
+    assert states(table, "more is null") == [(1, "a", None, 1, 2), (2, "b", None, 1, None)]
+    assert states(table, "more is null", columns=["id"]) == [(1, 1, 2), (2, 1, None)]

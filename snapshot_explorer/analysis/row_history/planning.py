@@ -125,7 +125,7 @@ class _Variant:
     deletes: Split | None
     lacking: frozenset[str]
     keys: tuple[Hashable, ...]
-    """What is read of each column; None for columns that the version lacks."""
+    """What is read of each column; None for columns that the version lacks, unless the condition reads them."""
 
 
 class _Planner:
@@ -209,8 +209,12 @@ class _Planner:
             else:
                 key = base
                 lacking = frozenset(names).difference(columns.names_a)
+                # Rows are filtered once: a column of the condition must be the same in all versions.
+                fixed = frozenset() if self._where is None else self._where.columns
                 keys = tuple(
-                    identity.in_columns(read, [columns.names_a[name]], frozenset()) if name in columns.names_a else None
+                    identity.in_columns(read, [columns.names_a[name]], frozenset())
+                    if name in columns.names_a
+                    else (name if name in fixed else None)
                     for name in names
                 )
         return key, _Variant(version, columns, read, deletes, lacking, keys)
