@@ -51,6 +51,8 @@ class SplitHistory:
     """All rows that are live at a version, and maybe deleted ones."""
     states: tuple[SplitState, ...]
     """Ascending, without overlap."""
+    predicate: Condition | None
+    """The condition in the columns of the version; None without one, or if it does not apply to them."""
 
     @property
     def is_simple(self) -> bool:
@@ -124,6 +126,7 @@ class _Variant:
     split: Split
     deletes: Split | None
     lacking: frozenset[str]
+    predicate: Condition | None
     keys: tuple[Hashable, ...]
     """What is read of each column; None for columns that the version lacks, unless the condition reads them."""
 
@@ -179,7 +182,8 @@ class _Planner:
         try:
             version = self._source.format.version(self._versions[position])
             columns = self._columns.of(version)
-            splits = version.plan(predicate_of(self._where, columns, version, of_a=True)).splits
+            predicate = predicate_of(self._where, columns, version, of_a=True)
+            splits = version.plan(predicate).splits
         except UNREADABLE as error:
             failed[position] = error
             return None
@@ -190,10 +194,12 @@ class _Planner:
             (group,) = names if len(names) == 1 else (None,)
             if group is None:
                 raise _SeveralGroupsError
-            result[group].append(self._variant(version, columns, part))
+            result[group].append(self._variant(version, columns, part, predicate))
         return result
 
-    def _variant(self, version: TableVersion, columns: AlignedColumns, split: Split) -> tuple[Hashable, _Variant]:
+    def _variant(
+        self, version: TableVersion, columns: AlignedColumns, split: Split, predicate: Condition | None
+    ) -> tuple[Hashable, _Variant]:
         identity = version.row_identity
         stored = identity.stored_rows(split) if not split.raw and identity.has_deleted_positions(split) else None
         read = split if stored is None or stored.identity == split.identity else stored
@@ -217,7 +223,7 @@ class _Planner:
                     else (name if name in fixed else None)
                     for name in names
                 )
-        return key, _Variant(version, columns, read, deletes, lacking, keys)
+        return key, _Variant(version, columns, read, deletes, lacking, predicate, keys)
 
 
 def _split_histories(ranges: Sequence[tuple[_Variant, int, int]]) -> Iterator[SplitHistory]:
@@ -238,6 +244,7 @@ def _split_histories(ranges: Sequence[tuple[_Variant, int, int]]) -> Iterator[Sp
             columns=reader.columns,
             split=reader.split,
             states=_joined(sorted(states, key=lambda state: state.first)),
+            predicate=reader.predicate,
         )
 
 

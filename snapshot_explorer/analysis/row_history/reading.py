@@ -23,7 +23,7 @@ from snapshot_explorer.engines import local
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from snapshot_explorer.analysis.row_history.planning import SplitHistory
+    from snapshot_explorer.analysis.row_history.planning import SplitHistory, SplitState
     from snapshot_explorer.arrow.roaring import Positions
     from snapshot_explorer.engines.conditions import Condition
 
@@ -77,7 +77,7 @@ def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memor
     """Call a function with all states of rows, part by part, in no order. Reads each split once, in threads.
 
     A row that leaves in the version in which an equal row arrives, in another file, is one state with it. Of several
-    equal rows, those that have been there longest remain.
+    equal rows that leave and arrive, those that have been there longest go on as those that stay longest.
 
     Args:
         keep: Called from one thread at a time.
@@ -155,7 +155,11 @@ class _Reader:
             for indices in by_version.values()
         ]
         numbers = list(by_version.values())
-        local.for_each_batch_of(sources, lambda source, order, batch: self._add(numbers[source][order[0]], batch))
+        # The positions of deleted rows count all rows.
+        predicates = [[splits[index].predicate if self._is_simple[index] else None for index in own] for own in numbers]
+        local.for_each_batch_of(
+            sources, lambda source, order, batch: self._add(numbers[source][order[0]], batch), predicates
+        )
         self._process(self._waiting)
 
     def _add(self, split: int, batch: pa.RecordBatch) -> None:
@@ -165,6 +169,11 @@ class _Reader:
         self._rows_read[split] = start + batch.num_rows
         rows = self._scan.splits[split].columns.rows(batch, self._scan.needed, of_a=True)
         full: list[_Batch] = []
+        if not self._is_simple[split]:
+            self._process([_Batch(split, start, rows)])
+            if self._rows_read[split] == self._scan.splits[split].split.rows:
+                self._positions.pop(split, None)
+            return
         with self._lock:
             self._waiting.append(_Batch(split, start, rows))
             self._held += rows.nbytes
@@ -203,19 +212,20 @@ class _Reader:
         """Yield the states of rows of a split that has several states itself."""
         item = self._scan.splits[split]
         since = np.full(len(indices), -1, np.int64)
-        before, values = 0, rows
+        before = None
         for state, deleted in zip(item.states, self._deleted(split), strict=True):
-            own = _without(rows, state.lacking)
-            if before != state.first or (own is not values and not _same_rows(own, values)):
-                yield from _ended(values, since, since >= 0, before)
+            if before is not None and not (before.last == state.first and _are_same(rows, before, state)):
+                yield from _ended(_without(rows, before.lacking), since, since >= 0, before.last)
                 since[:] = -1
-            values = own
             is_live = ~np.isin(indices, deleted)
-            yield from _ended(values, since, (since >= 0) & ~is_live, state.first)
+            if before is not None:
+                gone = (since >= 0) & ~is_live
+                yield from _ended(_without(rows, before.lacking), since, gone, before.last)
             since[~is_live] = -1
             since[is_live & (since < 0)] = state.first
-            before = state.last
-        yield from _ended(values, since, since >= 0, before)
+            before = state
+        last = item.states[-1]
+        yield from _ended(_without(rows, last.lacking), since, since >= 0, last.last)
 
     def _deleted(self, split: int) -> list[Positions]:
         """Return the positions of the rows that are deleted in each state. Reads each deletion vector once."""
@@ -278,9 +288,10 @@ def _without(rows: pa.Table, lacking: frozenset[str]) -> pa.Table:
     return rows
 
 
-def _same_rows(left: pa.Table, right: pa.Table) -> bool:
-    indices = np.arange(len(left))
-    return bool(equal_rows(left, right, indices, indices, left.column_names).all())
+def _are_same(rows: pa.Table, before: SplitState, after: SplitState) -> bool:
+    """Return whether the columns that only one of two states lacks are null in all rows."""
+    names = (before.lacking ^ after.lacking).intersection(rows.column_names)
+    return all(rows[name].null_count == len(rows) for name in names)
 
 
 def _continued(rows: HashedRows, scan: HistoryScan) -> RowStates:
@@ -294,7 +305,7 @@ def _continued(rows: HashedRows, scan: HistoryScan) -> RowStates:
     for position in np.flatnonzero(_turning_positions(scan)).tolist():
         ends, begins = ending[position], beginning[position]
         ends = ends[np.lexsort((since[ends], groups[ends]))]
-        begins = begins[np.argsort(groups[begins], kind="stable")]
+        begins = begins[np.lexsort((-last[begins], groups[begins]))]
         left, right = _paired(groups[ends], groups[begins])
         is_continued[ends[left]] = True
         since[begins[right]] = since[ends[left]]
