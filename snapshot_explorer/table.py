@@ -655,7 +655,7 @@ class Table(VersionedTable, Shown):
                 a time unless its commit added them; rows of the last one have no end.
             preview: Return what would be read: versions, files and bytes. Opens no data file.
             memory_limit: The maximum bytes in memory of rows that are compared and of the result, by default 1 GiB;
-                more are spilled to temporary files.
+                more are spilled to temporary files. Of files that are merged, two states are in memory.
         """
         source, versions = self._versions_of(between)
         request = RowHistoryRequest(where=where, columns=columns, between=between)

@@ -341,3 +341,13 @@ def test_a_column_that_versions_lack_is_null_in_them_also_for_the_condition(memo
     assert states(table, "more = 7") == [(1, "a", 7, 2, None)]
     assert states(table, "more is null") == [(1, "a", None, 1, 2), (2, "b", None, 1, None)]
     assert states(table, "more is null", columns=["id"]) == [(1, 1, 2), (2, 1, None)]
+
+
+def test_rows_of_merged_files_are_compared_state_by_state(monkeypatch):
+    monkeypatch.setattr("snapshot_explorer.analysis.row_history.reading._SORTED_ROWS", 3)
+    table = open_table(str(DATA / "hudi" / "v9_mor_log_compaction"))
+
+    history = assert_history_is_every_version(table)
+
+    opened = sum(len(item.split.files) for item in history.plan.splits)
+    assert opened > history.plan.files, "a file is read again for each state of its merge"

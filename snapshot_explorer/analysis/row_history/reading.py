@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.row_matching import HashedRows, equal_rows, row_hashes, take_rows
+from snapshot_explorer.analysis.diff.row_matching import HashedRows, Hashes, equal_rows, row_hashes, take_rows
 from snapshot_explorer.analysis.diff.spilled_rows import SplitRows
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import exact_keys
 from snapshot_explorer.arrow.roaring import NOTHING
 from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
+from snapshot_explorer.core.progress import Step, step
 from snapshot_explorer.engines import local
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ Mask = npt.NDArray[np.bool_]
 
 _BATCH_BYTES = 8 * 2**20
 """Decoded bytes of rows to which a condition is applied at once: an evaluation costs milliseconds."""
+_SORTED_ROWS = 2**18
+"""Rows that are handed on or stored at once."""
 _PERIOD = pa.schema([pa.field("first", pa.int64()), pa.field("last", pa.int64())])
 
 
@@ -96,9 +100,10 @@ def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memor
             if not reasons:
                 raise
             raise UnreadableSplitsError(reasons) from error
+        turning = np.flatnonzero(_turning_positions(scan)).tolist()
         for rows, _ in replaced.pairs():
             if len(rows.hashes):
-                keep(_continued(rows, scan))
+                keep(_continued(rows, len(scan.schema), turning)[0])
 
 
 def _unreadable(scan: HistoryScan) -> Iterator[tuple[SplitHistory, SnapshotExplorerError]]:
@@ -130,6 +135,7 @@ class _Reader:
         self._keep = keep
         self._replaced = replaced
         self._names = list(scan.schema.names)
+        self._schema = pa.schema([*scan.schema, *_PERIOD])
         self._is_turning = _turning_positions(scan)
         self._is_simple = np.array([item.is_simple for item in scan.splits], np.bool_)
         self._first = np.array([item.states[0].first for item in scan.splits], np.int64)
@@ -142,10 +148,12 @@ class _Reader:
         self._held = 0
 
     def read(self) -> None:
-        splits = self._scan.splits
+        splits, chains = self._scan.splits, _chains(self._scan.splits)
+        in_chains = frozenset(index for chain in chains for index in chain)
         by_version: dict[int, list[int]] = {}
         for index, item in enumerate(splits):
-            by_version.setdefault(id(item.version), []).append(index)
+            if index not in in_chains:
+                by_version.setdefault(id(item.version), []).append(index)
         sources = [
             (
                 splits[indices[0]].version,
@@ -161,6 +169,44 @@ class _Reader:
             sources, lambda source, order, batch: self._add(numbers[source][order[0]], batch), predicates
         )
         self._process(self._waiting)
+        if chains:
+            with step("Reading merged files", total=len(in_chains)) as reading:
+                storage = splits[0].version.storage
+                storage.together(*(partial(self._read_chain, chain, reading) for chain in chains))
+
+    def _read_chain(self, chain: Sequence[int], reading: Step) -> None:
+        """Read the states of a merge one after another, of which two are in memory; most rows are in both."""
+        before: HashedRows | None = None
+        for index in chain:
+            item = self._scan.splits[index]
+            parts = list(self._states_in(item))
+            rows = pa.Table.from_batches([batch for batch, _ in parts], self._schema)
+            hashes = np.concatenate([np.zeros(0, np.uint64), *(own for _, own in parts)])
+            if before is not None:
+                rows, hashes = pa.concat_tables([before.rows, rows]), np.concatenate([before.hashes, hashes])
+            states, chosen = _continued(
+                HashedRows(rows=rows, hashes=hashes), len(self._scan.schema), [item.states[0].first]
+            )
+            is_there = states.last == item.states[0].last
+            self._sort(_filtered(states, ~is_there))
+            held = _filtered(states, is_there)
+            before = HashedRows(rows=_with_period(held, self._schema), hashes=hashes[chosen[is_there]])
+            reading.advance()
+        if before is not None:
+            self._sort(_of_period(before.rows, len(self._scan.schema)))
+
+    def _states_in(self, item: SplitHistory) -> Iterator[tuple[pa.RecordBatch, Hashes]]:
+        """Yield the rows of a split with one state and their range, and their hashes."""
+        names = item.columns.names_in(self._scan.needed, of_a=True)
+        (state,) = item.states
+        for batch in item.version.read(item.split, names, item.predicate):
+            rows = item.columns.rows(batch, self._scan.needed, of_a=True)
+            if self._scan.where is not None and rows.num_rows:
+                rows = rows.filter(self._scan.where.mask(pa.Table.from_batches([rows])))
+            period = [pa.array(np.full(rows.num_rows, position, np.int64)) for position in (state.first, state.last)]
+            columns = rows.select(self._names).columns
+            batch_of_states = pa.RecordBatch.from_arrays([*columns, *period], schema=self._schema)
+            yield batch_of_states, row_hashes(columns, rows.num_rows)
 
     def _add(self, split: int, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
@@ -243,14 +289,17 @@ class _Reader:
 
     def _sort(self, states: RowStates) -> None:
         """Hand on the states that no other file can continue, and store the others to be compared."""
+        if len(states.first) > _SORTED_ROWS:
+            for start in range(0, len(states.first), _SORTED_ROWS):
+                self._sort(_sliced(states, start))
+            return
         if not len(states.first):
             return
         is_replaced = self._is_turning[states.first] | self._is_turning[states.last]
         if is_replaced.any():
             chosen = _filtered(states, is_replaced)
             columns = [single_chunk(column) for column in chosen.rows.columns]
-            schema = pa.schema([*self._scan.schema, *_PERIOD])
-            batch = pa.RecordBatch.from_arrays([*columns, pa.array(chosen.first), pa.array(chosen.last)], schema=schema)
+            (batch,) = _with_period(chosen, self._schema).combine_chunks().to_batches()
             self._replaced.add(0, (int(chosen.first[0]), 0), batch, row_hashes(columns, len(chosen.first)))
             states = _filtered(states, ~is_replaced)
         if len(states.first):
@@ -267,6 +316,12 @@ def _turning_positions(scan: HistoryScan) -> Mask:
             ends[state.last] = True
     ends[scan.count] = False
     return np.asarray(ends & begins, np.bool_)
+
+
+def _sliced(states: RowStates, start: int) -> RowStates:
+    end = start + _SORTED_ROWS
+    rows = states.rows.slice(start, _SORTED_ROWS)
+    return RowStates(rows=rows, first=states.first[start:end], last=states.last[start:end])
 
 
 def _filtered(states: RowStates, mask: Mask) -> RowStates:
@@ -294,29 +349,62 @@ def _are_same(rows: pa.Table, before: SplitState, after: SplitState) -> bool:
     return all(rows[name].null_count == len(rows) for name in names)
 
 
-def _continued(rows: HashedRows, scan: HistoryScan) -> RowStates:
-    """Return the states of rows where equal rows that end and begin at the same position are one state."""
-    first, last = (np.asarray(rows.rows.column(index)) for index in (-2, -1))
-    values = rows.rows.select(list(range(len(scan.schema))))
+def _chains(splits: Sequence[SplitHistory]) -> list[list[int]]:
+    """Return splits that follow each other and read some file again: states of one merge, or of one file's deletes."""
+    chains: list[list[int]] = []
+    ending: dict[tuple[int, str], list[int]] = {}
+    for index, item in enumerate(splits):
+        if item.split.raw or not item.is_simple:
+            continue
+        (state,) = item.states
+        chain = next((ending[state.first, path] for path in item.split.files if (state.first, path) in ending), None)
+        if chain is None:
+            chain = []
+            chains.append(chain)
+        for path in splits[chain[-1]].split.files if chain else ():
+            ending.pop((state.first, path), None)
+        chain.append(index)
+        ending |= {(state.last, path): chain for path in item.split.files}
+    return [chain for chain in chains if len(chain) > 1]
+
+
+def _with_period(states: RowStates, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays([*states.rows.columns, pa.array(states.first), pa.array(states.last)], schema=schema)
+
+
+def _of_period(rows: pa.Table, columns: int) -> RowStates:
+    first, last = (np.asarray(rows.column(columns + index)) for index in (0, 1))
+    return RowStates(rows=rows.select(list(range(columns))), first=first, last=last)
+
+
+def _continued(rows: HashedRows, columns: int, turning: Sequence[int]) -> tuple[RowStates, Ints]:
+    """Return the states of rows where equal rows that end and begin at the same position are one, and their indices.
+
+    Args:
+        columns: The number of columns of the rows, behind which their range is.
+        turning: The positions at which rows are continued, ascending.
+    """
+    states = _of_period(rows.rows, columns)
+    values, first, last = states.rows, states.first, states.last
     groups = _equal_groups(values, rows.hashes)
     since = first.copy()
     is_continued = np.zeros(len(first), np.bool_)
-    ending, beginning = _by_position(last, scan.count), _by_position(first, scan.count)
-    for position in np.flatnonzero(_turning_positions(scan)).tolist():
-        ends, begins = ending[position], beginning[position]
-        ends = ends[np.lexsort((since[ends], groups[ends]))]
-        begins = begins[np.lexsort((-last[begins], groups[begins]))]
-        left, right = _paired(groups[ends], groups[begins])
-        is_continued[ends[left]] = True
-        since[begins[right]] = since[ends[left]]
+    ending, beginning = _by_position(last, turning), _by_position(first, turning)
+    for ends, begins in zip(ending, beginning, strict=True):
+        olds = ends[np.lexsort((since[ends], groups[ends]))]
+        news = begins[np.lexsort((-last[begins], groups[begins]))]
+        left, right = _paired(groups[olds], groups[news])
+        is_continued[olds[left]] = True
+        since[news[right]] = since[olds[left]]
     chosen = np.flatnonzero(~is_continued)
-    return RowStates(rows=values.take(pa.array(chosen)), first=since[chosen], last=last[chosen])
+    return RowStates(rows=values.take(pa.array(chosen)), first=since[chosen], last=last[chosen]), chosen
 
 
-def _by_position(positions: Ints, count: int) -> list[Ints]:
-    """Return the indices of the rows with each position up to `count`."""
+def _by_position(positions: Ints, chosen: Sequence[int]) -> list[Ints]:
+    """Return the indices of the rows with each of some positions."""
     order = np.argsort(positions, kind="stable")
-    return np.split(order, np.searchsorted(positions[order], np.arange(1, count + 1)))
+    ordered = positions[order]
+    return [order[np.searchsorted(ordered, at, "left") : np.searchsorted(ordered, at, "right")] for at in chosen]
 
 
 def _paired(left: Ints, right: Ints) -> tuple[Ints, Ints]:
