@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.aligned_columns import check_names
@@ -156,7 +158,7 @@ class _Reader:
     def read(self, plan: RowHistoryPlan, limit: int) -> RowHistory:
         """Return the states. Reads each split once."""
         scan = HistoryScan(splits=plan.splits, schema=plan.columns, where=self._where, count=len(plan.versions))
-        periods = _Periods(self._source, plan, is_whole=self._is_whole(plan.versions))
+        periods = self._periods(plan)
         schema, count = history_schema(plan.columns), 0
         stored = StoredRows(schema, limit_bytes=min(limit, _HELD_BYTES))
 
@@ -167,39 +169,47 @@ class _Reader:
 
         with stored:
             read_states(scan, keep, memory_limit=limit)
-        return RowHistory(plan=plan, stored=_ordered(stored) if count <= _ORDERED_ROWS else stored, count=count)
+        is_small = count <= _ORDERED_ROWS and stored.is_in_memory
+        return RowHistory(plan=plan, stored=_ordered(stored) if is_small else stored, count=count)
 
-    def _is_whole(self, versions: Sequence[int]) -> bool:
-        """Return whether the rows of the first version came with its commit."""
-        return versions[0] == self._affected.lifetimes.versions[0] and self._affected.begins_with_first
+    def _periods(self, plan: RowHistoryPlan) -> _Periods:
+        lifetimes, versions = self._affected.lifetimes, plan.versions
+        after_gaps = {gap.after for gap in self._source.gaps(versions)}
+        times = [None if number in after_gaps else lifetimes.time_of(number) for number in versions]
+        # Whether the rows of the first version came with its commit.
+        is_whole = versions[0] == lifetimes.versions[0] and self._affected.begins_with_first
+        return _Periods(
+            numbers=np.asarray(versions, np.int64),
+            from_times=pa.array([times[0] if is_whole else None, *times[1:]], frames.UTC_MILLIS),
+            to_times=pa.array(times, frames.UTC_MILLIS),
+        )
 
 
 _UNKNOWN = (
-    "a row that was there before and after them counts as one state, and a row that came or left there as one of the "
-    "next version, without a time"
+    "a row that was there before and after counts as one state, and what changed there counts as changed by the next "
+    "version, without a time"
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Periods:
     """The versions and times of positions."""
 
-    def __init__(self, source: History, plan: RowHistoryPlan, *, is_whole: bool) -> None:
-        after_gaps = {gap.after for gap in source.gaps(plan.versions)}
-        self._numbers = np.asarray(plan.versions, np.int64)
-        lifetimes_times = source.lifetimes()
-        times = [None if number in after_gaps else lifetimes_times.time_of(number) for number in plan.versions]
-        self._to_times: pa.Array = pa.array(times, frames.UTC_MILLIS)
-        self._from_times: pa.Array = pa.array([times[0] if is_whole else None, *times[1:]], frames.UTC_MILLIS)
+    numbers: npt.NDArray[np.int64]
+    from_times: pa.Array
+    """When the rows came that begin at each position; null if unknown."""
+    to_times: pa.Array
+    """When the rows left that end at each position; null if unknown."""
 
     def applied_to(self, states: RowStates, schema: pa.Schema) -> pa.Table:
         """Return the rows of states with their versions and times."""
-        is_there = states.last == len(self._numbers)
+        is_there = states.last == len(self.numbers)
         last = np.where(is_there, 0, states.last)
         period = [
-            pa.array(self._numbers[states.first]),
-            pa.array(self._numbers[last], mask=is_there),
-            self._from_times.take(pa.array(states.first)),
-            self._to_times.take(pa.array(last, mask=is_there)),
+            pa.array(self.numbers[states.first]),
+            pa.array(self.numbers[last], mask=is_there),
+            self.from_times.take(pa.array(states.first)),
+            self.to_times.take(pa.array(last, mask=is_there)),
         ]
         return pa.Table.from_arrays([*states.rows.columns, *period], schema=schema)
 

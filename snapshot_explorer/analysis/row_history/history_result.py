@@ -126,7 +126,7 @@ class RowHistory(Exportable, Shown):
     """Each state that rows of a table had, with the first version that has it and the first later one without it.
 
     The rows of version v are the states with `_from_version <= v` and `_to_version > v` or null, as multisets. Draws
-    itself. Up to 100,000 states are in the order of their versions; more are in no order.
+    itself. Up to 100,000 states in memory are in the order of their versions; more are in no order.
     """
 
     plan: RowHistoryPlan

@@ -109,8 +109,7 @@ def plan_splits(
         return planner.planned(group_states(affected, groups), groups, positions)
     except _SeveralGroupsError:
         whole = np.full_like(groups, WHOLE_TABLE)
-        every = replace(affected, common=affected.indices)
-        return planner.planned(group_states(every, whole), whole, positions)
+        return planner.planned(group_states(affected, whole), whole, positions)
 
 
 class _SeveralGroupsError(Exception):
