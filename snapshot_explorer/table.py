@@ -23,6 +23,13 @@ from snapshot_explorer.analysis.retention import (
     retention_of,
     verify,
 )
+from snapshot_explorer.analysis.row_history import (
+    RowHistory,
+    RowHistoryPlan,
+    RowHistoryRequest,
+    plan_row_history,
+    row_history,
+)
 from snapshot_explorer.analysis.rows import (
     AnomalyRules,
     Bisection,
@@ -600,6 +607,69 @@ class Table(VersionedTable, Shown):
         request = BlameRequest(where=where, key=keyed, columns=columns, between=between)
         with _naming_renamed_columns(source, versions):
             return blame(source, request, versions)
+
+    @overload
+    def row_history(
+        self,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        between: str | None = None,
+        *,
+        preview: Literal[False] = False,
+        memory_limit: int | None = None,
+    ) -> RowHistory: ...
+    @overload
+    def row_history(
+        self,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        between: str | None = None,
+        *,
+        preview: Literal[True],
+        memory_limit: int | None = None,
+    ) -> RowHistoryPlan: ...
+    @_reads_metadata_once
+    def row_history(
+        self,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        between: str | None = None,
+        *,
+        preview: bool = False,
+        memory_limit: int | None = None,
+    ) -> RowHistory | RowHistoryPlan:
+        """Return each state that rows had once, with the versions that have it: the table over time as one relation.
+
+        The columns of the rows, then `_from_version`, the first version that has the row, `_to_version`, the first
+        later version without it, null while it is there, and their commit times `_from_time` and `_to_time`. The rows
+        of version v are those with `_from_version <= v` and `_to_version > v` or null, as multisets.
+
+        A row that a compaction, a copy-on-write or a restore of another row rewrites unchanged is one state; values
+        are compared as in `diff_rows`. A row that is deleted and inserted again later is two states. Where a version
+        removes some of several equal rows, those in the files that it removes end; where it also adds equal rows,
+        the oldest states go on. Columns are matched by field id and have the names of the last version; a column is
+        null before it was added, and columns that the last version lacks are left out.
+
+        Each data file that can have matching rows is read once, however many versions have it; files that are merged
+        by a primary key, and files with equality deletes, once for each state of the merge. Versions that are missing
+        or cannot be read are left out and named in `RowHistory.plan.notes`: a row that is there before and after them
+        is one state, and the time of a change behind them is null.
+
+        Args:
+            where: A condition in DuckDB's SQL, with the columns of the last version; by default all rows.
+            columns: The columns of the states, in the order of the table; by default all.
+            between: Two refs `A..B`, both included; by default all versions. Rows of the first one begin there, without
+                a time unless its commit added them; rows of the last one have no end.
+            preview: Return what would be read: versions, files and bytes. Opens no data file.
+            memory_limit: The maximum bytes in memory of rows that are compared and of the result, by default 1 GiB;
+                more are spilled to temporary files. Of files that are merged, two states are in memory.
+        """
+        source, versions = self._versions_of(between)
+        request = RowHistoryRequest(where=where, columns=columns, between=between)
+        with _naming_renamed_columns(source, versions):
+            if preview:
+                return plan_row_history(source, request, versions)
+            return row_history(source, request, versions, memory_limit=memory_limit)
 
     @_reads_metadata_once
     def trace(self, where: str) -> Trace:

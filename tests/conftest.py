@@ -354,6 +354,7 @@ SAMPLED = {
     "tests/rows/test_profile.py": 2,
     "tests/rows/test_profile.py::test_numbers_of_samples": 4,
     "tests/rows/test_row_diff.py": 2,
+    "tests/rows/test_row_history.py::test_the_history_has_the_rows_of_every": 24,
     "tests/rows/test_trace.py": 2,
     "tests/rows/test_trace.py::test_a_trace_is": 22,
     "tests/samples/test_samples.py::test_rows": 7,

@@ -47,6 +47,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "table.repair": ("to",),
     "table.retention": ("keep",),
     "table.row_changes": ("a", "b"),
+    "table.row_history": ("where",),
     "table.tags": (),
     "table.trace": ("where",),
     "table.verify": ("level",),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.data_types import is_number
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import InvalidArgumentError, UnknownColumnError
@@ -389,8 +388,3 @@ def _sentence(error: Exception) -> str:
 def filter_rows(rows: pa.Table, predicate: Condition) -> pa.Table:
     """Return the rows that match."""
     return rows.filter(predicate.mask(rows))
-
-
-def count_matching(rows: pa.Table, predicate: Condition) -> int:
-    """Return the number of rows that match."""
-    return int(pc.sum(predicate.mask(rows), min_count=0).as_py())

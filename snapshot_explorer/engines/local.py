@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar, cast
 import pyarrow as pa
 
 from snapshot_explorer.core.progress import Step, step
-from snapshot_explorer.core.records import ROW_KIND, Split
+from snapshot_explorer.core.records import ROW_KIND, Predicate, Split
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines.conditions import Condition, filter_rows
 from snapshot_explorer.engines.scan import Scan, scan_of
@@ -268,18 +268,23 @@ def for_each_batch(
 def for_each_batch_of(
     sources: Sequence[tuple[TableVersion, Sequence[Split], Sequence[str]]],
     consume: Callable[[int, tuple[int, int], pa.RecordBatch], object],
+    predicates: Sequence[Sequence[Predicate | None]] = (),
 ) -> None:
     """Call a function with every batch of the splits of several versions, which are read side by side.
 
     Likewise in threads and in no order; the first argument is the position of the version. All versions progress
     evenly, by the share of their bytes that was read.
+
+    Args:
+        predicates: For each version and split a condition; rows that do not match it may be left out.
     """
     stop = Event()
     is_local = all(reader.storage.is_local for reader, _, _ in sources)
 
     def read(item: "_Part") -> None:
         reader, _, columns = sources[item.source]
-        for index, batch in enumerate(reader.read(item.split, columns)):
+        predicate = predicates[item.source][item.number] if predicates else None
+        for index, batch in enumerate(reader.read(item.split, columns, predicate)):
             if stop.is_set():
                 return
             consume(item.source, (item.number, item.file * _MAX_BATCHES + index), batch)

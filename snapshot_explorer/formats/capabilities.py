@@ -257,7 +257,8 @@ class NativeFiles:
         """Return the positions of the deleted rows of each part. Reads the deletion vectors.
 
         Args:
-            parts: Results of `split_by_file`, one file each, for splits that have native files.
+            parts: Results of `split_by_file`, one file each, for splits that have native files, or whose rows
+                `RowIdentity.has_deleted_positions`.
             rows: The number of rows of each file.
         """
         raise UnsupportedFeatureError("The format does not return the positions of deleted rows.")
@@ -313,3 +314,7 @@ class RowIdentity:
         None if that is not supported: the rows of the split are merged, or its file has rows that delete others.
         """
         return None
+
+    def has_deleted_positions(self, split: Split) -> bool:
+        """Return whether the rows of a split are its `stored_rows` without those at `NativeFiles.deleted_positions`."""
+        return False

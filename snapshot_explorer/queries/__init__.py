@@ -8,7 +8,13 @@ select * from orders version as of 17                    a version, as Delta and
 ... from orders timestamp as of '2026-11-01 12:00:00'    the last version by then; without a zone, UTC; also '2h'
 ... from orders@17 o join "events@latest~2" using (id)   the short forms
 ... from orders                                          the newest version
+... from orders for system_time all                      each state of a row once, with the versions that have it
+... from orders for version from 5 to 9                  the states at a version from 5 on, before 9
+... from orders for version between 5 and 9              the same, with those at 9
 ```
+
+The states of rows have the columns of `Table.row_history` behind their own. `for system_time` takes times, or refs in
+quotes, and `for version` versions. They are read by DuckDB alone.
 
 Both engines use the syntax above: strings in single quotes, with `''` as the only escape, and names in double quotes or
 backquotes. Functions and types are the engine's own.
@@ -28,7 +34,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
-from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs import Latest, OfBranch, Tag, Version
 from snapshot_explorer.core.resources import reports_lacking_resources
@@ -36,6 +42,7 @@ from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.history import WithPast, history_of, renamed_column
+from snapshot_explorer.queries.periods import states_relation
 from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import (
     Dialect,
@@ -172,7 +179,7 @@ def _readings(parsed: _Query, required: Mapping[str, duckdb_sql.RequiredRows]) -
             table=named[relation].written, snapshot=named[relation].snapshot, where=rows.where, limit=rows.limit
         )
         for relation, rows in required.items()
-        if rows.columns
+        if rows.columns and named[relation].states is None
     ]
 
 
@@ -181,6 +188,16 @@ def _on_spark(query: str, tables: Mapping[str, VersionedTable], spark: SparkSess
     from snapshot_explorer.engines.spark.sessions import session  # noqa: PLC0415 - the same
 
     parsed = _Query.of(query, tables)
+    if any(source.states is not None for source in parsed.sources):
+        raise UnsupportedFeatureError(
+            Message(
+                "Spark does not read the states of rows in a period. Use ",
+                Hint("", {"engine": "duckdb"}),
+                ", or ",
+                Hint("table.row_history", {"where": ...}),
+                ".",
+            )
+        )
     chosen = session(spark)
     if not spark_sql.reads_backslashes(chosen):
         _check_strings(parsed)
@@ -211,6 +228,8 @@ class _Source:
     written: str
     """The table's name in the query."""
     snapshot: Snapshot
+    states: duckdb_sql.Relation | None = None
+    """The states of rows in a period; None for the rows of the snapshot."""
 
     @property
     def what(self) -> str:
@@ -233,7 +252,7 @@ class _Query:
             raise InvalidArgumentError(f"tables must be a dict of names and open tables, got {type(tables).__name__}.")
         parsed_tokens = tokens(text)
         sources: list[_Source] = []
-        numbers: dict[tuple[int, str | None, int | None, bool], int] = {}
+        numbers: dict[tuple[object, ...], int] = {}
         numbered = []
         newest: dict[int, Snapshot] = {}
         for reference in references(text, parsed_tokens, tables, datetime.now(UTC)):
@@ -249,10 +268,12 @@ class _Query:
                 )
             snapshot = _snapshot(table, reference, newest)
             has_own_schema = parts_of(snapshot).loaded.in_own_schema() is parts_of(snapshot).loaded
-            key = (id(table), snapshot.branch, snapshot.version, has_own_schema)
+            period = reference.period
+            key = (id(table), snapshot.branch, snapshot.version, has_own_schema, period)
             if key not in numbers:
                 numbers[key] = len(sources)
-                sources.append(_Source(written=reference.table, snapshot=snapshot))
+                states = None if period is None else states_relation(table, reference.table, period)
+                sources.append(_Source(written=reference.table, snapshot=snapshot, states=states))
             numbered.append((reference, numbers[key]))
         return cls(text=text, tokens=parsed_tokens, references=numbered, sources=sources)
 
@@ -311,6 +332,8 @@ def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, Sna
 
 
 def _relation(source: _Source) -> duckdb_sql.Relation:
+    if source.states is not None:
+        return source.states
     snapshot = source.snapshot
     return duckdb_sql.Relation(
         what=source.what,

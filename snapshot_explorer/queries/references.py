@@ -13,6 +13,7 @@ from typing import Literal
 
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs import Latest, Ref, parse_ref
+from snapshot_explorer.queries.periods import Period, parse_period
 from snapshot_explorer.queries.tokens import Token, is_clause, parse_at_sign, parse_clause, position_of
 
 _READ_STATEMENTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")
@@ -53,6 +54,8 @@ class Reference:
     """Whether TABLESAMPLE follows, which must precede an alias in Spark."""
     number_as_text: str | None = None
     """The version's number if it is in quotes, and so may also be the name of a tag."""
+    period: Period | None = None
+    """The period whose states of rows are read; None for the rows of one version."""
 
 
 @dataclass(slots=True)
@@ -255,7 +258,7 @@ class _Walk:
     def _note(self, token: Token, level: _Level, following: Sequence[Token]) -> None:
         table = self._find_table(token.value)
         ref: Ref = Latest()
-        end, number = token.end, None
+        end, number, period = token.end, None, None
         if table is None and token.kind == "name" and "@" in token.value:
             name, _, text = token.value.partition("@")
             table = self._find_table(name)
@@ -267,6 +270,9 @@ class _Walk:
         elif table is not None and (version_clause := parse_clause(self.query, following, self.now)):
             self.at += version_clause.size
             ref, end, number = version_clause.ref, self.tokens[self.at - 1].end, version_clause.number_as_text
+        elif table is not None and (period := parse_period(self.query, following, self.now)):
+            self.at += period.size
+            end = self.tokens[self.at - 1].end
         if table is None:
             raise InvalidArgumentError(self._unknown(token, token.text, token.value))
         has_alias = self._has_alias()
@@ -279,6 +285,7 @@ class _Walk:
                 qualifier=None if has_alias or level.is_bare else token.value,
                 sampled=self._next() == "TABLESAMPLE",
                 number_as_text=number,
+                period=period,
             )
         )
         level.is_bare = False

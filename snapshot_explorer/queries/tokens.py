@@ -158,6 +158,36 @@ def parse_clause(query: str, following: Sequence[Token], now: datetime) -> Claus
     return Clause(ref=_version(value, now), size=skipped + 1, number_as_text=quoted_number)
 
 
+def period_words(following: Sequence[Token]) -> tuple[bool, str] | None:
+    """Return whether tokens such as `for system_time from` are about times, and their last word; None for others."""
+    words = [token.keyword for token in following[:3]]
+    if words[:1] != ["FOR"] or words[1:2] == [] or words[2:] not in (["ALL"], ["FROM"], ["BETWEEN"]):
+        return None
+    return (words[1] in _BY_TIME, words[2]) if words[1] in (*_BY_TIME, *_BY_VERSION) else None
+
+
+def parse_point(query: str, following: Sequence[Token], at: int, *, by_time: bool, now: datetime) -> tuple[Ref, int]:
+    """Return the ref at a place among tokens, and the place behind it.
+
+    Args:
+        by_time: Whether it is a time; text that is none may be a ref.
+    """
+    if by_time and at + 1 < len(following) and following[at].keyword in ("TIMESTAMP", "DATE"):
+        at += 1
+    value = following[at] if at < len(following) else None
+    if value is None or value.kind not in ("number", "text"):
+        where = position_of(query, value.start if value else len(query))
+        raise InvalidArgumentError(f"A version or a time is missing{where}. Write 17, 'latest~2' or '2026-11-01'.")
+    if not by_time:
+        return _version(value, now), at + 1
+    try:
+        return _time(value, now), at + 1
+    except InvalidArgumentError:
+        if value.kind == "number":
+            raise
+        return parse_ref(value.value.strip(), now=now), at + 1
+
+
 def _time(value: Token, now: datetime) -> Ref:
     """Return the ref for a time: text as in refs, or seconds since 1970."""
     if value.kind == "text":

@@ -23,6 +23,8 @@ _MODULES = {
     "analysis.diff.diff_plan.RowDiffPlan": "diffs",
     "analysis.diff.diff_result.RowDiff": "diffs",
     "analysis.pairs.three_way_result.ThreeWayDiff": "three_way",
+    "analysis.row_history.history_result.RowHistory": "row_histories",
+    "analysis.row_history.history_result.RowHistoryPlan": "row_histories",
     "analysis.rows.blame_result.Blame": "blames",
     "analysis.rows.bisection_result.Bisection": "bisections",
     "analysis.profile.profiles.Profile": "profiles",

@@ -43,6 +43,7 @@ BENCHMARKS = (
     "rows_diff.py",
     "pairs.py --peers {lake_sift}",
     "trace.py --deltalake {deltalake}",
+    "row_history.py",
     "rows.py --latency 0 --peers {deltalake}",
     "iceberg_metadata.py 2000 {pyiceberg}",
     "iceberg_rows.py 10000000 {pyiceberg} 4000",

@@ -534,3 +534,13 @@ def test_inspect_without_a_name_lists_the_tables_of_the_format(orders):
 
     assert listed["name"].to_pylist() == [one.name for one in history_of(orders["orders"]).table_format.inspections]
     assert "of Delta" not in str(listed)
+
+
+def test_blame_returns_the_states_of_rows(shell):
+    shell.ok(f"%snapshot open {samples.path('orders')}")
+
+    cell = shell.ok("%snapshot blame order_id = 42 --states --columns status")
+
+    assert cell.result.schema.names[:3] == ["status", "_from_version", "_to_version"]
+    assert "from version" in cell.shown["text/plain"]
+    assert "Leave --key out" in shell.fails("%snapshot blame order_id = 42 --states --key order_id")

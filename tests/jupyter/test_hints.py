@@ -116,7 +116,7 @@ def test_there_are_hints_in_every_part_of_the_package():
     assert len(constructions()) > 150
     assert {place.partition("/")[0] for place, _ in constructions()} >= {
         "analysis", "arrow", "catalogs", "core", "engines", "formats", "history", "jupyter", "lake", "queries",
-        "repairs", "results", "storage", "view",
+        "results", "storage", "view",
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from itertools import count, permutations
 from uuid import uuid4
 
 import fsspec
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 from tests.support.paimon.table_builder import PaimonTable
+from tests.support.row_relations import assert_no_state_is_split
 
 _FIELDS = [("id", "long"), ("name", "string"), ("value", "double")]
 _MORE = [*_FIELDS, ("extra", "long")]
@@ -209,6 +211,30 @@ def _check_keyed(table, pair, rows_a, rows_b):
         assert row["changed_columns"] == [name for name in old if repr(old[name]) != repr(new[name])]
         assert all(repr(row[f"{name}_before"]) == repr(old[name]) for name in old if name != "id")
         assert all(repr(row[f"{name}_after"]) == repr(new[name]) for name in new if name != "id")
+
+
+@pytest.mark.parametrize("modelled", [ModelledDelta, ModelledPaimon])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=_STEPS, unique=st.booleans())
+def test_a_row_history_has_the_rows_of_the_model_at_every_version(modelled, steps, unique):
+    model = modelled(unique=unique)
+    for step in steps:
+        model.step(*step)
+    table = open_table(f"memory://{model.table.root}")
+
+    history = table.row_history(memory_limit=len(steps) % 2 * 2**30)
+    states = history.to_arrow()
+
+    assert history.plan.versions == table.versions()
+    names = states.column_names[:-4]
+    for version in table.versions():
+        rows = [{name: row.get(name) for name in names} for row in model.rows(version)]
+        is_there = [
+            first <= version and (last is None or version < last)
+            for first, last in zip(states["_from_version"].to_pylist(), states["_to_version"].to_pylist(), strict=True)
+        ]
+        assert multiset(states.select(names).filter(pa.array(is_there, pa.bool_())).to_pylist()) == multiset(rows)
+    assert_no_state_is_split(states, table.versions())
 
 
 def test_keys_that_repeat_in_the_rows_that_are_read_are_refused():

@@ -22,6 +22,7 @@ CALLS = {
     "count": lambda table: table.current.count("id > 3 and name <> 'n7'"),
     "sql": lambda table: int(sql("select sum(id) as s from t", {"t": table})["s"][0]),
     "diff": lambda table: table.diff_rows(2, COMMITS).to_arrow(),
+    "row history": lambda table: table.row_history().to_arrow(),
     "file changes": lambda table: table.at("latest").file_changes(since="earliest").to_arrow(),
     "lifetimes": lambda table: table.lifetimes().to_arrow(),
     "readability": lambda table: table.verify().versions.to_arrow(),

@@ -195,7 +195,7 @@ def _check_against(plan: RowDiffPlan, reader: SideReader, hashes: Hashes, droppe
 
 def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
     """Return the row diff of a plan. Reads both sides once."""
-    limit = _bytes_held(memory_limit)
+    limit = memory_bytes(memory_limit)
     for side in (plan.a, plan.b):
         if side.version.storage.is_local:  # a request each for others; reading a missing file raises the same error
             check_files(side.version, side.splits)
@@ -205,7 +205,7 @@ def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
     return RowDiff(plan=plan, changed=stored_changes)
 
 
-def _bytes_held(limit: object) -> int:
+def memory_bytes(limit: object) -> int:
     """Return the memory limit, by default 1 GiB. Raises InvalidArgumentError if it is not a number of bytes."""
     if limit is None:
         return DEFAULT_MEMORY

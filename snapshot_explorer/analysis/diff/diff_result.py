@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import weakref
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -27,11 +25,10 @@ from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.results import Exportable, Frame
 from snapshot_explorer.results.exports import flatten_rows
-from snapshot_explorer.results.outputs import scratch_folder
+from snapshot_explorer.results.stored_rows import StoredRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
@@ -80,13 +77,10 @@ class ChangedRows(DiffRows):
 
     def __init__(self, schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> None:
         """Contain no rows yet; `spill` adds them."""
-        self._limit_bytes = limit_bytes
         self.schema = schema
         self._counts: Counter[str] = Counter()
         self._heads: dict[str, pa.Table] = {}
-        self._tables: list[pa.Table] = []
-        self._held = 0
-        self._folder: Path | None = None
+        self._rows = StoredRows(schema, limit_bytes=limit_bytes)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -98,19 +92,10 @@ class ChangedRows(DiffRows):
 
     def fill(self, parts: Iterable[pa.Table]) -> None:
         """Add rows, part by part."""
-        writer: pa.ipc.RecordBatchStreamWriter | None = None
-        try:
+        with self._rows as rows:
             for part in parts:
                 self._count(part)
-                self._tables.append(part)
-                self._held += part.nbytes
-                if writer is None and self._held > self._limit_bytes:
-                    writer = pa.ipc.new_stream(self._path(), self.schema)
-                while writer is not None and self._tables:
-                    writer.write_table(self._tables.pop(0))
-        finally:
-            if writer is not None:
-                writer.close()
+                rows.add(part)
 
     def _count(self, part: pa.Table) -> None:
         for kind, count in kinds_of(part).items():
@@ -121,19 +106,8 @@ class ChangedRows(DiffRows):
                 rows = part.take(pa.array(np.flatnonzero(is_of_kind)[:_HEAD_ROWS]))
                 self._heads[kind] = rows if known is None else pa.concat_tables([known, rows]).slice(0, _HEAD_ROWS)
 
-    def _path(self) -> str:
-        if self._folder is None:
-            self._folder = scratch_folder("diff")
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        return str(self._folder / "changes.arrows")
-
     def parts(self) -> Iterator[pa.Table]:
-        if self._folder is None:
-            yield from self._tables
-            return
-        with pa.OSFile(self._path()) as source:
-            for batch in pa.ipc.open_stream(source):
-                yield pa.Table.from_batches([batch])
+        return self._rows.parts()
 
 
 def spill(parts: Iterable[pa.Table], schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> ChangedRows:

@@ -2,35 +2,31 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, check_names, list_names, wider_type
+from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, check_names
 from snapshot_explorer.analysis.diff.changed_rows import changes_schema, compare_rows
 from snapshot_explorer.analysis.diff.changed_splits import differing_splits
 from snapshot_explorer.analysis.diff.diff import check_not_null, not_unique_error
 from snapshot_explorer.analysis.diff.diff_plan import predicate_of
 from snapshot_explorer.analysis.diff.row_matching import HashedRows, find_repeated, row_hashes
-from snapshot_explorer.analysis.rows.affected_versions import AffectedVersions, affected_versions
+from snapshot_explorer.analysis.row_history.affected_versions import AffectedVersions, affected_versions
+from snapshot_explorer.analysis.row_history.history_columns import HistoryColumns
 from snapshot_explorer.analysis.rows.blame_result import Blame, BlameReading, BlameRequest, ChangesAt, blame_of
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.core.errors import (
-    UNREADABLE,
-    InvalidArgumentError,
-    UnsupportedFeatureError,
-)
-from snapshot_explorer.core.hints import Hint, Message, without_period
+from snapshot_explorer.core.errors import UNREADABLE
+from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Gap, Split
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import Condition, parse_condition
 from snapshot_explorer.engines.scan import missing_files
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.formats.features import LEAVE_OUT
-from snapshot_explorer.history import ColumnNames, History, column_names
+from snapshot_explorer.history import History
 
 _AT_ONCE = 8
 """Versions of a remote table that are planned and compared at the same time."""
@@ -83,8 +79,6 @@ class _Reader:
         self._needed = (*columns, *sorted(where.columns - set(columns))) if where else self._columns
         self._where = where
         self._key = tuple(key)
-        self._schema = pa.schema([reference.arrow_schema.field(name).remove_metadata() for name in self._needed])
-        self._own_names = ColumnNames(starts=(), names=({name: name for name in self._needed},))
         self.reading = BlameReading()
 
     def changes(self, affected: AffectedVersions, versions: Sequence[int]) -> list[ChangesAt]:
@@ -99,8 +93,10 @@ class _Reader:
             raise self._source.vanished()
         indices = sorted({begin, *(index for index in affected.indices if index > begin)})
         starts = [start for start, _ in affected.schemas]
-        self._own_names = column_names(self._source.format, starts, self._reference, self._needed)
-        self._widen(starts, known[begin], known[indices[-1]])
+        ends = known[begin], known[indices[-1]]
+        self._history_columns = HistoryColumns(self._source, self._reference, self._needed, starts, ends)
+        if self._where is not None:
+            self._where = parse_condition(self._where.text, self._history_columns.schema)
         result: list[ChangesAt] = []
         is_first = True
         gaps_before: list[Gap] = []
@@ -125,7 +121,7 @@ class _Reader:
         return result or [ChangesAt(versions[-1], nothing, (), (), is_first=False)]
 
     def _compared_schema(self) -> pa.Schema:
-        return pa.schema([self._schema.field(name) for name in self._columns])
+        return pa.schema([self._history_columns.schema.field(name) for name in self._columns])
 
     def _reason(self, number: int, error: Exception) -> str:
         """Return the end of a sentence that a version cannot be read: the same for all versions without data files."""
@@ -134,66 +130,6 @@ class _Reader:
             if missing_files(version.storage, version.plan(None).splits):
                 return " because data files are gone"
         return Message(": ", without_period(Message(error)))
-
-    def _widen(self, starts: Sequence[int], first: int, last: int) -> None:
-        """Widen the schema to types in which the values of all versions can be compared."""
-        before = max((start for start in starts if start <= first), default=first)
-        for start in starts:
-            if not before <= start <= last:
-                continue
-            other = self._aligned(self._source.format.version(max(start, first))).schema
-            self._schema = pa.schema(
-                [
-                    own.with_type(self._wider(own, theirs.type, max(start, first))).with_nullable(True)  # noqa: FBT003
-                    for own, theirs in zip(self._schema, other, strict=True)
-                ]
-            )
-        if self._where is not None:
-            self._where = parse_condition(self._where.text, self._schema)
-
-    def _wider(self, field: pa.Field, dtype: pa.DataType, version: int | None) -> pa.DataType:
-        result = wider_type(dtype, field.type)
-        if result is None:
-            raise UnsupportedFeatureError(
-                Message(
-                    f"The column {field.name!r} was {dtype} at version {version} and is {field.type}: values of these "
-                    "types cannot be compared. Leave it out with ",
-                    LEAVE_OUT,
-                    ", or read fewer versions with ",
-                    Hint("", {"between": ...}),
-                    ".",
-                )
-            )
-        return result
-
-    def _aligned(self, version: TableVersion) -> AlignedColumns:
-        names = self._own_names.at(version.number or 0)
-        own_names = {name: own for name in self._needed if (own := names[name]) is not None}
-        own_schema, schema = version.arrow_schema, self._reference.arrow_schema
-        if not own_names and len(own_schema) and self._needed:
-            raise InvalidArgumentError(
-                Message(
-                    f"Version {version.number} has none of the columns that are compared: {list_names(self._needed)}. "
-                    "Read a range of versions that have one, with ",
-                    Hint("", {"between": ...}),
-                    ".",
-                )
-            )
-        ids, own_ids = self._reference.field_ids, version.field_ids
-        fields = []
-        for name in self._needed:
-            field = schema.field(name)
-            dtype: pa.DataType | None = field.type
-            if name in own_names:
-                dtype = wider_type(
-                    own_schema.field(own_names[name]).type, field.type, own_ids[own_names[name]], ids[name]
-                )
-            if dtype is None:
-                self._wider(field, own_schema.field(own_names[name]).type, version.number)
-            fields.append(pa.field(name, dtype))
-        return AlignedColumns(
-            schema=pa.schema(fields), names_a=own_names, only_a=(), ids_a=own_ids, ids_b=ids, primary_key=()
-        )
 
     def _comparisons(self, numbers: Sequence[int]) -> Iterator[pa.Table | Exception]:
         """Yield the changed rows of each version since the last readable one, or why the version cannot be read.
@@ -233,7 +169,7 @@ class _Reader:
 
     def _state(self, number: int) -> _State:
         version = self._source.format.version(number)
-        columns = replace(self._aligned(version), schema=self._schema)
+        columns = self._history_columns.of(version)
         predicate = predicate_of(self._where, columns, version, of_a=True)
         return _State(version, columns, version.plan(predicate).splits)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.rows.affected_versions import AffectedVersions
+from snapshot_explorer.analysis.row_history.affected_versions import AffectedVersions
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.hints import Message

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.aligned_columns import align_columns
 from snapshot_explorer.analysis.diff.diff_plan import predicate_of
-from snapshot_explorer.analysis.rows.affected_versions import affected_versions
-from snapshot_explorer.analysis.rows.group_states import WHOLE_TABLE, file_groups, group_states, may_store
+from snapshot_explorer.analysis.row_history.affected_versions import affected_versions
+from snapshot_explorer.analysis.row_history.group_states import WHOLE_TABLE, file_groups, group_states, may_store
 from snapshot_explorer.analysis.rows.matching_rows import matching_rows
 from snapshot_explorer.analysis.rows.traced_metadata import (
     TracedChangelog,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns
-    from snapshot_explorer.analysis.rows.affected_versions import AffectedVersions
-    from snapshot_explorer.analysis.rows.group_states import Ints
+    from snapshot_explorer.analysis.row_history.affected_versions import AffectedVersions
+    from snapshot_explorer.analysis.row_history.group_states import Ints
     from snapshot_explorer.core.records import Split
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat, TableVersion

@@ -438,6 +438,28 @@ BLAME = pa.schema(
 """The columns of a blame; behind them come `before` and `after`, structs with the columns of the rows."""
 
 
+ROW_HISTORY = pa.schema(
+    [
+        _column("_from_version", pa.int64(), "the first known version that has the row"),
+        _column(
+            "_to_version", pa.int64(), "the first known version after that without the row; null while it is there"
+        ),
+        _column(
+            "_from_time",
+            UTC_MILLIS,
+            "the commit time of `_from_version`; null if an earlier version that is unknown may have had the row",
+        ),
+        _column(
+            "_to_time",
+            UTC_MILLIS,
+            "the commit time of `_to_version`; null while the row is there, or if a version before it that is missing "
+            "or unreadable may have removed the row",
+        ),
+    ]
+)
+"""The columns of a row history behind the columns of the rows; with more underscores if the table has the names."""
+
+
 TRACED_VERSIONS = pa.schema(
     [
         _column(

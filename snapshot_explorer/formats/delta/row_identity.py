@@ -40,6 +40,9 @@ class DeltaRowIdentity(RowIdentity):
         files = (replace(plan.files[0], vector=None),)
         return replace(split, raw=True, live_rows=None, detail=replace(plan, files=files))
 
+    def has_deleted_positions(self, split: Split) -> bool:
+        return plan_of_file(split) is not None and split.rows is not None
+
     def in_columns(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         # The schemas of the versions may differ: a column is read as stored in the file, by its name there or its id.
         plan = plan_of_file(split)

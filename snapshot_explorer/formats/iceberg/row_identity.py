@@ -34,6 +34,9 @@ class IcebergRowIdentity(RowIdentity):
             return None
         return replace(split, raw=True, live_rows=None, detail=replace(plan, deletes=NO_DELETES))
 
+    def has_deleted_positions(self, split: Split) -> bool:
+        return isinstance(split.detail, IcebergPlan) and not split.detail.deletes.equality
+
     def in_columns(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         # The schemas of the versions may differ: a column is read by its id.
         plan = split.detail

@@ -47,6 +47,9 @@ class PaimonRowIdentity(RowIdentity):
         files = (plan.files[0]._replace(vector=None),)
         return replace(split, raw=True, live_rows=None, detail=replace(plan, files=files))
 
+    def has_deleted_positions(self, split: Split) -> bool:
+        return self.stored_rows(split) is not None and split.rows is not None
+
     def without_vector(self, split: Split) -> Hashable | None:
         plan = plan_of_file(split)
         if plan is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from snapshot_explorer.analysis.rows.affected_versions import AffectedVersions, Mask
+from snapshot_explorer.analysis.row_history.affected_versions import AffectedVersions, Mask
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.records import RowModifier

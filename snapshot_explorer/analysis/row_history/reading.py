@@ -1,0 +1,433 @@
+"""The states of rows, from splits that are each read once: rows that files share over time are one state."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.analysis.diff.row_matching import HashedRows, Hashes, equal_rows, row_hashes, take_rows
+from snapshot_explorer.analysis.diff.spilled_rows import SplitRows
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.equal_values import exact_keys
+from snapshot_explorer.arrow.roaring import NOTHING
+from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
+from snapshot_explorer.core.progress import Step, step
+from snapshot_explorer.engines import local
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from snapshot_explorer.analysis.row_history.planning import SplitHistory, SplitState
+    from snapshot_explorer.arrow.roaring import Positions
+    from snapshot_explorer.engines.conditions import Condition
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_BATCH_BYTES = 8 * 2**20
+"""Decoded bytes of rows to which a condition is applied at once: an evaluation costs milliseconds."""
+_SORTED_ROWS = 2**18
+"""Rows that are handed on or stored at once."""
+_PERIOD = pa.schema([pa.field("first", pa.int64()), pa.field("last", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowStates:
+    """Rows, each with the range of positions of versions that have it."""
+
+    rows: pa.Table
+    first: Ints
+    last: Ints
+    """The position after the range."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryScan:
+    """Which states of rows to read."""
+
+    splits: Sequence[SplitHistory]
+    """By their first position."""
+    schema: pa.Schema
+    """The columns of the states."""
+    where: Condition | None
+    """The condition on the rows; it may have other columns."""
+    count: int
+    """The number of versions."""
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns to read: those of the states, then those of the condition."""
+        more = sorted(self.where.columns - set(self.schema.names)) if self.where else []
+        return (*self.schema.names, *more)
+
+
+class UnreadableSplitsError(Exception):
+    """Some splits cannot be read."""
+
+    def __init__(self, reasons: list[tuple[SplitHistory, SnapshotExplorerError]]) -> None:
+        super().__init__()
+        self.reasons = reasons
+
+
+def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memory_limit: int) -> None:
+    """Call a function with all states of rows, part by part, in no order. Reads each split once, in threads.
+
+    A row that leaves in the version in which an equal row arrives, in another file, is one state with it. Of several
+    equal rows that leave and arrive, those that have been there longest go on as those that stay longest.
+
+    Args:
+        keep: Called from one thread at a time.
+        memory_limit: The maximum number of bytes in memory of rows that are compared; more go to temporary files.
+
+    Raises:
+        UnreadableSplitsError: Splits cannot be read. `keep` may have been called before.
+    """
+    schema = pa.schema([*scan.schema, *_PERIOD])
+    with closing(SplitRows(schema, limit_bytes=memory_limit)) as replaced:
+        reader = _Reader(scan, keep, replaced)
+        try:
+            reader.read()
+        except UNREADABLE as error:
+            reasons = list(_unreadable(scan))
+            if not reasons:
+                raise
+            raise UnreadableSplitsError(reasons) from error
+        turning = np.flatnonzero(_turning_positions(scan)).tolist()
+        for rows, _ in replaced.pairs():
+            if len(rows.hashes):
+                keep(_continued(rows, len(scan.schema), turning)[0])
+
+
+def _unreadable(scan: HistoryScan) -> Iterator[tuple[SplitHistory, SnapshotExplorerError]]:
+    for item in scan.splits:
+        names = item.columns.names_in(scan.needed, of_a=True)
+        try:
+            deque(item.version.read(item.split, names), maxlen=0)
+            for state in item.states:
+                if state.deletes is not None:
+                    deque(item.version.read(state.deletes, []), maxlen=0)
+        except UNREADABLE as error:
+            yield item, error
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    split: int
+    """The position of its split."""
+    start: int
+    """The position of its first row in the split."""
+    rows: pa.RecordBatch
+
+
+class _Reader:
+    """Reads splits, and separates the rows that another file may continue from those that it cannot."""
+
+    def __init__(self, scan: HistoryScan, keep: Callable[[RowStates], object], replaced: SplitRows) -> None:
+        self._scan = scan
+        self._keep = keep
+        self._replaced = replaced
+        self._names = list(scan.schema.names)
+        self._schema = pa.schema([*scan.schema, *_PERIOD])
+        self._is_turning = _turning_positions(scan)
+        self._is_simple = np.array([item.is_simple for item in scan.splits], np.bool_)
+        self._first = np.array([item.states[0].first for item in scan.splits], np.int64)
+        self._last = np.array([item.states[0].last for item in scan.splits], np.int64)
+        self._rows_read = [0] * len(scan.splits)
+        self._positions: dict[int, list[Positions]] = {}
+        self._lock = Lock()
+        self._keep_lock = Lock()
+        self._waiting: list[_Batch] = []
+        self._held = 0
+
+    def read(self) -> None:
+        splits, chains = self._scan.splits, _chains(self._scan.splits)
+        in_chains = frozenset(index for chain in chains for index in chain)
+        by_version: dict[int, list[int]] = {}
+        for index, item in enumerate(splits):
+            if index not in in_chains:
+                by_version.setdefault(id(item.version), []).append(index)
+        sources = [
+            (
+                splits[indices[0]].version,
+                [splits[index].split for index in indices],
+                splits[indices[0]].columns.names_in(self._scan.needed, of_a=True),
+            )
+            for indices in by_version.values()
+        ]
+        numbers = list(by_version.values())
+        # The positions of deleted rows count all rows.
+        predicates = [[splits[index].predicate if self._is_simple[index] else None for index in own] for own in numbers]
+        local.for_each_batch_of(
+            sources, lambda source, order, batch: self._add(numbers[source][order[0]], batch), predicates
+        )
+        self._process(self._waiting)
+        if chains:
+            with step("Reading merged files", total=len(in_chains)) as reading:
+                storage = splits[0].version.storage
+                storage.together(*(partial(self._read_chain, chain, reading) for chain in chains))
+
+    def _read_chain(self, chain: Sequence[int], reading: Step) -> None:
+        """Read the states of a merge one after another, of which two are in memory; most rows are in both."""
+        before: HashedRows | None = None
+        for index in chain:
+            item = self._scan.splits[index]
+            parts = list(self._states_in(item))
+            rows = pa.Table.from_batches([batch for batch, _ in parts], self._schema)
+            hashes = np.concatenate([np.zeros(0, np.uint64), *(own for _, own in parts)])
+            if before is not None:
+                rows, hashes = pa.concat_tables([before.rows, rows]), np.concatenate([before.hashes, hashes])
+            states, chosen = _continued(
+                HashedRows(rows=rows, hashes=hashes), len(self._scan.schema), [item.states[0].first]
+            )
+            is_there = states.last == item.states[0].last
+            self._sort(_filtered(states, ~is_there))
+            held = _filtered(states, is_there)
+            before = HashedRows(rows=_with_period(held, self._schema), hashes=hashes[chosen[is_there]])
+            reading.advance()
+        if before is not None:
+            self._sort(_of_period(before.rows, len(self._scan.schema)))
+
+    def _states_in(self, item: SplitHistory) -> Iterator[tuple[pa.RecordBatch, Hashes]]:
+        """Yield the rows of a split with one state and their range, and their hashes."""
+        names = item.columns.names_in(self._scan.needed, of_a=True)
+        (state,) = item.states
+        for batch in item.version.read(item.split, names, item.predicate):
+            rows = item.columns.rows(batch, self._scan.needed, of_a=True)
+            if self._scan.where is not None and rows.num_rows:
+                rows = rows.filter(self._scan.where.mask(pa.Table.from_batches([rows])))
+            period = [pa.array(np.full(rows.num_rows, position, np.int64)) for position in (state.first, state.last)]
+            columns = rows.select(self._names).columns
+            batch_of_states = pa.RecordBatch.from_arrays([*columns, *period], schema=self._schema)
+            yield batch_of_states, row_hashes(columns, rows.num_rows)
+
+    def _add(self, split: int, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        start = self._rows_read[split]  # the batches of a split come one after another
+        self._rows_read[split] = start + batch.num_rows
+        rows = self._scan.splits[split].columns.rows(batch, self._scan.needed, of_a=True)
+        full: list[_Batch] = []
+        if not self._is_simple[split]:
+            self._process([_Batch(split, start, rows)])
+            if self._rows_read[split] == self._scan.splits[split].split.rows:
+                self._positions.pop(split, None)
+            return
+        with self._lock:
+            self._waiting.append(_Batch(split, start, rows))
+            self._held += rows.nbytes
+            if self._held > _BATCH_BYTES:
+                full, self._waiting, self._held = self._waiting, [], 0
+        self._process(full)
+
+    def _process(self, batches: list[_Batch]) -> None:
+        if not batches:
+            return
+        batches = sorted(batches, key=lambda batch: (batch.split, batch.start))
+        rows = pa.Table.from_batches([batch.rows for batch in batches])
+        counts = [batch.rows.num_rows for batch in batches]
+        splits = np.repeat(np.array([batch.split for batch in batches], np.int64), counts)
+        starts = np.repeat(
+            np.array([batch.start for batch in batches], np.int64) - np.cumsum([0, *counts[:-1]]), counts
+        )
+        indices = starts + np.arange(len(splits))
+        if self._scan.where is not None:
+            mask = self._scan.where.mask(rows)
+            rows, chosen = rows.filter(mask), mask.to_numpy(zero_copy_only=False)
+            splits, indices = splits[chosen], indices[chosen]
+        rows = rows.select(self._names)
+        is_simple = self._is_simple[splits]
+        if is_simple.all():
+            self._sort(RowStates(rows=rows, first=self._first[splits], last=self._last[splits]))
+            return
+        simple = splits[is_simple]
+        self._sort(RowStates(rows=rows.filter(pa.array(is_simple)), first=self._first[simple], last=self._last[simple]))
+        for split in np.unique(splits[~is_simple]).tolist():
+            own = splits == split
+            for states in self._states_of(split, rows.filter(pa.array(own)), indices[own]):
+                self._sort(states)
+
+    def _states_of(self, split: int, rows: pa.Table, indices: Ints) -> Iterator[RowStates]:
+        """Yield the states of rows of a split that has several states itself."""
+        item = self._scan.splits[split]
+        since = np.full(len(indices), -1, np.int64)
+        before = None
+        for state, deleted in zip(item.states, self._deleted(split), strict=True):
+            if before is not None and not (before.last == state.first and _are_same(rows, before, state)):
+                yield from _ended(_without(rows, before.lacking), since, since >= 0, before.last)
+                since[:] = -1
+            is_live = ~np.isin(indices, deleted)
+            if before is not None:
+                gone = (since >= 0) & ~is_live
+                yield from _ended(_without(rows, before.lacking), since, gone, before.last)
+            since[~is_live] = -1
+            since[is_live & (since < 0)] = state.first
+            before = state
+        last = item.states[-1]
+        yield from _ended(_without(rows, last.lacking), since, since >= 0, last.last)
+
+    def _deleted(self, split: int) -> list[Positions]:
+        """Return the positions of the rows that are deleted in each state. Reads each deletion vector once."""
+        known = self._positions.get(split)
+        if known is None:
+            item = self._scan.splits[split]
+            read = item.version.native_files.deleted_positions
+            # One at a time: a call is about different files.
+            known = [
+                NOTHING if state.deletes is None else read([state.deletes], [state.deletes.rows or 0])[0]
+                for state in item.states
+            ]
+            self._positions[split] = known
+        return known
+
+    def _sort(self, states: RowStates) -> None:
+        """Hand on the states that no other file can continue, and store the others to be compared."""
+        if len(states.first) > _SORTED_ROWS:
+            for start in range(0, len(states.first), _SORTED_ROWS):
+                self._sort(_sliced(states, start))
+            return
+        if not len(states.first):
+            return
+        is_replaced = self._is_turning[states.first] | self._is_turning[states.last]
+        if is_replaced.any():
+            chosen = _filtered(states, is_replaced)
+            columns = [single_chunk(column) for column in chosen.rows.columns]
+            (batch,) = _with_period(chosen, self._schema).combine_chunks().to_batches()
+            self._replaced.add(0, (int(chosen.first[0]), 0), batch, row_hashes(columns, len(chosen.first)))
+            states = _filtered(states, ~is_replaced)
+        if len(states.first):
+            with self._keep_lock:
+                self._keep(states)
+
+
+def _turning_positions(scan: HistoryScan) -> Mask:
+    """Return the positions at which rows of a split may end and rows of a split may begin."""
+    ends, begins = np.zeros((2, scan.count + 1), np.bool_)
+    for item in scan.splits:
+        for state in item.states:
+            begins[state.first] = True
+            ends[state.last] = True
+    ends[scan.count] = False
+    return np.asarray(ends & begins, np.bool_)
+
+
+def _sliced(states: RowStates, start: int) -> RowStates:
+    end = start + _SORTED_ROWS
+    rows = states.rows.slice(start, _SORTED_ROWS)
+    return RowStates(rows=rows, first=states.first[start:end], last=states.last[start:end])
+
+
+def _filtered(states: RowStates, mask: Mask) -> RowStates:
+    if mask.all():
+        return states
+    return RowStates(rows=states.rows.filter(pa.array(mask)), first=states.first[mask], last=states.last[mask])
+
+
+def _ended(rows: pa.Table, since: Ints, mask: Mask, last: int) -> Iterator[RowStates]:
+    if mask.any():
+        yield RowStates(rows=rows.filter(pa.array(mask)), first=since[mask], last=np.full(int(mask.sum()), last))
+
+
+def _without(rows: pa.Table, lacking: frozenset[str]) -> pa.Table:
+    """Return rows with null in some columns."""
+    for name in lacking.intersection(rows.column_names):
+        index = rows.column_names.index(name)
+        rows = rows.set_column(index, rows.schema.field(index), pa.nulls(len(rows), rows.schema.field(index).type))
+    return rows
+
+
+def _are_same(rows: pa.Table, before: SplitState, after: SplitState) -> bool:
+    """Return whether the columns that only one of two states lacks are null in all rows."""
+    names = (before.lacking ^ after.lacking).intersection(rows.column_names)
+    return all(rows[name].null_count == len(rows) for name in names)
+
+
+def _chains(splits: Sequence[SplitHistory]) -> list[list[int]]:
+    """Return splits that follow each other and read some file again: states of one merge, or of one file's deletes."""
+    chains: list[list[int]] = []
+    ending: dict[tuple[int, str], list[int]] = {}
+    for index, item in enumerate(splits):
+        if item.split.raw or not item.is_simple:
+            continue
+        (state,) = item.states
+        chain = next((ending[state.first, path] for path in item.split.files if (state.first, path) in ending), None)
+        if chain is None:
+            chain = []
+            chains.append(chain)
+        for path in splits[chain[-1]].split.files if chain else ():
+            ending.pop((state.first, path), None)
+        chain.append(index)
+        ending |= {(state.last, path): chain for path in item.split.files}
+    return [chain for chain in chains if len(chain) > 1]
+
+
+def _with_period(states: RowStates, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays([*states.rows.columns, pa.array(states.first), pa.array(states.last)], schema=schema)
+
+
+def _of_period(rows: pa.Table, columns: int) -> RowStates:
+    first, last = (np.asarray(rows.column(columns + index)) for index in (0, 1))
+    return RowStates(rows=rows.select(list(range(columns))), first=first, last=last)
+
+
+def _continued(rows: HashedRows, columns: int, turning: Sequence[int]) -> tuple[RowStates, Ints]:
+    """Return the states of rows where equal rows that end and begin at the same position are one, and their indices.
+
+    Args:
+        columns: The number of columns of the rows, behind which their range is.
+        turning: The positions at which rows are continued, ascending.
+    """
+    states = _of_period(rows.rows, columns)
+    values, first, last = states.rows, states.first, states.last
+    groups = _equal_groups(values, rows.hashes)
+    since = first.copy()
+    is_continued = np.zeros(len(first), np.bool_)
+    ending, beginning = _by_position(last, turning), _by_position(first, turning)
+    for ends, begins in zip(ending, beginning, strict=True):
+        olds = ends[np.lexsort((since[ends], groups[ends]))]
+        news = begins[np.lexsort((-last[begins], groups[begins]))]
+        left, right = _paired(groups[olds], groups[news])
+        is_continued[olds[left]] = True
+        since[news[right]] = since[olds[left]]
+    chosen = np.flatnonzero(~is_continued)
+    return RowStates(rows=values.take(pa.array(chosen)), first=since[chosen], last=last[chosen]), chosen
+
+
+def _by_position(positions: Ints, chosen: Sequence[int]) -> list[Ints]:
+    """Return the indices of the rows with each of some positions."""
+    order = np.argsort(positions, kind="stable")
+    ordered = positions[order]
+    return [order[np.searchsorted(ordered, at, "left") : np.searchsorted(ordered, at, "right")] for at in chosen]
+
+
+def _paired(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """Return the indices of equal numbers of two sorted arrays, the n-th of each number with the n-th."""
+    rank = np.arange(len(left)) - np.searchsorted(left, left, "left")
+    partner = np.searchsorted(right, left, "left") + rank
+    has_partner = partner < np.searchsorted(right, left, "right")
+    return np.flatnonzero(has_partner), partner[has_partner]
+
+
+def _equal_groups(rows: pa.Table, hashes: npt.NDArray[np.uint64]) -> Ints:
+    """Return a number per row, equal for equal rows."""
+    order = np.argsort(hashes, kind="stable")
+    is_next = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
+    left, right = order[is_next], order[is_next + 1]
+    equal = equal_rows(rows, rows, left, right, rows.column_names)
+    begins = np.ones(len(order), np.bool_)
+    begins[is_next + 1] = False
+    groups = np.empty(len(order), np.int64)
+    groups[order] = np.cumsum(begins)
+    if not equal.all():
+        # Different rows have the same hash: the rows with these hashes are compared by their values.
+        unclear = np.flatnonzero(np.isin(groups, groups[left[~equal]]))
+        keys = exact_keys([take_rows(column, unclear) for column in rows.columns])
+        groups[unclear] = len(order) + np.unique(np.array(keys, object), return_inverse=True)[1] + 1
+    return groups
