@@ -198,6 +198,7 @@ PLACES = {
     "tests/rows/test_random_histories.py": "slow",
     "tests/rows/test_random_pairs.py": "slow",
     "tests/rows/test_row_diff.py::test_rows_beyond": "slow",
+    "tests/rows/test_row_history.py::test_more_rows_than_fit": "slow",
     "tests/rows/test_row_diff.py::test_temporary_files": "slow",
     "tests/storage/test_requests.py::test_many_files_are_read": "slow",
     "tests/storage/test_requests.py::test_row_groups": "slow",

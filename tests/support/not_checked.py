@@ -79,6 +79,7 @@ def more_calls(given):
         found["version_of"] = lambda t: history_of(t).version_of("latest~1")
         found["verify"] = lambda t: [(verified := t.verify("footers")), verified.files]
         found["diff"] = lambda t: snapshot_explorer.diff(t.at(given.versions[0]), t.current, key=[])
+        found["diff3"] = lambda t: snapshot_explorer.diff3(*(t.at(given.versions[at]) for at in (0, -1, 0)))
     if given.where and given.versions:
         found["repair"] = lambda t: (planned := t.repair(given.versions[0], given.where), planned.later)
         found["trace"] = lambda t: [
