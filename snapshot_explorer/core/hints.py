@@ -152,7 +152,9 @@ def python_call(hint: Hint) -> str:
     for name in VERBS.get(hint.verb, ()):
         if name not in arguments:
             break
-        values.append(_literal(arguments.pop(name)))
+        value = arguments.pop(name)
+        # The table that a hint is about has the name that the methods of tables have here.
+        values.append("table" if name == "table" and value is ... else _literal(value))
     shown = ", ".join([*values, *(f"{name}={_literal(value)}" for name, value in arguments.items())])
     return f"{hint.result} = {verb}({shown})".removeprefix(" = ") if verb else shown
 

@@ -332,7 +332,7 @@ def test_the_same_result_in_three_surfaces(shell):
     path = samples.path("orders")
     table = sx.open_table(path)
 
-    assert "next            table.history(), table.compare('latest^'), explore(...)" in shown(table)
+    assert "next            table.history(), table.compare('latest^'), explore(table)" in shown(table)
     opened = shell.ok(f"%snapshot open {path} as orders").shown
     assert "next            %snapshot log, %snapshot diff, %snapshot explore" in opened["text/plain"]
     assert "%snapshot diff" in opened["text/html"]

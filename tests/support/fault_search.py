@@ -69,7 +69,7 @@ _STATES = re.compile(
     r"Could not read |vanished each of \d+ times"
 )
 """What an answer states of files that are damaged."""
-SKIPPING = ("blame", "bisect rows", "profile exact")
+SKIPPING = ("blame", "bisect metadata", "bisect rows", "profile exact")
 """Calls over many versions, which pass over those that cannot be read and name them."""
 _CHECKPOINT = re.compile(r"_delta_log/(?:_sidecars/)?(\d{20})\.checkpoint\.")
 
@@ -226,7 +226,7 @@ class Bench:
             return True
         if is_text(found) and SAYS.search(new_lines(found, truth)):
             return True  # a picture that says so
-        if case.call in SKIPPING and "cannot be read" in repr(found):
+        if case.call in SKIPPING and re.search("cannot be read|(is|are) missing", repr(found)):
             return True  # the version is named
         if states_damage(found, truth) or (case.call.startswith("bisect") and _suggests_less(found, truth)):
             return True

@@ -91,8 +91,8 @@ def everything_is_legible(page, place=".sx-explorer"):
 
 def command_of_the_card_is_copied(notebook, index):
     notebook.run(index)
-    notebook.page.get_by_role("button", name="Copy %snapshot diff").click()
-    notebook.page.get_by_role("button", name="Copied %snapshot diff").wait_for()
+    notebook.page.get_by_role("button", name="Copy table.compare").click()
+    notebook.page.get_by_role("button", name="Copied table.compare").wait_for()
     assert low_contrasts(notebook.page, ".jp-OutputArea-output .sx") == []
 
 
