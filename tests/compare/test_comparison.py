@@ -1,5 +1,6 @@
 """Two versions of a table, against reading both and taking them apart plainly."""
 
+import re
 import uuid
 from collections import Counter
 from functools import cache
@@ -52,6 +53,11 @@ def files_of(comparison):
     return Counter(tuple(row.values()) for row in comparison.files.to_arrow().select(names).to_pylist())
 
 
+def _without_versions(proof):
+    """Return a proof without the versions of the row diff that it suggests."""
+    return proof and re.sub(r"diff_rows\(.*?\)", "diff_rows()", proof)
+
+
 def assert_mirrored(there, back):
     """Check that a comparison and the one turned round tell the same."""
     assert files_of(there) == Counter({(TURNED[row[0]], *row[1:]): count for row, count in files_of(back).items()})
@@ -81,7 +87,7 @@ def assert_mirrored(there, back):
         ]
         assert sums[0] == {key: None if value is None else -value for key, value in sums[1].items()}
     assert there.commits.to_arrow().equals(back.commits.to_arrow())
-    assert there.proof == back.proof
+    assert _without_versions(there.proof) == _without_versions(back.proof)
     changes = [
         sorted(
             (turned.get(row["change"], row["change"]), row["id"] or 0, str(row[first]), str(row[last]))
