@@ -341,7 +341,10 @@ def _of_versions(given):
         "anomalies": lambda t: t.anomalies(),
         "blame": lambda t: [list((found := t.blame(given.where)).notes), found.to_arrow()],
         "row_history": lambda t: [list((found := t.row_history(given.where)).plan.notes), found.to_arrow()],
-        "row_history preview": lambda t: t.row_history(given.where, preview=True).reading,
+        "row_history preview": lambda t: [
+            list((planned := t.row_history(given.where, preview=True)).notes),
+            planned.reading,
+        ],
         "profile": lambda t: t.profile_over().frame,
         "profile exact": lambda t: t.profile_over(exact=True).frame,
         "doctor": lambda t: t.health(),
