@@ -133,7 +133,7 @@ def test_a_version_is_compared_with_files(orders, tmp_path):
 
     for line in (f"4 {folder}/x.parquet", "4 out", f"orders@4 '{folder}'", "4 {out}"):
         assert orders.ok(f"%snapshot diff {line}").result.counts["deleted"] == 1, line
-    assert "has no files to compare with" in orders.fails(f"%snapshot diff 4 {tmp_path}/nothing")
+    assert "There is nothing to compare with at" in orders.fails(f"%snapshot diff 4 {tmp_path}/nothing")
     assert "is not a valid ref" in orders.fails("%snapshot diff 4 nothing")
 
 

@@ -285,7 +285,7 @@ def test_files_that_do_not_fit_together_are_refused(orders, tmp_path):
     with pytest.raises(InvalidArgumentError, match="x.json in .* is none of the files that can be compared"):
         sx.diff(orders, tmp_path / "d")
     for path in (tmp_path / "e", tmp_path / "nothing", tmp_path / "nothing.csv"):
-        with pytest.raises(TableNotFoundError, match="has no files to compare with"):
+        with pytest.raises(TableNotFoundError, match="There is nothing to compare with at"):
             sx.diff(orders, path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import batches_without_columns
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import (
+    CorruptTableError,
     InvalidArgumentError,
     MissingFileError,
     TableNotFoundError,
@@ -286,12 +287,18 @@ def open_files(
         TableNotFoundError: There is no such file.
         InvalidArgumentError: It is a table, or has files of other kinds.
     """
-    text = os.fspath(hidden_url(path)).rstrip("/")
-    folder, _, name = text.rpartition("/")
-    parent = Storage(folder or ("/" if text.startswith("/") else os.curdir), hidden_options(storage_options))
+    folder, name = _split(os.fspath(hidden_url(path)))
     kind = kind_of(name)
-    if kind is not None and (size := parent.sizes([name]).get(name, -1)) != -1:
-        return PlainFiles(parent, [PlainFile(path=name, kind=kind, size_bytes=size)], like, is_one=True)
+    if kind is not None:
+        parent = Storage(hidden_url(folder), hidden_options(storage_options))
+        sizes: Mapping[str, int | None] = {}
+        with suppress(
+            CorruptTableError
+        ):  # a name that is no name of a file here, as with a backslash of another system
+            sizes = parent.sizes([name])
+        if name in sizes:
+            file = PlainFile(path=name, kind=kind, size_bytes=sizes[name])
+            return PlainFiles(parent, [file], like, is_one=True)
     storage = Storage(hidden_url(path), hidden_options(storage_options))
     if is_table(storage):
         raise InvalidArgumentError(
@@ -300,10 +307,19 @@ def open_files(
     files = _files_below(storage, "", {}, 0)
     if not files:
         raise TableNotFoundError(
-            f"{storage.root} has no files to compare with. Name a file or a folder of files that end in "
-            f"{', '.join(KNOWN_ENDINGS)}."
+            f"There is nothing to compare with at {storage.root}: it does not exist, or is a folder without files. "
+            f"Name a file, or a folder of files, that end in {', '.join(KNOWN_ENDINGS)}."
         )
     return PlainFiles(storage, files, like)
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Return the folder of a path or a URL, and the name in it."""
+    if "://" in path:
+        folder, _, name = path.rstrip("/").rpartition("/")
+    else:
+        folder, name = os.path.split(path.rstrip("/" + os.sep))
+    return folder or os.curdir, name
 
 
 def _files_below(storage: Storage, folder: str, partition: Mapping[str, str | None], depth: int) -> list[PlainFile]:
