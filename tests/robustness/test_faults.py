@@ -54,3 +54,14 @@ def test_anomalies_name_what_vanished_between_two_reads_of_it():
 
         assert len(cases) > 10
         assert not [str(case) for case in cases if bench.find(case)]
+
+
+def test_orphans_of_a_folder_that_shows_no_file_of_a_table_that_was_read_are_unknown():
+    name = "iceberg/registered_again"
+    with registered():
+        bench = fault_search.Bench(name, fault_search.tables()[name])
+        choice = fault_search.Choice(call="^orphans$", kinds=("missing",))
+        cases = [case for case in bench.cases(choice) if case.fault.request.operation == "list"]
+
+        assert len(cases) > 2
+        assert not [str(case) for case in cases if bench.find(case)]

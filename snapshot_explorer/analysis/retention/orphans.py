@@ -121,7 +121,7 @@ def find_orphans(
     search = _listed_files(storage, table_format.branches.folder)
     listed = search.files
     named, notes = _named_files(table_format, storage, listed["path"].combine_chunks())
-    unread = (*search.unlisted, *named.unread)
+    unread = (*search.unlisted, *named.unread, *_contradiction(listed, named))
     is_named, undecided = _is_named(storage, listed["path"].combine_chunks(), named.paths)
     is_under_way = pc.and_(pc.invert(is_named), pc.is_in(listed["path"], named.under_way))
     rest = pc.and_(pc.invert(is_named), pc.invert(is_under_way))
@@ -142,6 +142,19 @@ def find_orphans(
         undecided=undecided,
         notes=notes,
     )
+
+
+def _contradiction(listed: pa.Table, named: NamedFiles) -> Sequence[str]:
+    """Return a sentence for each folder of metadata that was read, in which the storage lists no file."""
+    result = []
+    for folder in sorted(metadata_folders()):
+        is_named, is_listed = (pc.starts_with(paths, f"{folder}/") for paths in (named.paths, listed["path"]))
+        files = pc.sum(is_named).as_py()
+        if files and not pc.any(is_listed).as_py():
+            result.append(
+                f"No file is listed in {folder}, although the metadata names {pluralize(files, 'file')} there."
+            )
+    return result
 
 
 def _doubt(unread: Sequence[str], undecided: str | None) -> str | None:
