@@ -201,7 +201,7 @@ def _common_version(ours: PairSide | None, theirs: PairSide | None) -> PairSide:
     """Return the newest version that the branches of two snapshots both have, and neither is older than."""
     if ours is None or theirs is None or ours.format is None or theirs.format is None or ours.path != theirs.path:
         raise InvalidArgumentError(
-            Message("The base is only known for two branches of one table. Pass it: ", _WITH_BASE, ".")
+            Message("The base is only known for two branches of one table. For others, pass ", _WITH_BASE)
         )
     shared = ours.format.branches.shared_versions(theirs.format.branches) if ours.branch != theirs.branch else {}
     newest = ours.version.number, theirs.version.number
@@ -214,9 +214,8 @@ def _common_version(ours: PairSide | None, theirs: PairSide | None) -> PairSide:
         raise InvalidArgumentError(
             Message(
                 "The two sides have no common version before them: they are on one branch, or on branches that share "
-                "none. Pass the base: ",
+                "none. Pass a base: ",
                 _WITH_BASE,
-                ".",
             )
         )
     return replace(ours, version=ours.format.version(max(numbers)))

@@ -44,6 +44,12 @@ def parse_period(query: str, following: Sequence[Token], now: datetime) -> Perio
     if words is None:
         return None
     by_time, kind = words
+    if not kind:
+        begin = following[1].text
+        where = position_of(query, following[2].start if len(following) > 2 else len(query))  # noqa: PLR2004 - for it
+        raise InvalidArgumentError(
+            f"FOR {begin} needs a version or a period{where}: as of '2026-11-01', all, from A to B, or between A and B."
+        )
     if kind == "ALL":
         return Period(size=3)
     first, at = parse_point(query, following, 3, by_time=by_time, now=now)

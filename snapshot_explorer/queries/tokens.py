@@ -159,11 +159,14 @@ def parse_clause(query: str, following: Sequence[Token], now: datetime) -> Claus
 
 
 def period_words(following: Sequence[Token]) -> tuple[bool, str] | None:
-    """Return whether tokens such as `for system_time from` are about times, and their last word; None for others."""
+    """Return whether tokens such as `for system_time from` are about times, and their last word; None for others.
+
+    The last word is empty if none of the three words of a period follows.
+    """
     words = [token.keyword for token in following[:3]]
-    if words[:1] != ["FOR"] or words[1:2] == [] or words[2:] not in (["ALL"], ["FROM"], ["BETWEEN"]):
+    if words[:1] != ["FOR"] or words[1:2] == [] or words[1] not in (*_BY_TIME, *_BY_VERSION):
         return None
-    return (words[1] in _BY_TIME, words[2]) if words[1] in (*_BY_TIME, *_BY_VERSION) else None
+    return words[1] in _BY_TIME, next((word for word in words[2:] if word in ("ALL", "FROM", "BETWEEN")), "")
 
 
 def parse_point(query: str, following: Sequence[Token], at: int, *, by_time: bool, now: datetime) -> tuple[Ref, int]:

@@ -84,6 +84,8 @@ def test_states_join_with_versions(table):
         ("for version between 4 to 6", r"BETWEEN needs a second version after AND at line 1, column 43"),
         ("for system_time from now to 5", "A version or a time is missing at line 1, column 42"),
         ("for version from 99 to 100", "99"),
+        ("for system_time", r"FOR system_time needs a version or a period.*: as of '2026-11-01', all, from A to B, or"),
+        ("for version since 4", "FOR version needs a version or a period at line 1, column 33"),
     ],
 )
 def test_a_period_that_is_not_complete_is_refused(table, period, message):

@@ -33,6 +33,7 @@ TABLES = (
 """Tables with columns of all types."""
 SAME = {"inserted": 0, "deleted": 0, "updated": 0}
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double")]
+ROWS_OF_ORDERS = pa.table({"id": [1], "name": ["a"], "amount": [1.0]})
 ROWS = [(1, "a", 1.0), (2, "b", 2.0), (3, None, 3.0)]
 
 
@@ -282,7 +283,10 @@ def test_files_that_do_not_fit_together_are_refused(orders, tmp_path):
         sx.diff(orders, tmp_path / "b")
     with pytest.raises(InvalidArgumentError, match="'id' is in id=1/rows.parquet and in the name of its folder"):
         sx.diff(orders, tmp_path / "c")
-    with pytest.raises(InvalidArgumentError, match="x.json in .* is none of the files that can be compared"):
+    with pytest.raises(
+        InvalidArgumentError,
+        match="The file x.json in .* cannot be compared. Name a folder of files that end in .parquet",
+    ):
         sx.diff(orders, tmp_path / "d")
     for path in (tmp_path / "e", tmp_path / "nothing", tmp_path / "nothing.csv"):
         with pytest.raises(TableNotFoundError, match="There is nothing to compare with at"):
@@ -290,8 +294,22 @@ def test_files_that_do_not_fit_together_are_refused(orders, tmp_path):
 
 
 def test_a_table_is_not_compared_file_by_file(orders, tmp_path):
-    with pytest.raises(InvalidArgumentError, match="is a table, and some files in it may not be live"):
-        sx.diff(orders, tmp_path / "orders")
+    (tmp_path / "lake" / "shop").mkdir(parents=True)
+    (tmp_path / "orders").rename(tmp_path / "lake" / "shop" / "orders")
+
+    for folder in ("lake/shop/orders", "lake/shop", "lake"):
+        with pytest.raises(InvalidArgumentError, match="orders is a table, and some files in it may not be live"):
+            sx.diff(ROWS_OF_ORDERS, tmp_path / folder)
+
+
+def test_columns_with_odd_names_are_found_in_every_kind_of_file(tmp_path):
+    names = ["id", "a.b", 'q"x`', "", "a b"]
+    plain = pa.table([[1, 2]] * len(names), names=names)
+    nested = plain.append_column("a", pa.array([{"b": 5, "c": "x"}, {"b": 6, "c": "y"}]))
+
+    for kind in ("parquet", "orc", "csv", "arrow"):
+        rows = plain if kind == "csv" else nested
+        assert sx.diff(rows, write(tmp_path, kind, rows), key="id").counts == SAME, kind
 
 
 def test_a_damaged_file_is_named(orders, tmp_path):

@@ -55,6 +55,8 @@ def test_conflicts_come_first_with_their_cells_and_all_three_values(result):
     row = next(row for row in first if row["id"] == 3)
     assert (row["name_base"], row["name_ours"], row["name_theirs"]) == ("c", "C", "Z")
     assert len(result.conflicts.to_arrow()) == 3
+    with pytest.raises(InvalidArgumentError, match="no status 'conflicts'. Statuses: ours, theirs, both"):
+        result.of_status("conflicts")
 
 
 def test_a_merge_would_bring_what_theirs_changed_and_no_conflict(result):

@@ -1,6 +1,6 @@
 """Rows that belong to no table, read like a version: DataFrames, Arrow data and plain files.
 
-Tables of the formats are read by `formats`; `analysis.pairs` pairs the rows with those of a version.
+Tables of the formats are read by `formats`; `analysis.pairs` compares such rows with a version's rows.
 """
 
 from snapshot_explorer.analysis.given.data_frames import is_rows

@@ -45,7 +45,7 @@ def with_plain_types(rows: pa.Table) -> pa.Table:
 
 
 def plain_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of a column of a table that has the values of a type; the type itself if there is none."""
+    """Return the type that a table's column with these values has; the same type if a table can have it."""
     if isinstance(dtype, pa.BaseExtensionType):
         return plain_type(dtype.storage_type)
     if pa.types.is_dictionary(dtype) or pa.types.is_run_end_encoded(dtype):

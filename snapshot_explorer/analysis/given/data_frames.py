@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.analysis.given.arrow_types import with_plain_types
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 
@@ -52,7 +53,7 @@ def arrow_table(value: object, like: pa.Schema | None) -> pa.Table:
         source: Any = value
         try:
             rows = pa.RecordBatchReader.from_stream(source).read_all()
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        except (pa.ArrowException, OSError, TypeError, ValueError) as error:
             raise InvalidArgumentError(f"The {name_of(value)} has no rows that Arrow can read: {error}") from error
     repeated = next((name for name, times in Counter(rows.column_names).items() if times > 1), None)
     if repeated is not None:
@@ -123,8 +124,6 @@ def _with_pairs(value: object, dtype: pa.DataType | None) -> object:
 
 def _integers(array: pa.Array) -> pa.Array:
     """Return floats as integers if all of them are; otherwise the floats, whose type is then compared."""
-    from snapshot_explorer.arrow import compute as pc  # noqa: PLC0415 - with pandas alone
-
     largest = pc.max(pc.abs(array)).as_py()
     if largest is not None and not largest < _EXACT_FLOATS:
         return array

@@ -26,10 +26,11 @@ from snapshot_explorer.core.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.core.records import ReadPlan, Split
-from snapshot_explorer.formats import TableVersion, is_table
+from snapshot_explorer.formats import TableVersion, is_recognized
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS
 from snapshot_explorer.formats.corrupt_files import named_in_errors
 from snapshot_explorer.formats.files.orc_file import OrcFile
+from snapshot_explorer.formats.files.parquet_file import ParquetFile
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_url
 
@@ -89,7 +90,10 @@ class PlainFiles(TableVersion):
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        """The columns of the files, then those in the names of their folders. Reads the footer of each file."""
+        """The columns of the files, then those in the names of their folders.
+
+        Reads the footer of each file, of CSV its first block, and of Avro all rows, which have the types.
+        """
         schemas = self._storage.each(self._schema, self._files)
         first = schemas[0]
         for file, schema in zip(self._files, schemas, strict=True):
@@ -104,8 +108,7 @@ class PlainFiles(TableVersion):
             raise UnsupportedFeatureError(f"A column has types in these files without a common one: {error}") from error
 
     def _schema(self, file: PlainFile) -> pa.Schema:
-        with self._opened(file) as (batches, schema):
-            del batches
+        with self._opened(file) as (_, schema):
             plain = with_plain_types(schema.empty_table()).schema
         repeated = next((name for name, times in Counter(plain.names).items() if times > 1), None)
         both = next((name for name in file.partition if name in plain.names), None)
@@ -177,14 +180,8 @@ class PlainFiles(TableVersion):
     def _parquet(self, source: pa.NativeFile, _: PlainFile) -> Opened:
         # INT96 in microseconds, which have every time that Spark writes.
         reader = parquet_footers.open_file(source, page_checksum_verification=True, coerce_int96_timestamp_unit="us")
-
-        def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-            if not names:
-                yield from batches_without_columns(reader.metadata.num_rows)
-            else:
-                yield from reader.iter_batches(_BATCH_ROWS, columns=names)
-
-        return batches, reader.schema_arrow
+        file, groups, rows = ParquetFile(reader, source), range(reader.num_row_groups), reader.metadata.num_rows
+        return (lambda names: file.batches(names, groups, rows)), reader.schema_arrow
 
     def _orc(self, source: pa.NativeFile, _: PlainFile) -> Opened:
         file = OrcFile(source)
@@ -292,19 +289,13 @@ def open_files(
     if kind is not None:
         parent = Storage(hidden_url(folder), hidden_options(storage_options))
         sizes: Mapping[str, int | None] = {}
-        with suppress(
-            CorruptTableError
-        ):  # a name that is no name of a file here, as with a backslash of another system
+        with suppress(CorruptTableError):  # no name of a file here, such as one with another system's backslashes
             sizes = parent.sizes([name])
         if name in sizes:
             file = PlainFile(path=name, kind=kind, size_bytes=sizes[name])
             return PlainFiles(parent, [file], like, is_one=True)
     storage = Storage(hidden_url(path), hidden_options(storage_options))
-    if is_table(storage):
-        raise InvalidArgumentError(
-            f"{storage.root} is a table, and some files in it may not be live. Open it and compare one of its versions."
-        )
-    files = _files_below(storage, "", {}, 0)
+    files = _files_below(storage)
     if not files:
         raise TableNotFoundError(
             f"There is nothing to compare with at {storage.root}: it does not exist, or is a folder without files. "
@@ -322,22 +313,59 @@ def _split(path: str) -> tuple[str, str]:
     return folder or os.curdir, name
 
 
-def _files_below(storage: Storage, folder: str, partition: Mapping[str, str | None], depth: int) -> list[PlainFile]:
-    entries = [entry for entry in storage.list(folder) if not entry.name.startswith(("_", "."))]
-    if depth > _MAX_DEPTH:
-        raise InvalidArgumentError(f"{storage.root} has more than {_MAX_DEPTH} folders within each other.")
-    result = []
-    for entry in entries:
-        path = f"{folder}/{entry.name}" if folder else entry.name
-        if entry.is_folder:
-            name, is_column, value = entry.name.partition("=")
-            more = {unquote(name): None if value == _NULL_PARTITION else unquote(value)} if is_column else {}
-            result += _files_below(storage, path, {**partition, **more}, depth + 1)
-            continue
-        kind = kind_of(entry.name)
-        if kind is None:
-            raise InvalidArgumentError(
-                f"{path} in {storage.root} is none of the files that can be compared: {', '.join(KNOWN_ENDINGS)}."
-            )
-        result.append(PlainFile(path=path, kind=kind, size_bytes=entry.size_bytes, partition=partition))
-    return result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Folder:
+    path: str = ""
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+
+    def below(self, name: str) -> str:
+        return f"{self.path}/{name}" if self.path else name
+
+
+def _files_below(storage: Storage) -> list[PlainFile]:
+    """Return the files below a folder, by path. One listing per folder, those of a level at the same time."""
+    files: list[PlainFile] = []
+    level = [_Folder()]
+    for _ in range(_MAX_DEPTH):
+        following = []
+        for folder, entries in zip(level, storage.list_many([folder.path for folder in level]), strict=True):
+            _refuse_table(storage.below(folder.path), [entry.name for entry in entries if entry.is_folder])
+            for entry in entries:
+                path = folder.below(entry.name)
+                if entry.name.startswith(("_", ".")):
+                    continue
+                if entry.is_folder:
+                    following.append(_Folder(path=path, partition={**folder.partition, **_columns_in(entry.name)}))
+                else:
+                    kind = _kind_of(storage, path)
+                    files.append(
+                        PlainFile(path=path, kind=kind, size_bytes=entry.size_bytes, partition=folder.partition)
+                    )
+        level = following
+        if not level:
+            return sorted(files, key=lambda file: file.path)
+    raise InvalidArgumentError(f"{storage.root} has more than {_MAX_DEPTH} folders within each other.")
+
+
+def _refuse_table(storage: Storage, folders: Sequence[str]) -> None:
+    """Raise if a folder, which has these folders, is a table."""
+    if folders and is_recognized(storage, frozenset(folders)):
+        raise InvalidArgumentError(
+            f"{storage.root} is a table, and some files in it may not be live. Open it and compare one of its versions."
+        )
+
+
+def _columns_in(name: str) -> dict[str, str | None]:
+    """Return the column in the name of a folder such as `day=2026-11-01`; nothing for other names."""
+    column, is_column, value = name.partition("=")
+    return {unquote(column): None if value == _NULL_PARTITION else unquote(value)} if is_column else {}
+
+
+def _kind_of(storage: Storage, path: str) -> Kind:
+    kind = kind_of(path)
+    if kind is None:
+        raise InvalidArgumentError(
+            f"The file {path} in {storage.root} cannot be compared. Name a folder of files that end in "
+            f"{', '.join(KNOWN_ENDINGS)}."
+        )
+    return kind

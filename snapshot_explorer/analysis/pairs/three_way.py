@@ -205,7 +205,7 @@ def _in_schema(rows: pa.Table, names: dict[str, str], schema: pa.Schema) -> pa.T
 
 
 def _merge(ours: _Changes, theirs: _Changes, schema: pa.Schema, key: Sequence[str], rest: Sequence[str]) -> pa.Table:
-    """Return the changed rows of both sides, those of the same key together; see `ThreeWayDiff.rows`."""
+    """Return the changed rows of both sides, one row for each key; see `ThreeWayDiff.rows`."""
     hashed = [_hashed(side.key) for side in (ours, theirs)]
     left, right = match_rows(hashed[0], hashed[1], list(key))
     status, conflicts = _pair_statuses(ours, theirs, left, right, rest)

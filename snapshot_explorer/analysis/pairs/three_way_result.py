@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.analysis.diff.changed_rows import kinds_of
 from snapshot_explorer.analysis.diff.row_matching import take_rows
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import Mask, same
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.results import Exportable, Frame
@@ -73,8 +75,8 @@ class ThreeWayDiff(Exportable, Shown):
     @property
     def counts(self) -> Mapping[str, int]:
         """The number of rows of each status."""
-        found = {row["values"]: row["counts"] for row in pc.value_counts(self.rows.column(0)).to_pylist()}
-        return {status: found.get(status, 0) for status in STATUSES}
+        by_status = kinds_of(self.rows)
+        return {status: by_status.get(status, 0) for status in STATUSES}
 
     @property
     def has_conflicts(self) -> bool:
@@ -82,7 +84,13 @@ class ThreeWayDiff(Exportable, Shown):
         return bool(self.counts["conflict"])
 
     def of_status(self, status: str) -> pa.Table:
-        """Return the rows of one of `STATUSES`, with the columns of `rows`."""
+        """Return the rows of one of `STATUSES`, with the columns of `rows`.
+
+        Raises:
+            InvalidArgumentError: There is no such status.
+        """
+        if status not in STATUSES:
+            raise InvalidArgumentError(f"There is no status {status!r}. Statuses: {', '.join(STATUSES)}.")
         return self.rows.filter(pc.equal(self.rows.column(0), status))
 
     @property

@@ -174,9 +174,9 @@ def _equal_inserted_rows(
     counts: Counter[str] = Counter()
 
     def count(_: tuple[int, int], batch: pa.RecordBatch) -> None:
-        found = [identity for identity, _ in known.matching_rows(pa.Table.from_batches([batch]))]
+        identities = [identity for identity, _ in known.matching_rows(pa.Table.from_batches([batch]))]
         with lock:
-            counts.update(found)
+            counts.update(identities)
 
     local.for_each_batch(now, now.plan(where).splits, columns, count)
     return [identity for identity, rows in inserted.items() if identity not in touched and counts[identity] != rows]

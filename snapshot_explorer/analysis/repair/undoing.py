@@ -287,7 +287,7 @@ class _Undo:
             raise UnsupportedFeatureError(
                 Message(
                     f"The commit changed more than {MOST_KEYS:,} rows, so that {reason}, and Spark does not compare "
-                    f"those of {shown} exactly. Choose fewer rows with ",
+                    f"the values of {shown} exactly. Choose fewer rows with ",
                     Hint("", {"where": ...}),
                     ".",
                 )

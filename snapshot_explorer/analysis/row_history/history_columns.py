@@ -29,7 +29,7 @@ class HistoryColumns:
         Args:
             names: The columns, of the reference version.
             starts: The versions at which schemas come into force, ascending.
-            ends: The first and the last version of which rows are read.
+            ends: The first and the last version whose rows are read.
 
         Raises:
             InvalidArgumentError: A version has none of the columns.
