@@ -252,8 +252,8 @@ class Table(VersionedTable, Shown):
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = past.gaps([version for version in versions if version >= last])
         clock = self._open.format.clock
-        zones = [clock.note] if clock.note else []
-        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *past.edge_notes(versions), *zones)
+        unrecorded = clock.notes_on(rows)
+        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *past.edge_notes(versions), *unrecorded)
         if not len(rows):
             total = len(past.listing.versions)  # none of them matches
         if recorded_times:

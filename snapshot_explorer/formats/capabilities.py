@@ -70,6 +70,10 @@ class CommitClock:
         """A sentence about commit times whose zone is not known, or None."""
         return None
 
+    def notes_on(self, commits: pa.Table) -> tuple[str, ...]:
+        """Return sentences on what the writers of COMMITS did not record."""
+        return () if self.note is None else (self.note,)
+
     def with_recorded_times(self, commits: pa.Table) -> pa.Table:
         """Return COMMITS with recorded times in place of file times, in the same order."""
         return commits
