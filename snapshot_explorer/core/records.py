@@ -383,6 +383,8 @@ class Listing:
     """The number of a table's first version in the format; None if unknown."""
     before_note: str | None = field(default=None, compare=False)
     """Why it is unknown which versions were before the first one, in a sentence; None if that is known."""
+    corrections: int = field(default=0, compare=False)
+    """How often an earlier answer of the storage turned out to be wrong: what was computed from it is computed anew."""
     first_unexpired: int | None = field(default=None, compare=False)
     """The first version that has not expired, where tags or changelogs keep older ones; None for the earliest."""
 

@@ -68,6 +68,7 @@ class Hudi(TableFormat):
             is_contiguous=False,
             first=source.versions[0] if source.versions else None,
             before_note=before_note(source),
+            corrections=source.filled,
         )
 
     def version(self, number: int | None) -> HudiVersion:

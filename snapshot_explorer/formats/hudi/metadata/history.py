@@ -40,7 +40,13 @@ from snapshot_explorer.formats.hudi.metadata.file_groups import (
 )
 from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
 from snapshot_explorer.formats.hudi.metadata.file_states import FileStates
-from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, PROPERTY_FILES, TableConfig, read_config
+from snapshot_explorer.formats.hudi.metadata.properties import (
+    FOLDER,
+    PROPERTIES,
+    PROPERTY_FILES,
+    TableConfig,
+    read_config,
+)
 from snapshot_explorer.formats.hudi.metadata.timeline import (
     Instant,
     Timeline,
@@ -109,11 +115,11 @@ class HudiSource:
         self.timeline: Timeline = timeline_of(entries, config)
         self.archive_listing = archived
         self.reader = HudiCommitReader(storage) if reader is None else reader
-        self._filled = self.reader.filled
+        self.filled = self.reader.filled
         self._lock = threading.RLock()
         self._state: FileStates | None = None
-        self._has_empty_folders = False
-        """Whether a folder was empty when the partitions were listed for the state."""
+        self._empty_folders: set[str] = set()
+        """The folders that were empty when the partitions were listed for the state."""
         self._listings: Mapping[str, Sequence[EntryFields]] = {}
         """Folders that were listed early."""
 
@@ -124,7 +130,7 @@ class HudiSource:
     @property
     def identity(self) -> tuple[object, ...]:
         """Return a value that is equal for listings of the same timeline and archive."""
-        return self.timeline.names, self.archive_listing.names, self._filled
+        return self.timeline.names, self.archive_listing.names, self.filled
 
     @cached_property
     def _archive(self) -> "_ReadArchive":
@@ -334,10 +340,10 @@ class HudiSource:
         with self._lock:
             if self._state is not None:
                 return self._state
-            self._has_empty_folders = False
+            self._empty_folders.clear()
             state = self._read_state()
             # A folder whose listing was empty may not have been: the state is not kept.
-            self._state = None if self._has_empty_folders else state
+            self._state = None if self._empty_folders else state
             return state
 
     def forget_unread(self) -> None:
@@ -474,7 +480,7 @@ class HudiSource:
             return known
         partitions = [] if self.storage.is_local else pc.unique(written.column("partition")).to_pylist()
         files = self._list_before(start, _with_parents(partitions))
-        self.reader.listed = None if self._has_empty_folders else (start, self._removals, files)
+        self.reader.listed = None if self._empty_folders else (start, self._removals, files)
         return files
 
     def _list_early(self) -> None:
@@ -498,15 +504,9 @@ class HudiSource:
             unread = sorted(early.union(level).difference(read))
             early.clear()
             read.update(zip(unread, self.storage.names_many(unread), strict=True))
+            self._check_empty(level, read)
             for folder in level:
-                entries = read.pop(folder)
-                if not entries and not folder:
-                    raise StorageError(
-                        f"The listing of {self.storage.root} is empty, although its folder {FOLDER} exists: it "
-                        "is incomplete. Try again."
-                    )
-                self._has_empty_folders |= not entries
-                for name, is_folder, size_bytes, _ in entries:
+                for name, is_folder, size_bytes, _ in read.pop(folder):
                     if usual <= name[-len(usual) - 8 : -8] < "`" and not is_folder:
                         continue  # most files of a table without an archive, found faster than by `_listed_file`
                     if is_folder:
@@ -520,6 +520,20 @@ class HudiSource:
                 break
             level = below
         return self._sized(files)
+
+    def _check_empty(self, folders: Sequence[str], listings: dict[str, Sequence[EntryFields]]) -> None:
+        """List remote folders that are empty once more, since their parents contain them, and note those that are."""
+        if not listings.get("", [FOLDER]):
+            raise StorageError(
+                f"The listing of {self.storage.root} is empty, although its folder {FOLDER} exists: it is incomplete. "
+                "Try again."
+            )
+        empty = [folder for folder in folders if not listings[folder]]
+        if empty and not self.storage.is_local:
+            listings.update(zip(empty, self.storage.names_many(empty), strict=True))
+        still_empty = {folder for folder in empty if not listings[folder]}
+        self._empty_folders |= still_empty
+        self.reader.empty_folders |= still_empty
 
     def _sized(self, files: Sequence[ListedFile]) -> list[ListedFile]:
         """Return listed files with their sizes, which a listing of the local disk lacks, without files gone since."""
@@ -564,8 +578,10 @@ class HudiCommitReader:
         """Bytes of completed writes that were read before they were needed, by path."""
         self.empty: set[str] = set()
         """The files of completed writes that were empty when they were read."""
+        self.empty_folders: set[str] = set()
+        """The folders of partitions that were empty when they were listed."""
         self.filled = 0
-        """How often some of them were found filled."""
+        """How often such a file or folder was no longer empty later."""
         self.refused: dict[str, str] = {}
         """The error of each file that is too large."""
         self.listed: tuple[int, tuple[tuple[str, str], ...], Sequence[ListedFile]] | None = None
@@ -631,15 +647,20 @@ class HudiHistory:
         return source
 
     def _find_filled(self, source: HudiSource) -> bool:
-        """Return whether a file that was empty when it was read has bytes now: a writer was about to fill it."""
-        empty = self._reader.empty
-        sizes = {path: source.timeline.sizes.get(path) for path in empty}
+        """Return whether a file or folder that was empty no longer is: a writer, or the storage, was not ready."""
+        reader = self._reader
+        sizes = {path: source.timeline.sizes.get(path) for path in reader.empty}
         unknown = [path for path, size_bytes in sizes.items() if size_bytes is None]
         sizes.update(self._storage.sizes(unknown))
-        filled = {path for path in empty if sizes.get(path)}
-        empty -= filled
-        self._reader.filled += bool(filled)
-        return bool(filled)
+        files = {path for path in reader.empty if sizes.get(path)}
+        folders = sorted(reader.empty_folders)[:_MAX_EARLY]
+        listed = zip(folders, self._storage.names_many(folders), strict=True)
+        filled = {folder for folder, entries in listed if entries}
+        reader.empty -= files
+        reader.empty_folders -= filled
+        is_filled = bool(files or filled)
+        reader.filled += is_filled
+        return is_filled
 
     def _listed(self) -> HudiSource:
         known = self._source
@@ -677,8 +698,8 @@ class HudiHistory:
         entries = self._storage.names_many([folder])[0] if self._storage.is_local else self._storage.list(folder)
         if folder == FOLDER and PROPERTY_FILES.isdisjoint(f"{FOLDER}/{entry[0]}" for entry in entries):
             raise StorageError(
-                f"The listing of {folder} in {self._storage.root} lacks its properties, although they were read: it is "
-                "incomplete. Try again."
+                f"The listing of {folder} in {self._storage.root} is incomplete: {PROPERTIES} is missing from it, "
+                "although it was read. Try again."
             )
         return entries
 
