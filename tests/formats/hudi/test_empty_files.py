@@ -244,3 +244,26 @@ def test_a_timeline_that_is_listed_without_the_properties_beside_it_is_an_error(
         StorageError, match=r"listing of \.hoodie in .* is incomplete: \.hoodie/hoodie\.properties is missing"
     ):
         opened(store)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("mor_v6_nonpartitioned_rollback", "20250126040936578.rollback"),
+        ("v6_mor_savepoint_restored", "20261123040324999.restore"),
+        ("v9_cow_savepoint_restored", "20261123034505623_20261123034508587.restore"),
+        ("v9_mor_basic", "20261126120000000_20261126120001000.rollback"),
+        ("v3_cow", "20261126180000000.rollback"),
+    ],
+)
+def test_what_an_empty_rollback_removed_is_said_to_be_unknown(tmp_path, caplog, name, file):
+    table = Path(shutil.copytree(DATA / name, tmp_path / name))
+    (timeline(table) / file).write_bytes(b"")
+    reader = open_table(table)
+
+    with caplog.at_level(logging.WARNING):
+        rows = reader.inspect("timeline").to_arrow()
+        reader.inspect("timeline")
+
+    assert file.partition("_")[0].partition(".")[0] in rows["requested"].to_pylist()
+    assert sum(f"{file} is empty" in record.getMessage() for record in caplog.records) == 1
