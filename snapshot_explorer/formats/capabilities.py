@@ -60,7 +60,7 @@ class CatalogFacts:
 
 
 class CommitClock:
-    """What commit times mean. By default they are recorded, and their zone is known."""
+    """What commit times mean, and what commits lack. By default times are recorded, and their zone is known."""
 
     has_file_times: ClassVar[bool] = False
     """Whether commit times may be file times, which change when a table is copied, in addition to recorded times."""

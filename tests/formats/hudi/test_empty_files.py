@@ -217,6 +217,19 @@ def test_a_folder_that_is_shown_empty_once_is_listed_again(stored, name, kind):
     assert struck
 
 
+@pytest.mark.parametrize("kind", ["list halved", "list without its newest"])
+@pytest.mark.parametrize("name", CUT)
+def test_a_folder_that_its_parent_lacks_once_is_listed_nevertheless(stored, name, kind):
+    store = stored(name)
+    cut(store)
+    expected = shown(opened(store))
+    table = opened(store)
+    store.heed(Fault(kind, Request("list", store.root, 0), lasts=True))
+
+    assert shown(table) == expected
+    assert store.struck
+
+
 @pytest.mark.parametrize("name", CUT)
 def test_a_folder_that_was_shown_empty_is_noticed_at_the_next_update(stored, name):
     store = stored(name)

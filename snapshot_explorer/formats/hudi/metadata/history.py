@@ -493,7 +493,7 @@ class HudiSource:
     def _list_before(self, start: int, expected: Collection[str] = ()) -> list[ListedFile]:
         """List all partitions, level by level. Return the files.
 
-        Expected folders are listed with the first level, and used if their parents contain them.
+        Expected folders are listed with the first level. Their files count, whether or not a parent contains them.
         """
         files: list[ListedFile] = []
         usual = f"_{start}"
@@ -517,9 +517,10 @@ class HudiSource:
                     listed = _listed_file(folder, name, size_bytes)
                     if listed is not None and listed.instant < start:
                         files.append(listed)
-            if not below:
+            # Folders that have entries, although the listing of their parent lacks them, are read last.
+            level = below or sorted(name for name in read if read[name] and _parent(name) not in read)
+            if not level:
                 break
-            level = below
         return self._sized(files)
 
     def _check_empty(self, folders: Sequence[str], listings: dict[str, Sequence[EntryFields]]) -> None:
@@ -544,6 +545,10 @@ class HudiSource:
             for file in files
             if file.size_bytes is not None or file.path in sizes
         ]
+
+
+def _parent(folder: str) -> str:
+    return folder.rpartition("/")[0]
 
 
 def _with_parents(partitions: Iterable[str]) -> set[str]:
