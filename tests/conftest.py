@@ -345,6 +345,7 @@ SAMPLED = {
     "tests/rows/test_blame.py::test_lines_replayed": 32,
     "tests/rows/test_changed_splits.py": 2,
     "tests/rows/test_changed_splits.py::test_changed_splits": 28,
+    "tests/rows/test_changes_since.py::test_changes_of_tables": 16,
     "tests/rows/test_diff_and_feeds.py::test_the_recorded": 3,
     "tests/rows/test_diff_everywhere.py": 20,
     "tests/rows/test_gaps.py": 2,
