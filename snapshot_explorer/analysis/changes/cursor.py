@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.changes.commit_changes import plan_commit
 from snapshot_explorer.analysis.changes.new_commits import commits_after, is_overtaken, naming_ways_on
-from snapshot_explorer.analysis.changes.position import position_at, start_position
+from snapshot_explorer.analysis.changes.starting import position_at, start_position
 from snapshot_explorer.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

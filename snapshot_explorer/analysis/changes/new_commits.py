@@ -35,7 +35,7 @@ def commits_after(source: History, position: ChangePosition) -> list[NewCommit]:
     Raises:
         PositionError: The history does not continue from the position.
     """
-    versions = _readable(source)
+    versions = readable_versions(source)
     if position.version is None:
         gaps = source.listing.gaps(versions)
         start = bisect_left(versions, gaps[-1].after) if gaps else 0
@@ -57,7 +57,7 @@ def check_position(source: History, position: ChangePosition) -> None:
     version = position.version
     if version is None:
         return
-    versions = _readable(source)
+    versions = readable_versions(source)
     if version not in versions:
         raise _lost(source, f"Version {version}, up to which changes were read, {_absence(source, version)}.", version)
     if source.table_format.fingerprint(version) != position.fingerprint:
@@ -111,14 +111,14 @@ def naming_ways_on(source: History, commit: NewCommit) -> Iterator[None]:
         raise _lost(source, problem, commit.version) from error
 
 
-def _readable(source: History) -> tuple[int, ...]:
+def readable_versions(source: History) -> tuple[int, ...]:
     """Return the versions whose rows can be read, ascending; none for a table without versions."""
     without_files = frozenset(source.listing.without_files)
     return tuple(version for version in source.listing.reachable if version not in without_files)
 
 
 def _absence(source: History, version: int) -> str:
-    versions = _readable(source)
+    versions = readable_versions(source)
     if not versions or version > versions[-1]:
         return "does not exist any more: the table was rolled back or created again"
     if version < versions[0]:
@@ -128,7 +128,7 @@ def _absence(source: History, version: int) -> str:
 
 def _lost(source: History, problem: str, version: int, more: str = "") -> PositionError:
     """Return the error with the ways to go on: after the nearest version that is left, or with all rows."""
-    versions = _readable(source)
+    versions = readable_versions(source)
     if not versions:
         return PositionError(Message(problem, " The table has no version now. Start again when it has one."))
     index = bisect_right(versions, version)

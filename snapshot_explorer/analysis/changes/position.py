@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.core.refs import parse_ref
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs.records import brief_repr
-
-if TYPE_CHECKING:
-    from snapshot_explorer.core.refs import RefLike
-    from snapshot_explorer.history import History
 
 _LAYOUT = 1
 """The layout of the text: another number is refused."""
 _MAX_TEXT = 65_536
 """The maximum number of characters of a position."""
-_MAX_PENDING = 1_000
+MAX_PENDING = 1_000
 """The newest pending commits that a position contains."""
 
 
@@ -97,48 +92,3 @@ def _invalid(problem: str, text: str) -> InvalidArgumentError:
         f"{brief_repr(text)} is not a position of changes: {problem}. Pass the text of a cursor's position, a version, "
         "or a time such as @2h."
     )
-
-
-def start_position(source: History, start: RefLike | None) -> ChangePosition:
-    """Return the position for a saved one, for a ref after whose version changes begin, or for None the very first.
-
-    Raises:
-        InvalidArgumentError: The position is of a table in another format, or on another branch.
-        SnapshotNotFoundError: The version does not exist, or its rows cannot be read any more.
-    """
-    own_format, branch = source.table_format.name, source.branch
-    if isinstance(start, str) and is_position(start):
-        position = parse_position(start)
-        if (position.format, position.branch) != (own_format, branch):
-            theirs = ChangePosition(format=position.format, branch=position.branch, version=None)
-            raise InvalidArgumentError(
-                f"The position is of {_described(theirs)}, and this is "
-                f"{_described(ChangePosition(format=own_format, branch=branch, version=None))}. Open that table or "
-                "branch, or start from a version of this one."
-            )
-        return position
-    version = None if start is None else source.version_of(start)
-    if version is None:
-        return ChangePosition(format=own_format, branch=branch, version=None)
-    if version not in source.versions():
-        raise SnapshotNotFoundError(
-            f"The rows of {parse_ref(start)}, version {version}, cannot be read any more, so its next changes are "
-            f"unknown. Versions with rows: {source.versions()[0]} to {source.versions()[-1]}."
-        )
-    return position_at(source, version)
-
-
-def position_at(source: History, version: int) -> ChangePosition:
-    """Return the position after a version. Reads its commit, or a small part of it."""
-    pending = tuple(item for item in source.listing.pending if item < version)
-    return ChangePosition(
-        format=source.table_format.name,
-        branch=source.branch,
-        version=version,
-        fingerprint=source.table_format.fingerprint(version),
-        pending=pending[-_MAX_PENDING:],
-    )
-
-
-def _described(position: ChangePosition) -> str:
-    return f"a {position.format} table{f' on branch {position.branch}' if position.branch else ''}"
