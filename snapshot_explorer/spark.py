@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.analysis.changes import newest_position, position_before, start_position
-from snapshot_explorer.analysis.changes.spark_changes import SparkChanges, plan_changes, read_task
+from snapshot_explorer.analysis.changes.spark_changes import SparkChanges, plan_changes, read_tasks
 from snapshot_explorer.analysis.diff.diff_plan import DiffRequest
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
@@ -264,7 +264,7 @@ def stream_reading(described: bytes, columns: StructType) -> bytes:
             "A stream of changes has the schema of the table. Leave out the schema; select columns with "
             "option('columns', 'a,b')."
         )
-    return pack_value(partial(read_task, stream.changes))
+    return pack_value(partial(read_tasks, stream.changes))
 
 
 def initial_offset(described: bytes) -> dict[str, str]:
@@ -291,7 +291,7 @@ def latest_offset(described: bytes) -> dict[str, str]:
 
 
 def plan_stream(described: bytes, start: Mapping[str, str], end: Mapping[str, str]) -> list[bytes]:
-    """Return the pickled tasks for the changes between two offsets: at least one for each commit that has any.
+    """Return the pickled tasks for the changes between two offsets: each commit is in one, the first rows in several.
 
     Raises:
         PositionError: The history does not continue from the start to the end.

@@ -59,7 +59,7 @@ def test_the_changes_are_those_of_a_cursor_in_every_format(scenario):
     query = Query(scenario.url)
 
     assert query.batch() == expected
-    assert query.tasks == 5
+    assert query.tasks == 2  # the rows at the beginning, and all commits together, which are small
     assert query.batch() == []
     scenario.append([(9, "z")])
     assert [row["id"] for row in query.batch()] == [9]

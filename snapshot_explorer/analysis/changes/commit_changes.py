@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.changes.new_commits import gap_error
+from snapshot_explorer.analysis.changes.new_commits import check_follows
 from snapshot_explorer.analysis.diff.diff import row_diff
 from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan, plan_diff
 from snapshot_explorer.arrow import compute as pc
@@ -107,10 +107,10 @@ def plan_commit(source: History, commit: NewCommit, request: DiffRequest) -> Com
     table_format = source.table_format
     version = table_format.version(commit.version)
     if commit.before is not None:
-        plan = plan_diff(source.path, table_format, table_format.version(commit.before), version, request)
+        check_follows(source, commit)
+        before = table_format.version(commit.before)
+        plan = plan_diff(source.path, table_format, before, version, request, are_adjacent=True)
         _check_names(plan.columns)
-        if plan.gaps:
-            raise gap_error(source, commit, plan.gaps)
         return CommitChanges(version=version, committed_at=plan.b.committed_at, diff=plan)
     key = [request.key] if isinstance(request.key, str) else request.key
     names = version.arrow_schema.names

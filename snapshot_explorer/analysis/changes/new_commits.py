@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from snapshot_explorer.analysis.changes.position import ChangePosition
-    from snapshot_explorer.core.records import Gap
     from snapshot_explorer.history import History
 
 
@@ -80,14 +79,18 @@ def check_position(source: History, position: ChangePosition) -> None:
         )
 
 
-def gap_error(source: History, commit: NewCommit, gaps: Sequence[Gap]) -> PositionError:
-    """Return the error for versions that are missing before a commit, so that changes cannot be attributed to it."""
-    both = Message(
-        " ",
-        Hint("table.diff_rows", {"a": commit.before, "b": commit.version}),
-        f" has all changes from {commit.before} to {commit.version}.",
-    )
-    return _lost(source, f"{capitalized(gaps_text(gaps))}.", commit.version, both)
+def check_follows(source: History, commit: NewCommit) -> None:
+    """Check that no version is missing between a commit and the version before it.
+
+    Raises:
+        PositionError: One is, so that changes cannot be attributed to the commit.
+    """
+    before, version = commit
+    gaps = () if before is None else source.listing.gaps_between(before, version)
+    if gaps:
+        both = Hint("table.diff_rows", {"a": before, "b": version})
+        more = Message(" ", both, f" has all changes from {before} to {version}.")
+        raise _lost(source, f"{capitalized(gaps_text(gaps))}.", version, more)
 
 
 def is_overtaken(source: History, commit: NewCommit) -> bool:

@@ -10,13 +10,14 @@ import pyarrow as pa
 from snapshot_explorer.analysis.changes.commit_changes import plan_commit
 from snapshot_explorer.analysis.changes.new_commits import check_position, commits_after, naming_ways_on
 from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, align_columns, check_names
+from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import CHANGE_COLUMNS
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch
-from snapshot_explorer.engines.spark.tasks import pack_splits
+from snapshot_explorer.engines.spark.tasks import OPEN_BYTES, TARGET_BYTES, pack_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from snapshot_explorer.analysis.changes.commit_changes import CommitChanges
     from snapshot_explorer.analysis.changes.new_commits import NewCommit
@@ -55,17 +56,25 @@ class SparkChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeTask:
-    """The changes that one task reads: those of a commit, or a part of them. Picklable."""
+    """The changes of a commit, or a part of them, that one task reads. Picklable."""
 
     changes: CommitChanges
     columns: AlignedColumns
     """The mapping of the columns of the commit's version to those of the stream."""
 
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the data files that are read, and at least the cost of opening one."""
+        diff = self.changes.diff
+        return OPEN_BYTES if diff is None else max(OPEN_BYTES, diff.a.size_bytes + diff.b.size_bytes)
+
 
 def plan_changes(
     source: History, stream: SparkChanges, start: ChangePosition, end: ChangePosition, parallelism: int
-) -> list[ChangeTask]:
+) -> list[list[ChangeTask]]:
     """Return the tasks for the commits after a position up to another one. Opens no data file.
+
+    A task has consecutive commits up to 128 MB; all rows of the first version are in tasks of their own.
 
     Raises:
         PositionError: The history does not continue from the start to the end.
@@ -74,7 +83,8 @@ def plan_changes(
     commits = [item for item in commits_after(source, start) if end.version is not None and item.version <= end.version]
     tasks = [task for commit in commits for task in _tasks(source, stream, commit, parallelism)]
     check_position(source.relisted(), end)
-    return tasks
+    first, rest = ([task for task in tasks if (task.changes.diff is None) is is_first] for is_first in (True, False))
+    return [*([task] for task in first), *pack(rest, lambda task: task.size_bytes, target=TARGET_BYTES)]
 
 
 def _tasks(source: History, stream: SparkChanges, commit: NewCommit, parallelism: int) -> Iterator[ChangeTask]:
@@ -111,9 +121,10 @@ def _columns(source: History, stream: SparkChanges, number: int) -> AlignedColum
     return columns
 
 
-def read_task(stream: SparkChanges, task: ChangeTask) -> Iterator[pa.RecordBatch]:
-    """Yield the changes of a task for Spark. Runs on executors."""
+def read_tasks(stream: SparkChanges, tasks: Sequence[ChangeTask]) -> Iterator[pa.RecordBatch]:
+    """Yield the changes of tasks for Spark. Runs on executors."""
     names, schema = stream.names, arrow_schema(stream.schema)
-    for batch in task.changes.batches():
-        rows = task.columns.rows(batch, names, of_a=True)
-        yield spark_batch([*rows.columns, *(batch.column(name) for name in CHANGE_COLUMNS.names)], schema)
+    for task in tasks:
+        for batch in task.changes.batches():
+            rows = task.columns.rows(batch, names, of_a=True)
+            yield spark_batch([*rows.columns, *(batch.column(name) for name in CHANGE_COLUMNS.names)], schema)
