@@ -241,11 +241,11 @@ def test_a_position_is_one_of_a_copy_elsewhere_too(delta, tmp_path):
         "{",
         "{}",
         '{"layout": 2}',
-        '{"layout": 1, "format": "delta", "branch": null, "version": "1", "fingerprint": "", "pending": []}',
-        '{"layout": 1, "format": "delta", "branch": null, "version": -1, "fingerprint": "", "pending": []}',
-        '{"layout": 1, "format": "delta", "branch": null, "version": true, "fingerprint": "", "pending": []}',
+        '{"layout": 1, "format": "delta", "branch": "main", "version": "1", "fingerprint": "", "pending": []}',
+        '{"layout": 1, "format": "delta", "branch": "main", "version": -1, "fingerprint": "", "pending": []}',
+        '{"layout": 1, "format": "delta", "branch": "main", "version": true, "fingerprint": "", "pending": []}',
         '{"layout": 1, "format": "delta", "branch": 3, "version": 1, "fingerprint": "", "pending": []}',
-        '{"layout": 1, "format": "delta", "branch": null, "version": 1, "fingerprint": "", "pending": [null]}',
+        '{"layout": 1, "format": "delta", "branch": "main", "version": 1, "fingerprint": "", "pending": [null]}',
         '{"layout": 1, "pending": [' + "[" * 70_000,
         "[" * 10 + "{",
     ],
@@ -258,7 +258,9 @@ def test_a_text_that_is_no_position_is_refused(delta, position):
 def test_a_position_of_another_format_is_refused(delta, paimon):
     cursor = open_table(paimon[1]).changes_since("latest")
 
-    with pytest.raises(InvalidArgumentError, match=r"of a paimon table, and this is a delta table\. Open that table"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"is of branch main of a paimon table, and this is branch main of a delta table\."
+    ):
         open_table(delta.url).changes_since(cursor.position)
 
 
@@ -369,6 +371,17 @@ def test_the_log_of_delta_that_was_cleaned_up_is_named(delta):
     assert hints[0] == {"position": 2}
 
 
+def test_a_version_of_delta_whose_commit_is_gone_is_not_called_another_one(delta):
+    position = saved(delta.url, 2)
+    delta.checkpoint(2)
+    delta.clean(3)
+
+    refused(
+        delta.url, position, "The commit of version 2, up to which changes were read, is gone: it is unknown whether"
+    )
+    assert versions_of(open_table(delta.url).changes_since(saved(delta.url, 2))) == [3]
+
+
 def test_a_table_that_was_created_again_is_named(delta, memory_root):
     position = saved(delta.url, 2)
     delta.filesystem.rm(delta.root, recursive=True)
@@ -379,7 +392,7 @@ def test_a_table_that_was_created_again_is_named(delta, memory_root):
     for number in (1, 2, 3):
         again.append([(number, "c")], name=f"other-{number}.parquet")
 
-    refused(delta.url, position, r"it has another commit\. The table was created again or rolled back")
+    refused(delta.url, position, r"it has another commit\. The table was created again, rolled back")
 
 
 def test_a_version_that_was_rewritten_is_named(delta):

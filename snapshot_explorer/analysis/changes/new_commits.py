@@ -60,10 +60,14 @@ def check_position(source: History, position: ChangePosition) -> None:
     if version not in versions:
         raise _lost(source, f"Version {version}, up to which changes were read, {_absence(source, version)}.", version)
     if source.table_format.fingerprint(version) != position.fingerprint:
+        is_unknown = version in source.listing.without_commit
         raise _lost(
             source,
-            f"Version {version} is not the one up to which changes were read: it has another commit. The table was "
-            "created again or rolled back since, or it is another table.",
+            f"The commit of version {version}, up to which changes were read, is gone: it is unknown whether the "
+            "version is still the same."
+            if is_unknown
+            else f"Version {version} is not the one up to which changes were read: it has another commit. The table "
+            "was created again, rolled back or renumbered since, or it is another table.",
             version,
         )
     late = [item for item in position.pending if item in source.listing.versions]

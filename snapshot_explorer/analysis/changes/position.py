@@ -23,8 +23,8 @@ class ChangePosition:
 
     format: str
     """The name of the table's format."""
-    branch: str | None
-    """The branch; None for the main one."""
+    branch: str
+    """The name of the branch, also of the main one."""
     version: int | None
     """The version whose changes were read last; None if nothing was read."""
     fingerprint: str = ""
@@ -66,7 +66,7 @@ def parse_position(text: str) -> ChangePosition:
     if not isinstance(content, dict) or content.get("layout") != _LAYOUT:
         raise _invalid(f"its layout is not {_LAYOUT}", text)
     version, pending = content.get("version"), content.get("pending")
-    texts = content.get("format"), content.get("branch") or "", content.get("fingerprint")
+    texts = content.get("format"), content.get("branch"), content.get("fingerprint")
     if not (
         all(isinstance(value, str) for value in texts)
         and (version is None or _is_version(version))
@@ -76,7 +76,7 @@ def parse_position(text: str) -> ChangePosition:
         raise _invalid("a field is missing or has another type", text)
     return ChangePosition(
         format=content["format"],
-        branch=content.get("branch"),
+        branch=content["branch"],
         version=version,
         fingerprint=content["fingerprint"],
         pending=tuple(pending),

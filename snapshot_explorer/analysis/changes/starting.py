@@ -22,20 +22,19 @@ def start_position(source: History, start: RefLike | None) -> ChangePosition:
         InvalidArgumentError: The position is of a table in another format, or on another branch.
         SnapshotNotFoundError: The version does not exist, or its rows cannot be read any more.
     """
-    own_format, branch = source.table_format.name, source.branch
+    beginning = ChangePosition(format=source.table_format.name, branch=source.branch_name, version=None)
     if isinstance(start, str) and is_position(start):
         position = parse_position(start)
-        if (position.format, position.branch) != (own_format, branch):
-            theirs = ChangePosition(format=position.format, branch=position.branch, version=None)
+        if (position.format, position.branch) != (beginning.format, beginning.branch):
             raise InvalidArgumentError(
-                f"The position is of {_described(theirs)}, and this is "
-                f"{_described(ChangePosition(format=own_format, branch=branch, version=None))}. Open that table or "
-                "branch, or start from a version of this one."
+                f"The position is of branch {position.branch} of a {position.format} table, and this is branch "
+                f"{beginning.branch} of a {beginning.format} table. Open that table or branch, or start from a version "
+                "of this one."
             )
         return position
     version = None if start is None else source.version_of(start)
     if version is None:
-        return ChangePosition(format=own_format, branch=branch, version=None)
+        return beginning
     if version not in source.versions():
         raise SnapshotNotFoundError(
             f"The rows of {parse_ref(start)}, version {version}, cannot be read any more, so its next changes are "
@@ -68,12 +67,8 @@ def position_at(source: History, version: int) -> ChangePosition:
     pending = tuple(item for item in source.listing.pending if item < version)
     return ChangePosition(
         format=source.table_format.name,
-        branch=source.branch,
+        branch=source.branch_name,
         version=version,
         fingerprint=source.table_format.fingerprint(version),
         pending=pending[-MAX_PENDING:],
     )
-
-
-def _described(position: ChangePosition) -> str:
-    return f"a {position.format} table{f' on branch {position.branch}' if position.branch else ''}"
