@@ -1,9 +1,12 @@
 """`spark.readStream.format("snapshot")`: changes of a table that is written meanwhile, each commit once."""
 
 import json
+import os
+import subprocess
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from pathlib import Path
 
 import fsspec
 import pytest
@@ -15,7 +18,6 @@ from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = pytest.mark.skipif(PYSPARK_DATA_SOURCES.applies(), reason=PYSPARK_DATA_SOURCES.problem)
-COMMITS = 30
 SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
 
 
@@ -37,12 +39,11 @@ def sunk(here, tmp_path):
     return lambda sink="sink": [row.asDict() for row in here.read.parquet(str(tmp_path / sink)).collect()]
 
 
-def replayed(rows, version):
-    """Return the rows of a version by the changes up to it; none may be there less than once."""
-    state = Counter()
+def replayed(rows, state):
+    """Return rows after changes; none may be there less than once."""
+    state = Counter(state)
     for row in rows:
-        if row["_commit_version"] <= version:
-            state[row["id"], row["name"]] += SIGNS[row["_change_type"]]
+        state[row["id"], row["name"]] += SIGNS[row["_change_type"]]
     assert min(state.values(), default=0) >= 0
     return +state
 
@@ -51,41 +52,61 @@ def loaded(table, version):
     return Counter((row["id"], row["name"]) for row in table.at(version).to_arrow().to_pylist())
 
 
-def write(table, commits, pause):
-    """Append rows, and with every third commit rewrite the file before in part."""
-    for number in range(table.version + 1, commits + 1):
-        name = f"data-{number}.parquet"
-        rows = [(number * 10 + place, f"row {place}") for place in range(3)]
-        gone = []
-        if number % 3 == 0:
-            rows.append(((number - 1) * 10, "changed"))
-            gone = [remove(f"data-{number - 1}.parquet")]
-        table.commit(table.data(name, rows), *gone)
-        time.sleep(pause)
+@pytest.fixture
+def builder(tmp_path):
+    """A thread that appends rows, and with every third commit rewrites the file before in part; the version at its end.
+
+    The log is written by the builder of the tests.
+    """
+
+    def write():
+        table = DeltaTable(None, tmp_path / "orders")
+        for number in range(1, 16):
+            rows, gone = [(number * 10 + place, f"row {place}") for place in range(3)], []
+            if number % 3 == 0:
+                rows.append(((number - 1) * 10, "changed"))
+                gone = [remove(f"data-{number - 1}.parquet")]
+            table.commit(table.data(f"data-{number}.parquet", rows), *gone)
+            time.sleep(0.2)
+
+    return write, 15
 
 
-def test_each_commit_of_a_live_table_is_there_once_over_restarts_of_the_query(stream, sunk, tmp_path):
-    table = DeltaTable(None, tmp_path / "orders")
-    write(table, 3, 0)
-    writer = threading.Thread(target=write, args=(table, COMMITS, 0.1))
+@pytest.fixture
+def deltalake(tmp_path):
+    """The same by the library deltalake, in a process of the environment of .ci/oracles, with 200 commits."""
+    folder = os.environ.get("SNAPSHOT_EXPLORER_ORACLES")
+    if not folder:
+        pytest.skip(".ci/oracles && export SNAPSHOT_EXPLORER_ORACLES=$PWD/.venv-oracles")
+    script = Path(__file__).parents[1] / "oracles" / "stream_deltalake.py"
+    command = [Path(folder) / "bin" / "python", script, tmp_path / "orders", "200", "0.15"]
+    return lambda: subprocess.run(command, check=True), 200
+
+
+@pytest.mark.parametrize("engine", ["builder", "deltalake"])
+def test_each_commit_of_a_live_table_is_there_once_over_restarts_of_the_query(engine, stream, sunk, tmp_path, request):
+    write, last = request.getfixturevalue(engine)
+    writer = threading.Thread(target=write)
     writer.start()
-    try:
-        query = stream(table.url, trigger={"processingTime": "200 milliseconds"})
-        deadline = time.monotonic() + 60
-        while len(query.recentProgress) < 4 and query.isActive and time.monotonic() < deadline:
-            time.sleep(0.1)
+    while not list((tmp_path / "orders").glob("_delta_log/*2.json")):
+        time.sleep(0.1)
+    while writer.is_alive():  # the query is stopped within a micro-batch
+        query = stream(tmp_path / "orders", trigger={"processingTime": "200 milliseconds"})
+        time.sleep(5)
         query.stop()
-        stream(table.url).awaitTermination()
-    finally:
-        writer.join()
-    stream(table.url).awaitTermination()
-    stream(table.url).awaitTermination()
+    writer.join()
+    stream(tmp_path / "orders").awaitTermination()
+    stream(tmp_path / "orders").awaitTermination()
 
-    opened, rows = open_table(table.url), sunk()
-    assert table.version == COMMITS
-    for version in opened.versions():
-        assert replayed(rows, version) == loaded(opened, version)
-    expected = [row for batch in opened.changes_since() for row in batch.to_pylist()]
+    table, rows = open_table(str(tmp_path / "orders")), sunk()
+    assert table.versions()[-1] == last
+    by_version, state = defaultdict(list), Counter()
+    for row in rows:
+        by_version[row["_commit_version"]].append(row)
+    for version in table.versions():
+        state = replayed(by_version[version], state)
+        assert state == loaded(table, version)
+    expected = [row for batch in table.changes_since() for row in batch.to_pylist()]
     assert Counter(map(change, rows)) == Counter(map(change, expected))
 
 
