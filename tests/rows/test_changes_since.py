@@ -159,6 +159,22 @@ def test_columns_and_a_condition_choose_rows_of_the_first_version_too(delta):
     assert "id" not in changes[0]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"columns": "name"}, "Give a list of names"),
+        ({"columns": ["nope"]}, "nope"),
+        ({"key": ["nope"]}, "nope"),
+        ({"where": "nope = 1"}, "nope"),
+        ({"where": "id >"}, "SQL"),
+    ],
+)
+@pytest.mark.parametrize("start", [None, 1])
+def test_arguments_that_do_not_fit_are_refused_from_the_beginning_and_later(delta, start, arguments, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        list(open_table(delta.url).changes_since(start, **arguments))
+
+
 @pytest.mark.parametrize("start", [1, "1", "latest~2", "@2026-01-01T00:01:30Z"])
 def test_a_ref_is_the_version_after_which_changes_begin(scenario_table, start):
     assert versions_of(scenario_table.changes_since(start))[0] == scenario_table.at(start).version + 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.analysis.changes.new_commits import check_follows
+from snapshot_explorer.analysis.diff.aligned_columns import check_names
 from snapshot_explorer.analysis.diff.diff import row_diff
 from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan, plan_diff
 from snapshot_explorer.arrow import compute as pc
@@ -110,25 +111,29 @@ def plan_commit(source: History, commit: NewCommit, request: DiffRequest) -> Com
         check_follows(source, commit)
         before = table_format.version(commit.before)
         plan = plan_diff(source.path, table_format, before, version, request, are_adjacent=True)
-        _check_names(plan.columns)
+        _check_not_taken(plan.columns)
         return CommitChanges(version=version, committed_at=plan.b.committed_at, diff=plan)
-    key = [request.key] if isinstance(request.key, str) else request.key
-    names = version.arrow_schema.names
-    chosen = (
-        None if request.columns is None else {*request.columns, *(version.schema.primary_keys if key is None else key)}
-    )
-    scan = scan_of(
-        version.arrow_schema,
-        None if chosen is None else [*(name for name in names if name in chosen), *sorted(chosen.difference(names))],
-        request.where,
-    )
-    _check_names(scan.columns.names)
+    scan = scan_of(version.arrow_schema, row_columns(version, request), request.where)
+    _check_not_taken(scan.columns.names)
     (committed_at,) = readable_times(table_format, [commit.version])
     splits = version.plan(scan.condition).splits
     return CommitChanges(version=version, committed_at=committed_at, diff=None, splits=tuple(splits), scan=scan)
 
 
-def _check_names(names: Sequence[str]) -> None:
+def row_columns(version: TableVersion, request: DiffRequest) -> tuple[str, ...]:
+    """Return the columns of changed rows under the schema of a version: the requested ones and the key, in its order.
+
+    Raises:
+        InvalidArgumentError: The version lacks one.
+    """
+    names = version.arrow_schema.names
+    key = (request.key,) if isinstance(request.key, str) else request.key
+    keys = version.schema.primary_keys if key is None else check_names(key, names, "key") or ()
+    chosen = check_names(request.columns, names, "columns")
+    return tuple(name for name in names if chosen is None or name in {*chosen, *keys})
+
+
+def _check_not_taken(names: Sequence[str]) -> None:
     taken = [name for name in names if name in CHANGE_COLUMNS.names]
     if taken:
         raise InvalidArgumentError(

@@ -146,7 +146,8 @@ def _lost(source: History, problem: str, version: int, more: str = "") -> Positi
             more,
             " To go on after the nearest version that is left: ",
             Hint("table.changes_since", {"position": nearest}),
-            f", which skips what changed in between. To start again, load all rows of version {versions[-1]} with ",
+            f"; what changed in between is then neither read nor undone. To start again, load all rows of version "
+            f"{versions[-1]} with ",
             Hint("snapshot.to_arrow", {"ref": versions[-1]}),
             ", and go on with ",
             Hint("table.changes_since", {"position": versions[-1]}),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.changes.commit_changes import plan_commit
+from snapshot_explorer.analysis.changes.commit_changes import plan_commit, row_columns
 from snapshot_explorer.analysis.changes.new_commits import check_position, commits_after, naming_ways_on
-from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, align_columns, check_names
+from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns, align_columns
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.records import CHANGE_COLUMNS
@@ -42,10 +42,7 @@ class SparkChanges:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns of the rows, in the order of the table."""
-        schema, key = self.reference.arrow_schema, self.request.key
-        keys = (key,) if isinstance(key, str) else tuple(self.reference.schema.primary_keys if key is None else key)
-        chosen = check_names(self.request.columns, schema.names, "columns")
-        return tuple(name for name in schema.names if chosen is None or name in {*chosen, *keys})
+        return row_columns(self.reference, self.request)
 
     @property
     def schema(self) -> pa.Schema:
