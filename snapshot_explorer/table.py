@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
+from snapshot_explorer.analysis.changes import ChangeBounds, ChangeCursor
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
 from snapshot_explorer.analysis.health import Health, health_history, read_health
@@ -543,6 +544,57 @@ class Table(VersionedTable, Shown):
             changes = replace(changes, splits=lambda _: ())
         with naming_renamed_columns(table_format, lambda: table_format.version(end)):
             return read_changes(changes, columns, where)
+
+    def changes_since(  # noqa: PLR0913 - which changes, and how many
+        self,
+        position: RefLike | None = None,
+        key: Sequence[str] | str | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        max_versions: int | None = None,
+        max_rows: int | None = None,
+        wait: float | None = None,
+        memory_limit: int | None = None,
+    ) -> ChangeCursor:
+        """Return a cursor over the row changes after a position: an iterator of Arrow batches, commit by commit.
+
+        The rows with their columns, then `_change_type` (insert, update_preimage, update_postimage, delete),
+        `_commit_version` and `_commit_timestamp`, as in Delta's change data feed. The changes of a commit are those
+        that `diff_rows` returns between the version before it and its own: replayed one after another over the rows at
+        the start, they give the rows of every version. A commit that only rewrites rows has none. Columns are those of
+        the commit's own schema, so batches before and after a schema change differ.
+
+        `cursor.position` is text that continues the stream later, also on another machine. It moves over a whole
+        commit, when its last batch is returned: to process each commit exactly once, store its rows and the position
+        together. After an error it is unchanged, and the commit is returned again from its first batch.
+
+        Each iteration lists the log and checks that the version at the position is still the same commit. Reads for
+        each commit the metadata of two versions and the files in which they differ, when the iteration gets there.
+
+        Args:
+            position: The text of a position, or a ref or time after whose version changes begin, such as `latest` or
+                `@2h`. By default begins with the oldest version after which no other is missing, all of whose rows
+                count as inserted by it.
+            key: The columns that identify a row, so that an update is a pair; by default the primary key. Without one,
+                an updated row is deleted and inserted.
+            columns: The columns of the rows, in addition to the key; by default all.
+            where: A condition in DuckDB's SQL: the changes of the rows that match it.
+            max_versions: Stop after this many commits.
+            max_rows: Stop after the commit with which there are this many rows.
+            wait: Seconds to wait for another commit when there is none; by default the iteration ends at once. Looks
+                for one every second.
+            memory_limit: As for `diff_rows`.
+
+        Raises:
+            InvalidArgumentError: The position is not valid, or of a table in another format or on another branch.
+            PositionError: While iterating: the history does not continue from the position, because it has expired or
+                was rolled back, the table was created again, files were removed, or an earlier commit was completed
+                later (Hudi). Nothing is skipped: the message has the positions from which to go on.
+        """
+        request = DiffRequest(key=key, columns=columns, where=where, branch=self._open.branch, name=self.name)
+        bounds = ChangeBounds(max_versions=max_versions, max_rows=max_rows, wait=wait)
+        return ChangeCursor(lambda: self._past, position, request, bounds, memory_limit=memory_limit)
 
     def anomalies(
         self,

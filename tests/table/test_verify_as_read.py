@@ -298,8 +298,7 @@ def test_a_file_without_a_recorded_number_of_rows_is_named_where_rows_are_compar
     found = open_table(table.url).verify("footers")
 
     assert found.is_ok
-    assert found.notes == (
-        "The metadata records no number of rows for 1 of 2 data files, or several that contradict each other: these were "
-        "not compared.",
-    )
+    (note,) = found.notes
+    assert note.startswith("The metadata records no number of rows for 1 of 2 data files, or several that contradict")
+    assert note.endswith(": these were not compared.")
     assert open_table(table.url).verify().notes == ()

@@ -77,10 +77,9 @@ class Verification(Shown):
         self.versions = versions
         """READABILITY, newest first: whether each version of the branch can be loaded, why not, and what it lacks."""
         if level != "existence" and (count := rows["rows"].null_count):
-            self.notes += (
-                f"The metadata records no number of rows for {count:,} of {pluralize(len(rows), 'data file')}, or several "
-                "that contradict each other: these were not compared.",
-            )
+            which = f"{count:,} of {pluralize(len(rows), 'data file')}"
+            uncounted = f"The metadata records no number of rows for {which}, or several that contradict each other"
+            self.notes += (f"{uncounted}: these were not compared.",)
         states = Counter(rows["state"].to_pylist())
         self._problems = sum(count for state, count in states.items() if state not in ("ok", None))
         self._unchecked = states[None]

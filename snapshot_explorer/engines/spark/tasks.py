@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.core.records import Split
 
 
-_TARGET_BYTES = 128 * 2**20
+TARGET_BYTES = 128 * 2**20
 """The compressed size of the files of a task, as for Spark's own tasks (spark.sql.files.maxPartitionBytes)."""
-_OPEN_BYTES = 4 * 2**20
+OPEN_BYTES = 4 * 2**20
 """The cost of opening a file, as in Spark (spark.sql.files.openCostInBytes)."""
 NOT_ON_EXECUTOR = (
     "snapshot_explorer cannot be imported on a Spark executor: {error}. The executors need the package and what it "
@@ -119,7 +119,7 @@ def pack_splits(
     """
     splits = list(splits)
     total = sum(_weight(split) for split in splits)
-    target = min(_TARGET_BYTES, max(_OPEN_BYTES, total // max(1, parallelism)))
+    target = min(TARGET_BYTES, max(OPEN_BYTES, total // max(1, parallelism)))
     parts = chain.from_iterable(
         cut(split) if _weight(split) > target and len(split.files) > 1 else (split,) for split in splits
     )
@@ -127,7 +127,7 @@ def pack_splits(
 
 
 def _weight(split: Split) -> int:
-    return max(split.size_bytes, _OPEN_BYTES * len(split.files))
+    return max(split.size_bytes, OPEN_BYTES * len(split.files))
 
 
 MESSAGES = pa.schema([pa.field("bucket", pa.int32(), nullable=False), pa.field("payload", pa.binary(), nullable=False)])

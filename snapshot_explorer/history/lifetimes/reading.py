@@ -149,8 +149,8 @@ def keep_lifetimes(
 
 def fingerprint_of(table_format: TableFormat, version: int) -> str:
     """Return a fingerprint of a commit, which differs for other commits of its version; empty if it cannot be read."""
-    read = read_apart(table_format.commit_details, [version], table_format.storage)
-    return "".join(blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest() for _, commit in read.parts)
+    read = read_apart(lambda group: table_format.fingerprint(group[0]), [version], table_format.storage)
+    return "".join(fingerprint for _, fingerprint in read.parts)
 
 
 def time_of(table_format: TableFormat, version: int) -> datetime | None:
