@@ -217,7 +217,9 @@ def test_versions_whose_files_are_gone_are_left_out_and_named(tmp_path):
 
     assert history.plan.versions == (0, 1, 3, 4)
     assert history.plan.notes[0].startswith("Version 2 cannot be read: a row that was there before and after")
-    assert history.plan.notes[1:] == ("Version 2 cannot be read: data files are missing.",)
+    assert history.plan.notes[1:] == (
+        "Version 2 cannot be read: data files are missing; table.verify() lists the versions that can be loaded.",
+    )
     assert states(table) == [(1, "a", 1, 4), (2, "b", 3, None)]
     by_id = {row["id"]: row for row in history.to_arrow().to_pylist()}
     assert by_id[2]["_from_time"] is None

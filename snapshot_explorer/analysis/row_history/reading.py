@@ -19,6 +19,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import exact_keys
 from snapshot_explorer.arrow.roaring import NOTHING
 from snapshot_explorer.core.errors import UNREADABLE, CorruptTableError, SnapshotExplorerError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import Step, step
 from snapshot_explorer.engines import local
 
@@ -152,7 +153,9 @@ def splits_without_files(splits: Sequence[SplitHistory]) -> list[tuple[SplitHist
     paths = sorted({path for item in splits for path in item.split.files})
     storage = splits[0].version.storage if splits else None
     missing = set(storage.missing(paths)) if storage is not None else set()
-    error = CorruptTableError("data files are missing")
+    error = CorruptTableError(
+        Message("data files are missing; ", Hint("table.verify"), " lists the versions that can be loaded")
+    )
     return [(item, error) for item in splits if not missing.isdisjoint(item.split.files)]
 
 
