@@ -503,7 +503,7 @@ class TableVersion(ABC):
         """Return the FILES frame, restricted to partitions that might match the predicate.
 
         With `statistics`, the columns `lower`, `upper` and `null_count`, structs with a field per column of the table,
-        and `min_key` and `max_key` if the format has keys.
+        and `min_key` and `max_key` if the format has keys; without these columns in a format without statistics.
 
         Raises:
             SnapshotNotFoundError: The version cannot be reconstructed any more.

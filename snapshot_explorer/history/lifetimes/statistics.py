@@ -122,6 +122,8 @@ class _Reader(FileSource):
 
     def _keep(self, files: pa.Table, names: Sequence[str | None]) -> None:
         """Keep the statistics of files for the columns with these names in them; None for a column that they lack."""
+        if "lower" not in files.column_names:
+            return  # the format has no statistics
         schema = self.parts[0].schema
         indices = _indices(files.schema.field("lower").type, schema.field("lower").type, names)
         level = single_chunk(files.column("level"))
