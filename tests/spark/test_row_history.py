@@ -30,6 +30,7 @@ def multiset(rows):
         ("iceberg/v2_mor_partitioned", None),
         ("iceberg/v2_equality_deletes", None),
         ("hudi/v6_mor_compaction_run", None),
+        ("hudi/v9_cow_vectors", None),
     ],
 )
 def test_spark_finds_the_same_states_and_changes(spark, name, where):

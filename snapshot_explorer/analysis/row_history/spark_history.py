@@ -106,7 +106,8 @@ class SparkStates(HistoryStates):
         stored, count = StoredRows(stored_schema(self._plan.columns), limit_bytes=HELD_BYTES), 0
         with stored:
             for row in self._frame(_as_payload, None).toLocalIterator():
-                part = pa.ipc.open_stream(bytes(row["payload"])).read_all()
+                # Pickles of types, from which executors have theirs, lack the nullability of items of fixed-size lists.
+                part = pa.ipc.open_stream(bytes(row["payload"])).read_all().cast(stored.schema)
                 stored.add(part)
                 count += len(part)
         return HistoryStates(stored, count)
