@@ -16,6 +16,8 @@ _CLOSED_PIPE = 141
 
 try:
     from snapshot_explorer import __version__, formats, samples
+    from snapshot_explorer.agents.access import CallLimits
+    from snapshot_explorer.agents.server import serve
     from snapshot_explorer.core.errors import SnapshotExplorerError, TableNotFoundError
     from snapshot_explorer.core.hints import Hint, Message, spell
     from snapshot_explorer.core.url_secrets import hide_url_secrets
@@ -139,7 +141,29 @@ def _programs() -> dict[str, argparse.ArgumentParser]:
         f"of fpath/_{_PROGRAM}. fish: {_PROGRAM} completion fish > ~/.config/fish/completions/{_PROGRAM}.fish",
     )
     completion.add_argument("shell", choices=SHELLS)
-    return {"demo": demo, "notebook": notebook, "completion": completion}
+    return {"demo": demo, "notebook": notebook, "mcp": _mcp_parser(), "completion": completion}
+
+
+def _mcp_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"{_PROGRAM} mcp",
+        description="Serve the questions as tools to agents, by the Model Context Protocol, read-only.",
+        epilog="Over stdio, which agents start themselves; with --http at http://127.0.0.1:PORT/mcp. Needs the SDK.",
+    )
+    limits = CallLimits()
+    parser.add_argument(
+        "--allow", metavar="PATH", action="append", default=[], help="a folder or URL; nothing outside is read"
+    )
+    parser.add_argument("--http", metavar="PORT", type=int, help="serve streamable HTTP on this port of 127.0.0.1")
+    parser.add_argument("--storage-options", metavar="FILE", help="a JSON file of storage options, for remote folders")
+    for name, default, meaning in (
+        ("rows", limits.rows, "rows of an answer"),
+        ("seconds", limits.seconds, "the time of a call"),
+        ("bytes", limits.size_bytes, "bytes of data files that a call may read"),
+    ):
+        help_text = f"{meaning}; by default {default:,.0f}"
+        parser.add_argument(f"--max-{name}", metavar="N", type=type(default), default=default, help=help_text)
+    return parser
 
 
 def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) -> commands.Output:
@@ -149,6 +173,12 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
         match name:
             case "demo":
                 return _demo(options.sample)
+            case "mcp":
+                file = options.storage_options or os.environ.get(commands.STORAGE_OPTIONS_VARIABLE)
+                limits = CallLimits(rows=options.max_rows, seconds=options.max_seconds, size_bytes=options.max_bytes)
+                storage_options = commands.storage_options_in(file) if file else None
+                serve(options.allow, options=storage_options, limits=limits, port=options.http)
+                return commands.Output(status=0, text="")
             case "notebook":
                 file = options.storage_options or os.environ.get(commands.STORAGE_OPTIONS_VARIABLE)
                 status = start_notebook(options.path, options_file=file, file=options.file, words=others)
@@ -169,7 +199,7 @@ def _demo(name: str) -> commands.Output:
     hints = (
         Hint("table.diff_rows", {"a": 7, "b": 8}),
         Hint("table.bisect", {"condition": "count(*) filter (where amount < 0) > 0"}),
-        Hint("table.repair", {"to": 7}),
+        Hint("table.blame", {"where": "order_id = 42"}),
     )
     lines = [spell(Message(hint), commands.spelling(path)) for hint in hints]
     text = "\n".join([output.text, "", "At 3 in the morning a job turned amounts negative. To find out more:", *lines])

@@ -98,6 +98,7 @@ PLACES = {
     # The only test that raises a refusal.
     "tests/table/test_changes_as_paimon.py::test_the_rows_are_what_paimon_reads[aggregates_descending-2-4-diff]": None,
     # Packages.
+    "tests/agents/test_protocol.py": "extras",
     "tests/engines/test_spark_filters.py": "extras",
     "tests/engines/test_spark_source.py": "extras",
     "tests/formats/paimon/test_binary_aggregates.py::test_bytes_that_are_not_a_sketch": "extras",

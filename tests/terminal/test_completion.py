@@ -32,7 +32,7 @@ def script(capsys):
 def test_every_shell_has_every_command(script, shell):
     text = script(shell)
 
-    assert [name for name in [*names(), "demo", "notebook", "completion"] if name not in text] == []
+    assert [name for name in [*names(), "demo", "notebook", "mcp", "completion"] if name not in text] == []
     assert "--no-maintenance" in text or "no-maintenance" in text
 
 

@@ -106,7 +106,7 @@ def test_a_secret_in_a_url_is_not_written(lab, capsys):
 def test_what_is_no_table_starts_nothing(lab, capsys, tmp_path):
     assert main(["notebook", str(tmp_path / "none")]) == 2
     assert lab[1] == []
-    assert "No table at" in capsys.readouterr().err
+    assert f"table at {tmp_path / 'none'}: the folder is missing" in capsys.readouterr().err
 
 
 def test_the_folder_of_a_table_is_not_written_to(lab, capsys, orders, monkeypatch):
