@@ -168,9 +168,8 @@ def answer_of(
         listener: Shows the progress of the work.
     """
     tool = next((item for item in TOOLS if item.name == name), None)
-    path = given if isinstance(given := arguments.get("path"), str) else None
-    call = partial(tool_call, tools=TOOLS, path=path, tool=tool)
-    spelled = partial(tool_text, tools=TOOLS, path=path, tool=tool)
+    call = partial(tool_call, tools=TOOLS, asked=arguments, tool=tool)
+    spelled = partial(tool_text, tools=TOOLS, asked=arguments, tool=tool)
     began = monotonic()
     listen(listener)
     stop_with(access.check_stop)

@@ -98,8 +98,6 @@ class AgentTool:
     parameters: tuple[Parameter, ...]
     rows: str = ""
     """What the rows of its answer are; empty if it has none."""
-    facts: Mapping[str, str] = field(default_factory=dict)
-    """What facts of its answer mean."""
     calls: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The public calls that it makes, by their verbs in hints, each with the parameters that have other names here.
     The first is the call that its evidence names."""
@@ -117,11 +115,10 @@ class AgentTool:
     @property
     def output_schema(self) -> dict[str, object]:
         """The JSON schema of its answers."""
-        facts = {name: {"description": meaning} for name, meaning in self.facts.items()}
         return _closed(
             {
                 "answer": _described(_TEXT, "the answer in a few sentences"),
-                "facts": {"type": "object", "properties": facts},
+                "facts": _described(_OBJECT, "single facts by their names"),
                 "statements": _described(_TEXTS, "SQL that a person may run, in order; exact, and never run here"),
                 "rows": _described({"type": "array", "items": _OBJECT}, self.rows or "none"),
                 "rows_total": _described(_NUMBER, "the number of all rows, if rows has only the first; null: unknown"),

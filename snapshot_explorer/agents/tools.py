@@ -1,6 +1,7 @@
 """The tools, in the order of a question: which table, what happened, which rows, what to do. To add one, write both."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -340,7 +341,9 @@ _BRANCH = Parameter(name="branch", meaning="the branch of the table; the main on
 _REF = "17, latest, latest~2 (two back), 17^ (the one before), tag:v1, @2026-11-01T12:00 (UTC), @2h, @yesterday"
 _A = Parameter(name="a", required=True, meaning=f"the version before the changes: {_REF}")
 _B = Parameter(name="b", meaning="the version after the changes; latest without it")
-_WHERE = "a condition on the rows in DuckDB's SQL, such as order_id = 42 or amount < 0"
+_SOME = Parameter(name="where", meaning="a condition on the rows in DuckDB's SQL, such as order_id = 42 or amount < 0")
+_WHERE = replace(_SOME, required=True)
+_VERSION = Parameter(name="version", meaning=f"the version; the newest without it: {_REF}")
 _KEY = Parameter(name="key", type="array", meaning="the columns that identify a row; the primary key without it")
 _COLUMNS = Parameter(name="columns", type="array", meaning="only these columns; all without it")
 _BETWEEN = Parameter(name="between", meaning="only these versions, as A..B, such as 5..12 or @yesterday..")
@@ -378,8 +381,7 @@ TOOLS: Sequence[AgentTool] = (
         use="Use to learn a table's columns, types, keys, format, size, tags and newest version before other "
         "questions. Metadata only: a few requests.",
         run=_describe_table,
-        parameters=(_PATH, Parameter(name="version", meaning=f"the version; the newest without it: {_REF}"), _BRANCH),
-        facts={"tags": "the version of each tag", "commit": "the commit of the version"},
+        parameters=(_PATH, _VERSION, _BRANCH),
         rows="a column each",
         calls={"table.at": {"ref": "version"}, "open_table": {}},
     ),
@@ -392,9 +394,7 @@ TOOLS: Sequence[AgentTool] = (
             _PATH,
             _BETWEEN,
             Parameter(name="limit", type="integer", meaning="the most commits"),
-            Parameter(
-                name="kind", meaning="append, overwrite, compact, analyze, delete, update, merge, schema, restore"
-            ),
+            Parameter(name="kind", meaning="append, overwrite, compact, delete, update, merge, schema or restore"),
             Parameter(name="user", meaning="only commits whose user contains this text"),
             Parameter(name="since", meaning="only commits from this time on: 3h, yesterday, 2026-11-01 03:00"),
             Parameter(name="until", meaning="only commits up to this time"),
@@ -420,11 +420,6 @@ TOOLS: Sequence[AgentTool] = (
         "partitions, commits between, and what metadata proves about the rows. Cheap. For the rows: changed_rows.",
         run=_compare,
         parameters=(_PATH, _A, _B, _BRANCH),
-        facts={
-            "files_rows_bytes": "files, rows and bytes of both versions, shared, removed and added",
-            "schema_changes": "columns that differ",
-            "commits": "the commits after a up to b",
-        },
         rows="a partition and bucket each, with its differences",
         calls={"table.compare": {}},
     ),
@@ -434,8 +429,7 @@ TOOLS: Sequence[AgentTool] = (
         "after. For one commit: a = VERSION^, b = VERSION. Reads only data files that are not in both versions. "
         "Without a key, an update is a deletion and an insertion: give key where the table has no primary key.",
         run=_changed_rows,
-        parameters=(_PATH, _A, _B, _KEY, _COLUMNS, Parameter(name="where", meaning=_WHERE), _BRANCH),
-        facts={"inserted": "number of rows", "deleted": "number of rows", "updated": "number of rows"},
+        parameters=(_PATH, _A, _B, _KEY, _COLUMNS, _SOME, _BRANCH),
         rows="a row each: rowkind is +I inserted, -D deleted, -U before and +U after an update; changed_columns",
         calls={"table.diff_rows": {}},
     ),
@@ -444,7 +438,7 @@ TOOLS: Sequence[AgentTool] = (
         use="Use for the life of certain rows: every version that inserted, updated or deleted rows of a condition, "
         "with values before and after. Opens only the data files that can contain such rows.",
         run=_blame,
-        parameters=(_PATH, Parameter(name="where", required=True, meaning=_WHERE), _KEY, _COLUMNS, _BETWEEN, _BRANCH),
+        parameters=(_PATH, _WHERE, _KEY, _COLUMNS, _BETWEEN, _BRANCH),
         rows="a change of a row each, oldest first: version, commit, change, before, after",
         calls={"table.blame": {}},
     ),
@@ -461,7 +455,6 @@ TOOLS: Sequence[AgentTool] = (
             Parameter(name="bad", meaning="a later version where it holds; the newest without it"),
             _BRANCH,
         ),
-        facts={"first_version": "the first version where it holds; null if none", "commit": "the commit that made it"},
         rows="an evaluated version each, and whether the condition holds",
         calls={"table.bisect": {}},
     ),
@@ -471,8 +464,7 @@ TOOLS: Sequence[AgentTool] = (
         "versions that return them, files that store them, and what keeps them. Opens every data file whose "
         "statistics admit such rows: expensive on large tables.",
         run=_trace,
-        parameters=(_PATH, Parameter(name="where", required=True, meaning=_WHERE), _BRANCH),
-        facts={"is_complete": "whether everything was examined; if not, absence is not proven"},
+        parameters=(_PATH, _WHERE, _BRANCH),
         rows="a version each, with the number of matching rows",
         calls={"table.trace": {}},
     ),
@@ -491,7 +483,6 @@ TOOLS: Sequence[AgentTool] = (
                 meaning='the path of each table by its name in the query, such as {"orders": "/data/orders"}',
             ),
         ),
-        facts={"columns": "the type of each column"},
         rows="the rows of the result",
     ),
     AgentTool(
@@ -499,8 +490,7 @@ TOOLS: Sequence[AgentTool] = (
         use="Use for why a table is slow or broken: files that are missing, numbers that jump, small files, deletes, "
         "overdue maintenance, each with thresholds and advice. Reads metadata and lists folders; no rows.",
         run=_health,
-        parameters=(_PATH, Parameter(name="version", meaning="the version; the newest without it"), _BRANCH),
-        facts={"symptoms": "what went wrong, in sentences; is_problem null was not checked"},
+        parameters=(_PATH, _VERSION, _BRANCH),
         rows="a finding each: state, number, thresholds, advice",
         calls={"table.health": {"ref": "version"}},
     ),
@@ -514,15 +504,10 @@ TOOLS: Sequence[AgentTool] = (
             _PATH,
             Parameter(name="undo", meaning="the version whose commit alone is undone; in place of to"),
             Parameter(name="to", meaning="the version whose rows are put back; in place of undo"),
-            Parameter(name="where", meaning=_WHERE),
+            _SOME,
             _KEY,
             _BRANCH,
         ),
-        facts={
-            "flink_sql": "whether the Python call has statements in Flink SQL too: .flink",
-            "check_afterwards": "the Python call that verifies the repair",
-            "warnings": "read these to the person who runs it",
-        },
         rows="with undo: rows that are left unchanged because later commits changed them too",
         calls={"table.repair": {}},
     ),

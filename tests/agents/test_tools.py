@@ -273,21 +273,37 @@ def test_a_tool_has_the_parameters_of_the_calls_that_it_makes():
         (Hint("open_table", {"path": "/other"}), {"path": "/other"}, []),
         (Hint("open_table", {"path": ...}), {"path": "/t"}, []),
         (Hint("table.at", {"ref": 17}), {"path": "/t", "version": "17"}, []),
-        (Hint("", {"key": ["a", "b"]}), {"key": ["a", "b"]}, ["path", "a"]),
+        (Hint("", {"key": ["a", "b"]}), {"path": "/t", "key": ["a", "b"]}, ["a"]),
     ],
 )
 def test_hints_are_spelled_as_calls_of_tools(hint, arguments, left):
     changed_rows = next(tool for tool in TOOLS if tool.name == "changed_rows")
 
-    call = tool_call(hint, TOOLS, path="/t", tool=changed_rows)
+    call = tool_call(hint, TOOLS, asked={"path": "/t"}, tool=changed_rows)
 
     assert (call["arguments"], call["left_to_you"]) == (arguments, left)
-    assert tool_text(hint, TOOLS, path="/t", tool=changed_rows).endswith(json.dumps(arguments, separators=(",", ":")))
+    assert tool_text(hint, TOOLS, asked={"path": "/t"}, tool=changed_rows).endswith(
+        json.dumps(arguments, separators=(",", ":"))
+    )
 
 
 @pytest.mark.parametrize(
-    "hint", [Hint("table.verify"), Hint("open_table", {"path": "/t", "relocate": {}}), Hint("", {"limits": 3})]
+    "hint",
+    [
+        Hint("table.verify"),
+        Hint("open_table", {"path": "/t", "relocate": {}}),
+        Hint("", {"limits": 3}),
+        Hint("table.diff_rows", {"a": 7, "key": ["id\u202e"]}),
+        Hint("table.diff_rows", {"a": 7, "key": "x" * 2_000}),
+    ],
 )
 def test_what_no_tool_does_is_spelled_in_python(hint):
-    assert tool_call(hint, TOOLS, path="/t", tool=TOOLS[0]) is None
-    assert tool_text(hint, TOOLS, path="/t", tool=TOOLS[0]) == python_call(hint)
+    assert tool_call(hint, TOOLS, asked={"path": "/t"}, tool=TOOLS[0]) is None
+    assert tool_text(hint, TOOLS, asked={"path": "/t"}, tool=TOOLS[0]) == python_call(hint)
+
+
+def test_calls_about_a_branch_keep_it(agent):
+    answer = agent("history", path="{lake}/orders", branch="dev")
+
+    assert {call["arguments"].get("branch") for call in answer["next_calls"]} == {"dev"}
+    assert "branch='dev'" in answer["evidence"]["python"]
