@@ -78,7 +78,8 @@ def _output(words: Sequence[str]) -> commands.Output:
     try:
         if not words:
             return commands.Output(status=0, text=commands.overview(list(programs)))
-        if words[0] in programs and not os.path.exists(words[0]):  # noqa: PTH110 - any text
+        # A folder of that name does not hide a command with arguments: agents start `mcp` where they work.
+        if words[0] in programs and (len(words) > 1 or not os.path.exists(words[0])):  # noqa: PTH110 - any text
             options, others = programs[words[0]].parse_known_args(words[1:])
             return _run_program(words[0], options, others)
         if _is_command(words):

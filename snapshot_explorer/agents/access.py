@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -27,6 +27,11 @@ class CallLimits:
     """Letters of one text from a table."""
     answer_bytes: int = 100_000
     """Bytes of the rows of an answer, as JSON."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value < 0:
+                raise InvalidArgumentError(f"The limit {name} must be 0 or more, got {value}.")
 
 
 class _CallRoots(AllowedRoots):

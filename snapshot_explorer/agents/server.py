@@ -196,7 +196,8 @@ def _evidence(tool: AgentTool, request: ToolRequest, answer: Answer) -> dict[str
         return {"table": answer.path, "format": None, "times": "", "requests": None, "python": answer.python}
     table, (verb, names) = request.table, next(iter(tool.calls.items()))
     own_names = {own: name for name, own in names.items()}
-    hint = Hint(verb, {own_names.get(name, name): item for name, item in request.chosen.items()})
+    chosen = request.chosen or ({"version": "latest"} if verb == "table.at" else {})
+    hint = Hint(verb, {own_names.get(name, name): item for name, item in chosen.items()})
     branch = {"branch": request.arguments["branch"]} if "branch" in request.arguments else {}
     opening = python_call(Hint("open_table", {"path": table.path, **branch}))
     past = history_of(table)
@@ -205,7 +206,7 @@ def _evidence(tool: AgentTool, request: ToolRequest, answer: Answer) -> dict[str
         "format": table.format,
         "times": past.span_text(answer.versions) if answer.versions else "",
         "requests": past.table_format.storage.requests,
-        "python": answer.python or f"{opening}.{python_call(hint).removeprefix('table.')}",
+        "python": f"{opening}.{python_call(hint).removeprefix('table.')}",
     }
 
 

@@ -7,6 +7,7 @@ import orjson
 from snapshot_explorer.agents.tool import AgentTool
 from snapshot_explorer.core.hints import Hint, python_call
 from snapshot_explorer.core.safe_text import sanitize
+from snapshot_explorer.core.url_secrets import hide_url_secrets
 
 _MOST_LETTERS = 1_000
 """Letters of an argument."""
@@ -37,6 +38,8 @@ def tool_call(
             del arguments["path"]
         common = {name: asked[name] for name in ("path", "branch") if name in types and name in asked}
         arguments = (common if hint.verb else dict(asked)) | arguments
+        if isinstance(path := arguments.get("path"), str):
+            arguments["path"] = hide_url_secrets(path)
         typed = {name: _typed(arguments[name], kind) for name, kind in types.items() if name in arguments}
         needed = [parameter.name for parameter in item.parameters if parameter.required]
         return {

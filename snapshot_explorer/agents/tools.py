@@ -112,7 +112,6 @@ def _describe_table(request: ToolRequest) -> Answer:
         text=f"{table.name} is a {table.format} table of {pluralize(len(columns), 'column')}; its newest version is "
         f"{table.current.version}.",
         versions=[] if snapshot.version is None else [snapshot.version],
-        python=f"{python_call(Hint('open_table', {'path': table.path}))}.at({version or 'latest'!r})",
         facts={
             **card_of(table).facts,
             "primary_keys": snapshot.schema.primary_keys,

@@ -1,6 +1,7 @@
 """Agents reach the allowed folders and nothing else, for as long as a call may take, and no secret is in an answer."""
 
 import json
+import pickle
 import shutil
 from time import monotonic
 
@@ -10,9 +11,9 @@ from snapshot_explorer import open_table, samples
 from snapshot_explorer.agents.access import Access, CallLimits, allowed_roots
 from snapshot_explorer.agents.server import answer_of
 from snapshot_explorer.agents.tools import TOOLS
-from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.errors import AccessDeniedError, InvalidArgumentError
 from snapshot_explorer.core.progress import StoppedError
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage, pickled_with_options
 from tests.agents.conftest import Agent
 from tests.support.delta.table_builder import DeltaTable, add
 
@@ -167,6 +168,26 @@ def test_roots_are_checked_when_the_server_starts(lake, tmp_path):
     with pytest.raises(InvalidArgumentError) as caught:
         allowed_roots([f"https://host/lake?sig={SECRET}"])
     assert SECRET not in str(caught.value)
+
+
+def test_processes_that_read_for_a_call_are_confined_too(lake):
+    access = Access(allowed_roots([str(lake)]), {"key": SECRET}, CallLimits())
+    for content in (
+        pickled_with_options(Storage(lake, access.options_for(str(lake)))),
+        pickled_with_options(Storage(lake, access.options_for(str(lake))).below("orders")),
+    ):
+        storage = pickle.loads(content)
+        (lake / "orders" / "out").unlink(missing_ok=True)
+        (lake / "orders" / "out").symlink_to(lake.parent / "secret")
+        with pytest.raises(AccessDeniedError, match=OUTSIDE):
+            storage.list("orders/out" if storage.root.endswith("lake") else "out")
+        (lake / "orders" / "out").unlink()
+
+
+@pytest.mark.parametrize("limit", ["rows", "seconds", "size_bytes"])
+def test_a_negative_limit_is_refused(limit):
+    with pytest.raises(InvalidArgumentError, match=f"The limit {limit} must be 0 or more, got -1"):
+        CallLimits(**{limit: -1})
 
 
 def test_nothing_is_written(tmp_path):

@@ -307,3 +307,5 @@ def test_calls_about_a_branch_keep_it(agent):
 
     assert {call["arguments"].get("branch") for call in answer["next_calls"]} == {"dev"}
     assert "branch='dev'" in answer["evidence"]["python"]
+    answer = agent("describe_table", path="{lake}/orders", branch="dev")
+    assert answer["evidence"]["python"] == f"open_table('{agent.lake}/orders', branch='dev').at('latest')"

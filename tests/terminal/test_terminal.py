@@ -26,6 +26,12 @@ def orders(tmp_path_factory):
     return shutil.copytree(samples.path("orders"), tmp_path_factory.mktemp("lake") / "orders")
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    """A terminal in which no path of a test is broken."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+
 @pytest.fixture
 def terminal(monkeypatch):
     """Run the command with a real pseudo-terminal as its standard output, and return the status and what it shows."""
@@ -232,6 +238,19 @@ def test_the_demo_has_every_sample_and_names_them(capsys):
     assert "hudi" in capsys.readouterr().out
     assert main(["demo", "ordrs"]) == 2
     assert "Did you mean orders?" in capsys.readouterr().err
+
+
+def test_a_folder_of_the_same_name_does_not_hide_a_command(capsys, monkeypatch, tmp_path, orders):
+    (tmp_path / "mcp").mkdir()
+    shutil.copytree(orders, tmp_path / "demo")
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["mcp", "--allow", "none"]) == 2
+    assert f"{tmp_path / 'none'} is not a folder." in capsys.readouterr().err
+    assert main(["demo", "rides"]) == 0
+    assert "hudi" in capsys.readouterr().out
+    assert main(["demo"]) == 0
+    assert capsys.readouterr().out.startswith("demo\n")
 
 
 def test_a_word_too_many_is_an_error_with_the_usage(capsys):
