@@ -56,7 +56,7 @@ def test_over_stdio(lake):
         parameters = mcp.StdioServerParameters(
             command=COMMAND[0], args=[*COMMAND[1:], "--allow", str(lake)], env=dict(os.environ)
         )
-        async with mcp.Client(parameters) as client:
+        async with mcp.Client(mcp.stdio_client(parameters)) as client:
             return await session(client, lake)
 
     check(asyncio.run(run()))

@@ -118,7 +118,10 @@ def test_it_holds_the_package_as_git_knows_it_and_nothing_else(names, known):
     about = f"snapshot_explorer-{snapshot_explorer.__version__}.dist-info"
 
     assert sorted(names) == sorted(
-        [*known, *(f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "licenses/LICENSE"))]
+        [
+            *known,
+            *(f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")),
+        ]
     )
     assert "snapshot_explorer/py.typed" in names
 
