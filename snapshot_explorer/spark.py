@@ -1,4 +1,4 @@
-"""`spark.read.format("snapshot")`: resolve the options, plan the tasks.
+"""`spark.read.format("snapshot")`, and changes by `spark.readStream`: resolve the options, plan the tasks.
 
 Runs in Python workers of Spark's driver, which have no session. Executors run `engines.spark.rows.read`.
 """
@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from snapshot_explorer.analysis.changes import newest_position, position_before, start_position
+from snapshot_explorer.analysis.changes.spark_changes import SparkChanges, plan_changes, read_tasks
+from snapshot_explorer.analysis.diff.diff_plan import DiffRequest
 from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.limits import DEFAULT, parse_limits
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.engines.spark.conditions import pushed_condition
@@ -22,7 +26,7 @@ from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import pack_splits
 from snapshot_explorer.formats import bind
-from snapshot_explorer.history import OpenBranch, naming_renamed_columns
+from snapshot_explorer.history import OpenBranch, history_of, naming_renamed_columns
 from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage, parse_external_files
 from snapshot_explorer.storage.hidden import hidden_options
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSource
     from pyspark.sql.types import StructType
 
+    from snapshot_explorer.analysis.changes import ChangePosition
     from snapshot_explorer.core.records import Split
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
@@ -41,7 +46,10 @@ if TYPE_CHECKING:
 SnapshotDataSource = source_class(__name__)
 """The class for `spark.dataSource.register`."""
 
-_OPTIONS = ("path", "version", "branch", "format", "columns", "where", "external_files", "limits")
+_SHARED = ("path", "branch", "format", "columns", "where", "external_files", "limits")
+_OF_VERSIONS = ("version",)
+_OF_CHANGES = ("changes", "startingVersion", "startingTimestamp", "key")
+_OPTIONS = (*_SHARED, *_OF_VERSIONS, *_OF_CHANGES)
 _PARALLELISM = 64
 """The number of tasks for small tables: the planner cannot find the number of cores in the cluster."""
 
@@ -73,15 +81,10 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
         SnapshotExplorerError: The table cannot be opened; see `open_table`.
     """
     source_options = _validate_options(options)
-    storage = Storage(
-        source_options["path"],
-        hidden_options(storage_options),
-        external_files=parse_external_files(source_options.get("external_files", "allow")),
-        limits=parse_limits(source_options["limits"]) if "limits" in source_options else DEFAULT,
-    )
-    branch = source_options.get("branch")
-    table_format = bind(storage, source_options.get("format"), branch=branch)
-    table = Table(OpenBranch(storage.root, table_format, branch=branch))
+    if "changes" in source_options:
+        return _describe_stream(source_options, storage_options)
+    table = _open(source_options, storage_options)
+    table_format = history_of(table).table_format
     snapshot = table.at(source_options["version"]) if "version" in source_options else table.current
     version = parts_of(snapshot).loaded.version
     schema = version.arrow_schema
@@ -91,19 +94,30 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
         schema = pa.schema([*schema, *version.metadata_columns(unknown)])
     with naming_renamed_columns(table_format, lambda: version):
         scan = scan_of(schema, columns, source_options.get("where"))
-    described = _TableDescription(
-        version=version,
-        schema=schema,
-        where=scan.condition,
+    return pack_value(_TableDescription(version=version, schema=schema, where=scan.condition)), spark_schema(
+        scan.columns
     )
-    return pack_value(described), spark_schema(scan.columns)
+
+
+def _open(source_options: Mapping[str, str], storage_options: Mapping[str, Any]) -> Table:
+    """Return the table that options of the data source name."""
+    storage = Storage(
+        source_options["path"],
+        hidden_options(storage_options),
+        external_files=parse_external_files(source_options.get("external_files", "allow")),
+        limits=parse_limits(source_options["limits"]) if "limits" in source_options else DEFAULT,
+    )
+    branch = source_options.get("branch")
+    table_format = bind(storage, source_options.get("format"), branch=branch)
+    return Table(OpenBranch(storage.root, table_format, branch=branch))
 
 
 def _validate_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options in lower case; raise InvalidArgumentError for unknown ones."""
+    known = {name.lower() for name in _OPTIONS}
     for name in options:
-        if name.lower() not in _OPTIONS:
-            near = difflib.get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.6)
+        if name.lower() not in known:
+            near = difflib.get_close_matches(name, _OPTIONS, n=1, cutoff=0.6)
             hint = f"Did you mean {near[0]}? " if near else ""
             raise InvalidArgumentError(
                 f"The data source 'snapshot' has no option {name!r}. {hint}Options: {', '.join(_OPTIONS)}. For "
@@ -115,14 +129,26 @@ def _validate_options(options: Mapping[str, str]) -> dict[str, str]:
             "The data source 'snapshot' needs a path to one table, such as .load('s3://lake/orders'), or in SQL: "
             "USING snapshot OPTIONS (path 's3://lake/orders')."
         )
+    is_stream = validated.get("changes", "false").strip().lower()
+    if is_stream not in ("true", "false"):
+        raise InvalidArgumentError(f"The option changes must be true or false, got {validated['changes']!r}.")
+    if is_stream == "false":
+        validated.pop("changes", None)
+    wrong = [name for name in (_OF_VERSIONS if is_stream == "true" else _OF_CHANGES) if name.lower() in validated]
+    if wrong:
+        raise InvalidArgumentError(
+            f"The option {wrong[0]} is for {'one version' if is_stream == 'true' else 'changes'}. A stream of changes "
+            "is spark.readStream.format('snapshot').option('changes', 'true'), with "
+            f"{', '.join(_OF_CHANGES[1:])} and the options of every read: {', '.join(_SHARED)}."
+        )
     return validated
 
 
-def _names(text: str) -> list[str]:
+def _names(text: str, option: str = "columns") -> list[str]:
     result = [name.strip() for name in text.split(",") if name.strip()]
     if not result:
         raise InvalidArgumentError(
-            f"The option columns must contain column names, got {text!r}. Separate names with commas, such as "
+            f"The option {option} must contain column names, got {text!r}. Separate names with commas, such as "
             "'id,name', or leave it out for all columns."
         )
     return result
@@ -151,7 +177,15 @@ def _type_text(column: Any) -> str:
 
 def reading(described: bytes, columns: StructType) -> bytes:
     """Return the pickled function that executors run for each task. It yields rows with these columns."""
-    source: _TableDescription = unpack_value(described)
+    source: _TableDescription | _ChangeStream = unpack_value(described)
+    if isinstance(source, _ChangeStream):
+        raise InvalidArgumentError(
+            Message(
+                "Changes are read as a stream, by spark.readStream in place of spark.read. Without one, ",
+                Hint("table.changes_since"),
+                " returns them as Arrow data.",
+            )
+        )
     names = [column.name for column in columns]
     schema = pa.schema([source.schema.field(column.name).with_nullable(column.nullable) for column in columns])
     state = SparkReading(
@@ -177,3 +211,100 @@ def _splits(source: _TableDescription, condition: Condition | None) -> Sequence[
     except InvalidArgumentError:
         # A filter fails on some partition. Spark evaluates it again in any case, perhaps on none of these rows.
         return source.version.plan(source.where).splits
+
+
+# The stream of changes. Spark's driver keeps a Python worker for each query, which calls these functions.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ChangeStream:
+    """A stream of changes, pickled for Spark's Python workers."""
+
+    changes: SparkChanges
+    """The schema of the changes, that of the newest version when the query is analyzed, and what is read."""
+    options: Mapping[str, str]
+    storage_options: Mapping[str, Any] = field(repr=False)
+
+
+def _describe_stream(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> tuple[bytes, StructType]:
+    """Return the pickled description of a stream, and the schema of its changes."""
+    table = _open(options, storage_options)
+    request = DiffRequest(
+        key=_names(options["key"], "key") if "key" in options else None,
+        columns=_names(options["columns"]) if "columns" in options else None,
+        where=options.get("where"),
+        name=table.name,
+    )
+    changes = SparkChanges(reference=parts_of(table.current).loaded.version, request=request)
+    stream = _ChangeStream(changes=changes, options=options, storage_options=dict(storage_options))
+    return pack_value(stream), spark_schema(changes.schema)
+
+
+@lru_cache(maxsize=4)
+def _opened(described: bytes) -> tuple[_ChangeStream, Table]:
+    """Return a stream and its table, which stays open between micro-batches."""
+    stream: _ChangeStream = unpack_value(described)
+    return stream, _open(stream.options, stream.storage_options)
+
+
+def stream_reading(described: bytes, columns: StructType) -> bytes:
+    """Return the pickled function that executors run for each task of a stream.
+
+    Raises:
+        InvalidArgumentError: The option changes is missing, or the schema is not that of the changes.
+    """
+    stream: _TableDescription | _ChangeStream = unpack_value(described)
+    if not isinstance(stream, _ChangeStream):
+        raise InvalidArgumentError(
+            "Rows of versions are not a stream. Add option('changes', 'true') for the changes of rows, or use "
+            "spark.read for one version."
+        )
+    if columns != spark_schema(stream.changes.schema):
+        raise InvalidArgumentError(
+            "A stream of changes has the schema of the table. Leave out the schema; select columns with "
+            "option('columns', 'a,b')."
+        )
+    return pack_value(partial(read_tasks, stream.changes))
+
+
+def initial_offset(described: bytes) -> dict[str, str]:
+    """Return the offset at which a new query begins, by startingVersion or startingTimestamp, both included."""
+    stream, table = _opened(described)
+    history = history_of(table)
+    version, time = map(stream.options.get, ("startingversion", "startingtimestamp"))
+    if version is not None and time is not None:
+        raise InvalidArgumentError("startingVersion and startingTimestamp exclude each other. Use one of them.")
+    if time is not None:
+        since = history.between(since=time)
+        return _offset(position_before(history, since[-1]) if since else newest_position(history))
+    if version is None:
+        return _offset(start_position(history, None))
+    if version.strip().lower() == "latest":
+        return _offset(newest_position(history))
+    first = history.version_of(version)
+    return _offset(start_position(history, None) if first is None else position_before(history, first))
+
+
+def latest_offset(described: bytes) -> dict[str, str]:
+    """Return the offset after the newest commit."""
+    return _offset(newest_position(history_of(_opened(described)[1])))
+
+
+def plan_stream(described: bytes, start: Mapping[str, str], end: Mapping[str, str]) -> list[bytes]:
+    """Return the pickled tasks for the changes between two offsets: each commit is in one, the first rows in several.
+
+    Raises:
+        PositionError: The history does not continue from the start to the end.
+    """
+    stream, table = _opened(described)
+    history = history_of(table)
+    first, last = (start_position(history, offset[_POSITION]) for offset in (start, end))
+    return [pack_value(task) for task in plan_changes(history, stream.changes, first, last, _PARALLELISM)]
+
+
+_POSITION = "position"
+"""The name of the position in an offset."""
+
+
+def _offset(position: ChangePosition) -> dict[str, str]:
+    return {_POSITION: position.text}

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
+from snapshot_explorer.analysis.changes import ChangeBounds, ChangeCursor
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
 from snapshot_explorer.analysis.health import Health, health_history, read_health
@@ -252,8 +253,8 @@ class Table(VersionedTable, Shown):
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = past.gaps([version for version in versions if version >= last])
         clock = self._open.format.clock
-        zones = [clock.note] if clock.note else []
-        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *past.edge_notes(versions), *zones)
+        unrecorded = clock.notes_on(rows)
+        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *past.edge_notes(versions), *unrecorded)
         if not len(rows):
             total = len(past.listing.versions)  # none of them matches
         if recorded_times:
@@ -544,6 +545,57 @@ class Table(VersionedTable, Shown):
         with naming_renamed_columns(table_format, lambda: table_format.version(end)):
             return read_changes(changes, columns, where)
 
+    def changes_since(  # noqa: PLR0913 - which changes, and how many
+        self,
+        position: RefLike | None = None,
+        key: Sequence[str] | str | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        max_versions: int | None = None,
+        max_rows: int | None = None,
+        wait: float | None = None,
+        memory_limit: int | None = None,
+    ) -> ChangeCursor:
+        """Return a cursor over the row changes after a position: an iterator of Arrow batches, commit by commit.
+
+        The rows with their columns, then `_change_type` (insert, update_preimage, update_postimage, delete),
+        `_commit_version` and `_commit_timestamp`, as in Delta's change data feed. The changes of a commit are those
+        that `diff_rows` returns between the version before it and its own: replayed one after another over the rows at
+        the start, they give the rows of every version. A commit that only rewrites rows has none. Columns are those of
+        the commit's own schema, so batches before and after a schema change differ.
+
+        `cursor.position` is text that continues the stream later, also on another machine. It moves over a whole
+        commit, when its last batch is returned: to process each commit exactly once, store its rows and the position
+        together. After an error it is unchanged, and the commit is returned again from its first batch.
+
+        Each iteration lists the log and checks that the version at the position is still the same commit. Reads for
+        each commit the metadata of two versions and the files in which they differ, when the iteration gets there.
+
+        Args:
+            position: The text of a position, or a ref or time after whose version changes begin, such as `latest` or
+                `@2h`. By default begins with the oldest version after which no other is missing, all of whose rows
+                count as inserted by it.
+            key: The columns that identify a row, so that an update is a pair; by default the primary key. Without one,
+                an updated row is deleted and inserted.
+            columns: The columns of the rows, in addition to the key; by default all.
+            where: A condition in DuckDB's SQL: the changes of the rows that match it.
+            max_versions: Stop after this many commits.
+            max_rows: Stop after the commit with which there are this many rows.
+            wait: Seconds to wait for another commit when there is none; by default the iteration ends at once. Looks
+                for one every second.
+            memory_limit: As for `diff_rows`.
+
+        Raises:
+            InvalidArgumentError: The position is not valid, or of a table in another format or on another branch.
+            PositionError: While iterating: the history does not continue from the position, because it has expired or
+                was rolled back, the table was created again, files were removed, or an earlier commit was completed
+                later (Hudi). Nothing is skipped: the message has the positions from which to go on.
+        """
+        request = DiffRequest(key=key, columns=columns, where=where, branch=self._open.branch, name=self.name)
+        bounds = ChangeBounds(max_versions=max_versions, max_rows=max_rows, wait=wait)
+        return ChangeCursor(lambda: self._past, position, request, bounds, memory_limit=memory_limit)
+
     def anomalies(
         self,
         columns: str | Sequence[str] | None = None,
@@ -581,6 +633,7 @@ class Table(VersionedTable, Shown):
         key: str | Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
         between: str | None = None,
+        engine: str | SparkSession | None = None,
     ) -> Blame:
         """Return every version that inserted, updated or deleted rows of a condition, with the rows before and after.
 
@@ -591,8 +644,9 @@ class Table(VersionedTable, Shown):
         change. Columns are matched by field id; columns that the last version lacks are not compared.
 
         One pass over the log finds the versions that added or removed files which might contain matching rows, by
-        partition and statistics; in primary-key tables only conditions on the key skip files. These versions are then
-        compared, and only the files that differ are opened. Changed rows are held in memory.
+        partition and statistics; in primary-key tables only conditions on the key skip files. A change is where a state
+        of the row history begins or ends: each of these files is read once (`row_history`). Changed rows are held in
+        memory.
 
         Args:
             where: A condition in DuckDB's SQL, with the columns of the last version; by default all rows.
@@ -601,12 +655,14 @@ class Table(VersionedTable, Shown):
             columns: The columns to compare and to return, in addition to the key; by default all.
             between: Two refs `A..B`, both included; by default all versions. Rows of the first version that its commit
                 did not add are `present`, since then or earlier.
+            engine: `local` (the default), or `spark` or a session: executors then read the rows, as in `row_history`,
+                and the changes are collected.
         """
         source, versions = self._versions_of(between)
         keyed = [key] if isinstance(key, str) else key
         request = BlameRequest(where=where, key=keyed, columns=columns, between=between)
         with _naming_renamed_columns(source, versions):
-            return blame(source, request, versions)
+            return blame(source, request, versions, engine=engine)
 
     @overload
     def row_history(
@@ -614,6 +670,7 @@ class Table(VersionedTable, Shown):
         where: str | None = None,
         columns: Sequence[str] | None = None,
         between: str | None = None,
+        engine: str | SparkSession | None = None,
         *,
         preview: Literal[False] = False,
         memory_limit: int | None = None,
@@ -624,6 +681,7 @@ class Table(VersionedTable, Shown):
         where: str | None = None,
         columns: Sequence[str] | None = None,
         between: str | None = None,
+        engine: str | SparkSession | None = None,
         *,
         preview: Literal[True],
         memory_limit: int | None = None,
@@ -634,6 +692,7 @@ class Table(VersionedTable, Shown):
         where: str | None = None,
         columns: Sequence[str] | None = None,
         between: str | None = None,
+        engine: str | SparkSession | None = None,
         *,
         preview: bool = False,
         memory_limit: int | None = None,
@@ -660,6 +719,9 @@ class Table(VersionedTable, Shown):
             columns: The columns of the states, in the order of the table; by default all.
             between: Two refs `A..B`, both included; by default all versions. Rows of the first one begin there, without
                 a time unless its commit added them; rows of the last one have no end.
+            engine: `local` (the default), or `spark` or a session: executors then read and compare the rows at their
+                first use, each file once. `RowHistory.to_spark()` leaves them there; everything else collects them.
+                A file that cannot be read then fails, unless it is local and missing.
             preview: Return what would be read: versions, files and bytes. Opens no data file.
             memory_limit: The maximum bytes in memory of rows that are compared and of the result, by default 1 GiB;
                 more are spilled to temporary files. Of files that are merged, two states are in memory.
@@ -669,7 +731,7 @@ class Table(VersionedTable, Shown):
         with _naming_renamed_columns(source, versions):
             if preview:
                 return plan_row_history(source, request, versions)
-            return row_history(source, request, versions, memory_limit=memory_limit)
+            return row_history(source, request, versions, engine=engine, memory_limit=memory_limit)
 
     @_reads_metadata_once
     def trace(self, where: str) -> Trace:
@@ -755,6 +817,7 @@ class Table(VersionedTable, Shown):
         announce: Callable[[BisectionReading], object] | None = None,
         single_pass: bool | None = None,
         every: bool = False,
+        engine: str | SparkSession | None = None,
     ) -> Bisection:
         """Return the first version where a condition holds, with its commit and the last version before it.
 
@@ -768,11 +831,11 @@ class Table(VersionedTable, Shown):
         small tables too: the answer says how often such a condition changes. For other conditions the last version is
         loaded, and then the middle of the rest: at most 11 of 1,000 versions, and only the columns of the condition.
         If the condition changed several times, this finds one of its changes, so the answer says "if it changes only
-        once", and what evaluating every version would read. If it reads no more, a single pass reads each file once and
-        evaluates every version. It is possible for conditions on each row and for counts, `min`, `max`, `bool_or`,
-        `bool_and` and sums of exact numbers, in tables whose rows are not merged or deleted by other files and whose
-        columns in the condition stayed the same. A function is called at few versions. Versions that are missing
-        or cannot be read are skipped and named: the condition may hold first at one of them (`Bisection.gap`). The
+        once", and what evaluating every version would read. If it reads no more, the condition is evaluated at every
+        version from the row history, in a single pass that reads each file once (`row_history`). It is possible for
+        conditions on each row and for counts, `min`, `max`, `bool_or`, `bool_and` and sums of exact numbers, if the
+        columns in the condition stayed the same. A function is called at few versions. Versions that are missing or
+        cannot be read are skipped and named: the condition may hold first at one of them (`Bisection.gap`). The
         condition does not hold where it is null, or where the version lacks one of its columns.
 
         Args:
@@ -786,6 +849,7 @@ class Table(VersionedTable, Shown):
             every: Whether every version is evaluated, so that `Bisection.changes` has each one where the condition
                 begins or ceases to hold. Loads every version unless the condition is on metadata, or a single pass can
                 read less.
+            engine: `local` (the default), or `spark` or a session: executors then read the rows in a single pass.
 
         Raises:
             InvalidArgumentError: The condition does not fit, the function raises, `good` is not before `bad`, or the
@@ -797,7 +861,7 @@ class Table(VersionedTable, Shown):
         source = past.with_newest_state(is_newest_state=bad is None or is_newest_state(refs[-1]))
         test = _of_version(condition, past.open_branch) if callable(condition) else condition
         with _naming_renamed_columns(source, [item for item in bounds[1:] if item is not None]):
-            return bisect(source, test, *bounds, announce=announce, single_pass=single_pass, every=every)
+            return bisect(source, test, *bounds, announce=announce, single_pass=single_pass, every=every, engine=engine)
 
     @_reads_metadata_once
     def profile_over(

@@ -99,6 +99,7 @@ PLACES = {
     "tests/table/test_changes_as_paimon.py::test_the_rows_are_what_paimon_reads[aggregates_descending-2-4-diff]": None,
     # Packages.
     "tests/agents/test_protocol.py": "extras",
+    "tests/engines/test_spark_changes.py": "extras",
     "tests/engines/test_spark_filters.py": "extras",
     "tests/engines/test_spark_source.py": "extras",
     "tests/formats/paimon/test_binary_aggregates.py::test_bytes_that_are_not_a_sketch": "extras",
@@ -352,6 +353,7 @@ SAMPLED = {
     "tests/rows/test_blame.py::test_lines_replayed": 32,
     "tests/rows/test_changed_splits.py": 2,
     "tests/rows/test_changed_splits.py::test_changed_splits": 28,
+    "tests/rows/test_changes_since.py::test_changes_of_tables": 16,
     "tests/rows/test_diff_and_feeds.py::test_the_recorded": 3,
     "tests/rows/test_diff_everywhere.py": 20,
     "tests/rows/test_gaps.py": 2,

@@ -4,6 +4,7 @@
 SnapshotExplorerError
 ├── TableNotFoundError      (FileNotFoundError)    no table at the path, or no such branch
 ├── SnapshotNotFoundError   (LookupError)          no version matches the ref, or it has expired
+├── PositionError           (LookupError)          the history does not continue from a saved position of changes
 ├── InvalidArgumentError    (ValueError)           an argument does not fit: a column, a condition, a limit
 │   ├── InvalidRefError                            the text is not a valid ref
 │   └── UnknownColumnError                         there is no column of that name
@@ -46,6 +47,13 @@ class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):
 
 class SnapshotNotFoundError(SnapshotExplorerError, LookupError):
     """No version matches the ref, or the version has expired: its snapshot, its log or its files were deleted."""
+
+
+class PositionError(SnapshotExplorerError, LookupError):
+    """The history does not continue from a position of changes: it expired, was rolled back or rewritten.
+
+    The message names what happened, and its hints the positions from which to go on.
+    """
 
 
 class InvalidArgumentError(SnapshotExplorerError, ValueError):

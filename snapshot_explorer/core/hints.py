@@ -36,6 +36,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "table.bisect": ("condition",),
     "table.blame": ("where",),
     "table.branches": (),
+    "table.changes_since": ("position",),
     "table.compare": ("a", "b"),
     "table.diff_rows": ("a", "b"),
     "table.health": ("ref",),

@@ -216,6 +216,22 @@ ROW_KIND = "rowkind"
 """The first column of changed rows: INSERTED, BEFORE, AFTER or DELETED."""
 INSERTED, BEFORE, AFTER, DELETED = "+I", "-U", "+U", "-D"
 """A row that was inserted, updated (before and after the update) or deleted."""
+CHANGE_TYPES: Mapping[str, str] = {
+    INSERTED: "insert",
+    BEFORE: "update_preimage",
+    AFTER: "update_postimage",
+    DELETED: "delete",
+}
+"""The words for kinds of row changes in a stream: those of Delta's change data feed."""
+CHANGE_COLUMNS = pa.schema(
+    [
+        pa.field("_change_type", pa.string(), nullable=False),
+        pa.field("_commit_version", pa.int64(), nullable=False),
+        pa.field("_commit_timestamp", pa.timestamp("us", tz="UTC")),
+    ]
+)
+"""The columns after the rows' own columns in a stream of changes, as in Delta's change data feed: one of CHANGE_TYPES,
+the version that the commit created, and when it was committed, null if that was not recorded."""
 RowModifier = Literal["deletion vectors", "data evolution", "another branch"]
 """Why the files of a version cannot be read independently: deletion vectors that change while their files remain, rows
 that are spread over several files, or rows of another branch. Lifetimes contain none of these."""
@@ -383,6 +399,10 @@ class Listing:
     """The number of a table's first version in the format; None if unknown."""
     before_note: str | None = field(default=None, compare=False)
     """Why it is unknown which versions were before the first one, in a sentence; None if that is known."""
+    corrections: int = field(default=0, compare=False)
+    """How often an earlier answer of the storage turned out to be wrong: what was computed from it is computed anew."""
+    pending: tuple[int, ...] = field(default=(), compare=False)
+    """Commits that have begun and may still become versions between listed ones, ascending."""
     first_unexpired: int | None = field(default=None, compare=False)
     """The first version that has not expired, where tags or changelogs keep older ones; None for the earliest."""
 

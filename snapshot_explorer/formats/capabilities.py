@@ -60,7 +60,7 @@ class CatalogFacts:
 
 
 class CommitClock:
-    """What commit times mean. By default they are recorded, and their zone is known."""
+    """What commit times mean, and what commits lack. By default times are recorded, and their zone is known."""
 
     has_file_times: ClassVar[bool] = False
     """Whether commit times may be file times, which change when a table is copied, in addition to recorded times."""
@@ -69,6 +69,10 @@ class CommitClock:
     def note(self) -> str | None:
         """A sentence about commit times whose zone is not known, or None."""
         return None
+
+    def notes_on(self, commits: pa.Table) -> tuple[str, ...]:
+        """Return sentences on what the writers of COMMITS did not record."""
+        return () if self.note is None else (self.note,)
 
     def with_recorded_times(self, commits: pa.Table) -> pa.Table:
         """Return COMMITS with recorded times in place of file times, in the same order."""

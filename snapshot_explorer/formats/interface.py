@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
+from hashlib import blake2b
 from typing import ClassVar, Self
 
 import pyarrow as pa
@@ -295,9 +296,15 @@ class TableFormat(ABC):
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame of the versions, in the given order."""
 
-    def commit_details(self, versions: Sequence[int]) -> pa.Table:
-        """Return version, committed_at and details of COMMITS, with as few requests as possible."""
-        return self.commits(versions).select(["version", "committed_at", "details"])
+    def fingerprint(self, version: int) -> str:
+        """Return a hash that differs for another commit with the version's number, and is the same on every machine.
+
+        It stays the same while the version exists. Reads as little as possible; by default the details of the commit.
+
+        Raises:
+            SnapshotNotFoundError: The version does not exist, or what identifies it is gone.
+        """
+        return digest_of(*self.commits([version]).column("details").to_pylist())
 
     @abstractmethod
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
@@ -587,6 +594,11 @@ class RowChanges:
     """Plans the splits; a predicate, which may use `rowkind`, skips files without matching rows."""
     reader: TableVersion
     """Reads the splits."""
+
+
+def digest_of(*values: object) -> str:
+    """Return a hash of texts, bytes, numbers and lists of them, for `TableFormat.fingerprint`."""
+    return blake2b(repr(values).encode(), digest_size=16).hexdigest()
 
 
 def inspection_schema(columns: str, **types: pa.DataType) -> pa.Schema:

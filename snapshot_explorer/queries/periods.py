@@ -80,7 +80,7 @@ def _read(
     """Return the states that match a condition in a period. States are of all columns, whichever are selected."""
     own = None if where is None else parse_condition(where, plan.schema).on(frozenset(plan.columns.names))
     history = row_history(source, RowHistoryRequest(where=None if own is None else own.text))
-    parts = [part.filter(is_in_period(part)) for part in history.stored.parts()]
+    parts = [part.filter(is_in_period(part)) for part in history.tables()]
     return pa.concat_tables([history.schema.empty_table(), *parts])
 
 

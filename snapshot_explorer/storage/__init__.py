@@ -31,6 +31,7 @@ from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.storage import azure, gcs
 from snapshot_explorer.storage.allowed_roots import AllowedRoots, ConfinedOptions
+from snapshot_explorer.storage.bounded_answers import complete_content
 from snapshot_explorer.storage.clients import open_files, read_if_present, refuse_file
 from snapshot_explorer.storage.concurrency import concurrently, together
 from snapshot_explorer.storage.escaped_names import EscapedNames
@@ -301,22 +302,31 @@ class Storage:
                 python_call(Hint("open_table", {"path": ..., "external_files": "refuse"})),
             )
 
-    def read(self, path: str, *, immutable: bool = False, size_bytes: int | None = None) -> bytes:
+    def read(
+        self, path: str, *, immutable: bool = False, size_bytes: int | None = None, listed_bytes: int | None = None
+    ) -> bytes:
         """Return a file's bytes, in one request. A file above the limits is not read: raises LimitError.
 
         Args:
             path: The file.
             immutable: Whether no writer replaces it; see `keeping_immutable`.
             size_bytes: The recorded size of a data file, to which the limits for metadata do not apply.
+            listed_bytes: The size in a listing of a file that never shrinks. A shorter answer is requested again, and
+                raises StorageError if it stays shorter.
         """
         if immutable and (kept := self._immutable) is not None:
             return kept.read(path, partial(self.read, path))
         if path in self._ahead or self._once is not None:
             if (known := self._read_present(path)) is None:
                 raise self._missing_file(path)
-            return known
+            if len(known) >= (listed_bytes or 0):
+                return known
+            if (once := self._once) is not None:
+                once.forget(path)
         files, address = self._resolve(path)
-        content = self._call(lambda at: files.read(at, self.limits, size_bytes), address, path)
+        content = self._call(
+            lambda at: complete_content(files.read(at, self.limits, size_bytes), listed_bytes), address, path
+        )
         log.debug("read %s (%d bytes)", path, len(content))
         return content
 

@@ -137,6 +137,17 @@ def match_header(etag: str | None) -> dict[str, str]:
     return {"If-Match": etag} if etag is not None and etag.startswith('"') else {}
 
 
+def complete_content(content: bytes, listed_bytes: int | None) -> bytes:
+    """Return the bytes of a file, of which a listing shows the size; None if it does not.
+
+    Raises:
+        UnexpectedResponseError: The answer is shorter.
+    """
+    if listed_bytes is not None and len(content) < listed_bytes:
+        raise UnexpectedResponseError(f"the storage answered with {len(content):,} of {listed_bytes:,} bytes")
+    return content
+
+
 def part_of(content: bytes | bytearray, start: int, end: int) -> bytes | bytearray:
     """Return a part of a file from an answer to a request for it.
 

@@ -58,7 +58,7 @@ def main() -> None:
 
         def ours() -> None:
             history = open_table(str(folder)).row_history()
-            rows = sum(part.num_rows for part in history.stored.parts())
+            rows = sum(part.num_rows for part in history.tables())
             print(f"  ours: {rows:,} states; reads {history.plan.reading}")
 
         def theirs() -> None:

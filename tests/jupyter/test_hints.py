@@ -40,6 +40,7 @@ OF_PYTHON_ALONE = {
     "Limits",
     "snapshot.changelog",
     "snapshot.file_changes",
+    "table.changes_since",
     "table.lifetimes",
     "table.row_changes",
 }

@@ -67,10 +67,7 @@ def noted(gapped, shown):
 
 @pytest.mark.parametrize("reads_once", [True, False])
 def test_a_bisection_names_the_missing_version_beside_the_first_one_that_can_be_read(gapped, reads_once):
-    # Rows of Paimon's tables are merged, so they are never read in a single pass.
-    single_pass = reads_once and gapped.table.format != "paimon"
-
-    found = gapped.table.bisect("name = 'cy'", single_pass=single_pass)
+    found = gapped.table.bisect("name = 'cy'", single_pass=reads_once)
 
     assert (found.version, found.last_good) == (gapped.after, gapped.before)
     name = gapped.table.name

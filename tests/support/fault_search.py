@@ -143,7 +143,7 @@ class Bench:
             **notebook_calls(given),
             **proofs(given, opened(Store(folder, name.replace("/", "-") + "-copy"))),
         }
-        self._truths = {}
+        self._truths, self._second_truths = {}, {}
 
     def truth(self, call, *, ranged):
         """Return a call's answer when all is well, and its requests."""
@@ -219,7 +219,21 @@ class Bench:
             _CHECKPOINT.search(case.fault.request.path) and self._is_right(found, truth, case)
         ):
             return None
+        if are_same(found, self._second_truth(case)):
+            return None
         return Finding(case, "wrong afterwards", difference_of(truth, found))
+
+    def _second_truth(self, case):
+        """Return what a call answers the second time when all is well.
+
+        Which of Hudi's oldest versions lack files is known once the first call has added all commits up.
+        """
+        key = case.call, case.ranged
+        if key not in self._second_truths:
+            table = opened(self.store)
+            self.run(case.call, table)
+            self._second_truths[key] = self.run(case.call, table)
+        return self._second_truths[key]
 
     def _is_right(self, found, truth, case):  # noqa: PLR0911 - one for each way to be right
         if isinstance(found, SnapshotExplorerError) or are_same(found, truth) or differs_by_errors_only(found, truth):

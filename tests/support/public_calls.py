@@ -307,6 +307,11 @@ def _kept_lifetimes(table):
         return table.lifetimes(cache_dir=folder)
 
 
+def _changes(cursor):
+    batches = [pa.Table.from_batches([batch]) for batch in cursor]
+    return [cursor.version, *batches]
+
+
 def _of_versions(given):
     middle, first, last = given.middle, given.first, given.versions[-1]
     return {
@@ -330,6 +335,7 @@ def _of_versions(given):
         "row_changes": lambda t: t.row_changes(first, last),
         "row_changes delta": lambda t: t.row_changes(first, last, mode="delta"),
         "row_changes diff": lambda t: t.row_changes(first, last, mode="diff"),
+        "changes_since": lambda t: _changes(t.changes_since(first)),
         "diff_rows": lambda t: t.diff_rows(first, last),
         "diff_rows preview": lambda t: t.diff_rows(last, first, preview=True),
         "health": lambda t: t.health(middle, metadata_only=True),

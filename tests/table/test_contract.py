@@ -1,7 +1,9 @@
 """What holds for tables of every format, tested once for all. `nth` is a commit's place in the scenario, from 1."""
 
 import gc
+import json
 import weakref
+from collections import Counter
 from datetime import timedelta
 
 import pyarrow as pa
@@ -393,3 +395,27 @@ def test_reprs_read_well_and_show_no_option(scenario, version):
     plain = table.at(version(4))._repr_mimebundle_()["text/plain"]
     assert "overwrite" in plain
     assert scenario.type_of_id in plain
+
+
+def test_changes_since_are_the_row_diffs_of_the_commits_wherever_they_are_cut(table, scenario, version):
+    whole = pa.Table.from_batches(table.changes_since(version(1))).to_pylist()
+    position, resumed = table.changes_since(version(1)).position, []
+    for _ in range(5):
+        cursor = open_table(scenario.url).changes_since(json.dumps(json.loads(position)), max_versions=1)
+        resumed += [row for batch in cursor for row in batch.to_pylist()]
+        position = cursor.position
+    rows = Counter(map(repr, table.at(version(1)).to_arrow().to_pylist()))
+    for nth in range(2, 6):
+        diff = table.diff_rows(version(nth - 1), version(nth))
+        before, after = (Counter(map(repr, side.to_pylist())) for side in (diff.before, diff.after))
+        own = [row for row in whole if row["_commit_version"] == version(nth)]
+        gone, new = (
+            Counter(repr({name: row[name] for name in ("id", "name")}) for row in own if row["_change_type"] in kinds)
+            for kinds in (("delete", "update_preimage"), ("insert", "update_postimage"))
+        )
+        assert (gone, new) == (before, after)
+        rows = rows - gone + new
+
+    assert resumed == whole
+    assert rows == Counter(map(repr, table.at(version(5)).to_arrow().to_pylist()))
+    assert json.loads(position)["version"] == version(5)

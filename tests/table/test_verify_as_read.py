@@ -287,3 +287,18 @@ def test_a_single_file_is_named_in_the_singular(level, done, tmp_path):
     table = iceberg(tmp_path / "t", "a.parquet", content, "PARQUET", rows=1)
 
     assert table.verify(level).verdict == f"The only data file {done} where some are recorded."
+
+
+def test_a_file_without_a_recorded_number_of_rows_is_named_where_rows_are_compared(memory_root):
+    table = DeltaTable(*memory_root)
+    table.commit(table.data("a.parquet", [(1, "ann")]))
+    counted = table.data("b.parquet", [(2, "bob")])
+    table.commit({"add": {name: value for name, value in counted["add"].items() if name != "stats"}})
+
+    found = open_table(table.url).verify("footers")
+
+    assert found.is_ok
+    (note,) = found.notes
+    assert note.startswith("The metadata records no number of rows for 1 of 2 data files, or several that contradict")
+    assert note.endswith(": these were not compared.")
+    assert open_table(table.url).verify().notes == ()

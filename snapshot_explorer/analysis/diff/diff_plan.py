@@ -219,11 +219,13 @@ def plan_diff(
     request: DiffRequest,
     *,
     divergence: Divergence | None = None,
+    are_adjacent: bool = False,
 ) -> RowDiffPlan:
     """Return the plan of the row diff of two versions. Plans both versions and lists the log; opens no data file.
 
     Args:
         divergence: The branches of the versions, if no history has both.
+        are_adjacent: Whether no version between them is missing. The log is then not listed.
     """
     if a.number is None or b.number is None:
         raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
@@ -248,7 +250,7 @@ def plan_diff(
     time_a, time_b, gaps, differing = a.storage.together(
         lambda: time_of(divergence.format_a if divergence else table_format, numbers[0]),
         lambda: time_of(table_format, numbers[1]),
-        lambda: () if divergence else table_format.listing(0).gaps_between(*sorted(numbers)),
+        lambda: () if divergence or are_adjacent else table_format.listing(0).gaps_between(*sorted(numbers)),
         lambda: changed_splits(
             a,
             b,

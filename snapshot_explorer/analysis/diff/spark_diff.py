@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.changed_rows import changes_schema, compare_rows
@@ -15,13 +14,19 @@ from snapshot_explorer.analysis.diff.diff_result import ChangedRows, DiffRows, R
 from snapshot_explorer.analysis.diff.row_matching import HashedRows
 from snapshot_explorer.analysis.given.arrow_types import with_plain_types
 from snapshot_explorer.analysis.given.given_rows import SparkRows
-from snapshot_explorer.core.errors import InvalidArgumentError, MissingDependencyError
-from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.old_libraries import PYSPARK_ARROW
+from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
-from snapshot_explorer.engines.spark.tasks import MESSAGES, PAYLOADS, exchange, pack_splits
+from snapshot_explorer.engines.spark.tasks import (
+    MESSAGES,
+    PAYLOADS,
+    exchange,
+    ipc_bytes,
+    messages_of,
+    pack_splits,
+    received,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +37,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan
     from snapshot_explorer.core.records import Split
 
-_HASH = "hash"
 _BUCKET_BYTES = 32 * 2**20
 """Compressed size of the files whose rows one task compares."""
 _ROWS, _ERROR = b"0", b"E"
@@ -49,27 +53,13 @@ class Task:
 
 def row_diff_by(engine: str | SparkSession | None, plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
     """Return the row diff of a plan, computed by an engine: `local`, which is also None, `spark` or a session."""
-    if isinstance(engine, str) and engine not in ("local", "spark"):
-        raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
-    if engine in (None, "local"):
+    spark = sessions.session_of(engine, "compare rows")
+    if spark is None:
         return row_diff(plan, memory_limit=memory_limit)
-    return _spark_row_diff(plan, None if isinstance(engine, str) else engine)
-
-
-def _spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
-    """Return the row diff of a plan. Spark computes it at its first use."""
-    if PYSPARK_ARROW.applies():
-        raise MissingDependencyError(
-            Message(
-                f"Spark cannot compare rows: {PYSPARK_ARROW.remedy()}. Or leave out ",
-                Hint("", {"engine": "spark"}),
-                ".",
-            )
-        )
     for side in (plan.a, plan.b):
         if side.unreadable is not None:
             check_files(side.version, side.splits)
-    return RowDiff(plan=plan, changed=SparkChangedRows(plan, sessions.session(spark)))
+    return RowDiff(plan=plan, changed=SparkChangedRows(plan, spark))
 
 
 class SparkChangedRows(DiffRows):
@@ -151,33 +141,10 @@ def _messages_of(reader: SideReader, buckets: int, batch: pa.RecordBatch) -> Ite
     try:
         rows, hashes = reader.checked_rows(batch)
     except InvalidArgumentError as error:
-        yield _send([(0, _ERROR + str(error).encode())])
+        message = [pa.array([0], pa.int32()), pa.array([_ERROR + str(error).encode()], pa.binary())]
+        yield pa.RecordBatch.from_arrays(message, schema=MESSAGES)
         return
-    numbers = (hashes % np.uint64(buckets)).astype(np.int64)
-    order = np.argsort(numbers, kind="stable")
-    table = pa.Table.from_batches([rows]).append_column(_HASH, pa.array(hashes)).take(pa.array(order))
-    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    ends = [*starts[1:].tolist(), len(order)]
-    parts = [
-        (int(numbers[order[start]]), side + _bytes(table.slice(start, end - start)))
-        for start, end in zip(starts.tolist(), ends, strict=True)
-        if len(order)
-    ]
-    if parts:
-        yield _send(parts)
-
-
-def _send(parts: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
-    numbers, payloads = zip(*parts, strict=True)
-    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), pa.array(payloads, pa.binary())], schema=MESSAGES)
-
-
-def _bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    yield from messages_of(pa.Table.from_batches([rows]), hashes, buckets, side)
 
 
 def _receive(payload: bytes) -> pa.Table:
@@ -190,11 +157,8 @@ def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
     sides = []
     for side in (b"0", b"1"):
         tables = [_receive(payload) for payload in payloads if payload[:1] in (side, _ERROR)]
-        empty = plan.schema.append(pa.field(_HASH, pa.uint64())).empty_table()
-        table = pa.concat_tables([empty, *tables]).combine_chunks()
-        # By place: a column of the table may have any name.
-        last = table.num_columns - 1
-        sides.append(HashedRows(rows=table.select(list(range(last))), hashes=table.column(last).to_numpy()))
+        rows, hashes = received(tables, plan.schema)
+        sides.append(HashedRows(rows=rows, hashes=hashes))
     before, after = sides
     if plan.key:
         raise_repeated(plan, plan.a, before)
@@ -205,7 +169,7 @@ def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
 def _payloads(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
     """Yield the changed rows of a bucket as payloads. Runs on executors."""
     try:
-        payload = _ROWS + _bytes(_compared(plan, payloads))
+        payload = _ROWS + ipc_bytes(_compared(plan, payloads))
     except InvalidArgumentError as error:
         payload = _ERROR + str(error).encode()
     yield pa.RecordBatch.from_arrays([pa.array([payload], pa.binary())], schema=PAYLOADS)

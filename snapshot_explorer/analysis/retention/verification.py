@@ -76,6 +76,10 @@ class Verification(Shown):
         """VERIFIED: every data file of every version, files with problems first."""
         self.versions = versions
         """READABILITY, newest first: whether each version of the branch can be loaded, why not, and what it lacks."""
+        if level != "existence" and (count := rows["rows"].null_count):
+            which = f"{count:,} of {pluralize(len(rows), 'data file')}"
+            uncounted = f"The metadata records no number of rows for {which}, or several that contradict each other"
+            self.notes += (f"{uncounted}: these were not compared.",)
         states = Counter(rows["state"].to_pylist())
         self._problems = sum(count for state, count in states.items() if state not in ("ok", None))
         self._unchecked = states[None]

@@ -1,6 +1,23 @@
 """The history of rows: each state that rows had, with the versions that have it. Each file is read once."""
 
-from snapshot_explorer.analysis.row_history.history import plan_row_history, row_history
+from snapshot_explorer.analysis.row_history.history import HistoryReader, plan_row_history
 from snapshot_explorer.analysis.row_history.history_result import RowHistory, RowHistoryPlan, RowHistoryRequest
+from snapshot_explorer.analysis.row_history.planning import SplitHistory
+from snapshot_explorer.analysis.row_history.reading import HistoryScan, RowStates, each_state, read_states
+from snapshot_explorer.analysis.row_history.spark_history import collected_from, history_by, row_history
 
-__all__ = ["RowHistory", "RowHistoryPlan", "RowHistoryRequest", "plan_row_history", "row_history"]
+__all__ = [
+    "HistoryReader",
+    "HistoryScan",
+    "RowHistory",
+    "RowHistoryPlan",
+    "RowHistoryRequest",
+    "RowStates",
+    "SplitHistory",
+    "collected_from",
+    "each_state",
+    "history_by",
+    "plan_row_history",
+    "read_states",
+    "row_history",
+]

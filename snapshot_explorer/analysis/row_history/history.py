@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.aligned_columns import check_names
-from snapshot_explorer.analysis.diff.diff import memory_bytes
 from snapshot_explorer.analysis.row_history.affected_versions import affected_versions
 from snapshot_explorer.analysis.row_history.history_columns import HistoryColumns
-from snapshot_explorer.analysis.row_history.history_result import RowHistory, RowHistoryPlan, history_schema
-from snapshot_explorer.analysis.row_history.planning import plan_splits
-from snapshot_explorer.analysis.row_history.reading import HistoryScan, RowStates, UnreadableSplitsError, read_states
+from snapshot_explorer.analysis.row_history.history_result import (
+    HistoryStates,
+    RowHistory,
+    RowHistoryPlan,
+    stored_schema,
+)
+from snapshot_explorer.analysis.row_history.planning import plan_splits, planned_versions
+from snapshot_explorer.analysis.row_history.reading import (
+    HistoryScan,
+    RowStates,
+    UnreadableSplitsError,
+    read_states,
+    splits_without_files,
+)
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.results.stored_rows import StoredRows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from snapshot_explorer.analysis.row_history.history_result import RowHistoryRequest
-    from snapshot_explorer.analysis.row_history.planning import SplitHistory
+    from snapshot_explorer.analysis.row_history.planning import PlannedSplits, SplitHistory
     from snapshot_explorer.core.errors import SnapshotExplorerError
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.history import History
 
-_HELD_BYTES = 256 * 2**20
+_Result = TypeVar("_Result")
+
+HELD_BYTES = 256 * 2**20
 """The maximum number of bytes of states in memory; more are written to a temporary file."""
 _ORDERED_ROWS = 100_000
 """The maximum number of states that are sorted by version."""
@@ -46,34 +58,32 @@ def plan_row_history(
     Args:
         between: Consecutive versions; None for all.
     """
-    return _Reader(source, request, between).plan()
+    return HistoryReader(source, request, between).plan()
 
 
-def row_history(
-    source: History,
-    request: RowHistoryRequest,
-    between: Sequence[int] | None = None,
-    *,
-    memory_limit: int | None = None,
-) -> RowHistory:
-    """Return the states of rows; see `Table.row_history`. Arguments as for `plan_row_history`."""
-    limit = memory_bytes(memory_limit)
-    reader = _Reader(source, request, between)
-    while True:
-        plan = reader.plan()
-        try:
-            return reader.read(plan, limit)
-        except UnreadableSplitsError as error:
-            reader.leave_out(error.reasons)
+class HistoryReader:
+    """Plans and reads the states of rows of consecutive versions, without the versions that cannot be read."""
 
+    def __init__(
+        self,
+        source: History,
+        request: RowHistoryRequest,
+        between: Sequence[int] | None,
+        *,
+        without_columns: bool = False,
+    ) -> None:
+        """Read the log once, with the statistics of the condition's columns.
 
-class _Reader:
-    def __init__(self, source: History, request: RowHistoryRequest, between: Sequence[int] | None) -> None:
+        Args:
+            between: Consecutive versions; None for all.
+            without_columns: Whether the states have no columns, and are only counted; instead of the request's.
+        """
         versions = source.versions_among(between)
         reference = source.format.version(versions[-1])
         schema = reference.arrow_schema
         where = None if request.where is None else parse_condition(request.where, schema)
-        names = check_names(request.columns, schema.names, "columns") or tuple(schema.names)
+        chosen_names = check_names(request.columns, schema.names, "columns") or tuple(schema.names)
+        names = () if without_columns else chosen_names
         affected = affected_versions(source.format, where, versions[-1], last=versions[-1])
         known = affected.lifetimes.versions
         chosen = frozenset(versions)
@@ -83,30 +93,54 @@ class _Reader:
         more = sorted(where.columns - set(names)) if where else []
         ends = known[positions[0]], known[positions[-1]]
         columns = HistoryColumns(source, reference, [*names, *more], [start for start, _ in affected.schemas], ends)
+        self.affected = affected
+        """The versions that can have changed rows, and the lifetimes of all files."""
         self._source = source
         self._request = request
-        self._affected = affected
         self._requested = versions
         self._names = names
         self._columns = columns
         self._where: Condition | None = where and parse_condition(where.text, columns.schema)
         self._known = known
-        self._planned = plan_splits(source, affected, positions, columns, self._where)
-        self._unreadable: dict[int, SnapshotExplorerError] = dict(self._planned.unreadable)
         self._positions = positions
-        self._leave_out_missing()
+        self._unreadable: dict[int, SnapshotExplorerError] = {}
 
-    def _leave_out_missing(self) -> None:
-        """Leave out the versions with a missing data file, where a check is fast."""
-        storage, splits = self._source.format.storage, self._planned.splits
-        missing = set(storage.missing([path for item in splits for path in item.split.files]))
-        lost = [item for item in splits if not missing.isdisjoint(item.split.files)] if missing else []
-        error = CorruptTableError("data files are missing")
-        self._leave_out([(item, error) for item in lost], range(len(self._known)))
+    @property
+    def plans(self) -> int:
+        """The number of versions that are planned. Reads nothing."""
+        return planned_versions(self._source, self.affected, self._positions)
 
-    def leave_out(self, reasons: Sequence[tuple[SplitHistory, SnapshotExplorerError]]) -> None:
-        """Leave out the versions that have a split of the last plan, which cannot be read."""
-        self._leave_out(reasons, self._kept)
+    @cached_property
+    def _planned(self) -> PlannedSplits:
+        """The splits of all versions; leaves out those that cannot be planned, or lack a local file."""
+        planned = plan_splits(self._source, self.affected, self._positions, self._columns, self._where)
+        self._unreadable |= planned.unreadable
+        if self._source.format.storage.is_local:
+            self._leave_out(splits_without_files(planned.splits), range(len(self._known)))
+        return planned
+
+    @property
+    def unreadable(self) -> Mapping[int, SnapshotExplorerError]:
+        """The versions that are left out because they cannot be read, and why."""
+        return {self._known[position]: error for position, error in self._unreadable.items()}
+
+    @property
+    def nothing_is_readable(self) -> bool:
+        """Whether all versions were left out."""
+        return self._unreadable.keys() >= set(self._positions)
+
+    def read(self, read: Callable[[RowHistoryPlan], _Result]) -> _Result:
+        """Return the result of a function of the plan; without the versions of the splits that it cannot read.
+
+        Args:
+            read: Raises `UnreadableSplitsError`, and is called again with the plan of the versions that are left.
+        """
+        while True:
+            plan = self.plan()
+            try:
+                return read(plan)
+            except UnreadableSplitsError as error:
+                self._leave_out(error.reasons, self._kept)
 
     def _leave_out(
         self, reasons: Sequence[tuple[SplitHistory, SnapshotExplorerError]], positions: Sequence[int]
@@ -118,13 +152,17 @@ class _Reader:
     @property
     def _kept(self) -> list[int]:
         """The positions of the versions that can be read."""
-        result = [position for position in self._positions if position not in self._unreadable]
-        if not result:
+        if self.nothing_is_readable:
             raise self._unreadable[self._positions[-1]]
-        return result
+        return [position for position in self._positions if position not in self._unreadable]
 
     def plan(self) -> RowHistoryPlan:
-        source, kept = self._source, self._kept
+        """Return what is read. Plans a few versions that have every file.
+
+        Raises:
+            SnapshotExplorerError: No version can be read: why the last one cannot.
+        """
+        source, planned, kept = self._source, self._planned, self._kept
         versions = tuple(self._known[position] for position in kept)
         return RowHistoryPlan(
             path=source.path,
@@ -134,14 +172,14 @@ class _Reader:
             request=self._request,
             versions=versions,
             span=source.span_text(versions),
-            columns=pa.schema([self._columns.schema.field(name) for name in self._names]),
-            splits=tuple(self._planned.at(kept)),
-            all_files=self._affected.files,
+            columns=self.schema,
+            splits=tuple(planned.at(kept)),
+            all_files=self.affected.files,
             notes=self._notes(versions),
         )
 
     def _notes(self, versions: Sequence[int]) -> tuple[str, ...]:
-        lifetimes, chosen = self._affected.lifetimes, frozenset(self._requested)
+        lifetimes, chosen = self.affected.lifetimes, frozenset(self._requested)
         before = lifetimes.before_note if self._requested[0] <= lifetimes.versions[0] else None
         reasons: Mapping[int, SnapshotExplorerError] = {
             **{version: error for version, error in lifetimes.unread.items() if version in chosen},
@@ -155,12 +193,26 @@ class _Reader:
         notes += gaps_note(self._source.gaps(versions), _UNKNOWN)
         return (*notes, *unread_notes(reasons))
 
-    def read(self, plan: RowHistoryPlan, limit: int) -> RowHistory:
-        """Return the states. Reads each split once."""
-        scan = HistoryScan(splits=plan.splits, schema=plan.columns, where=self._where, count=len(plan.versions))
-        periods = self._periods(plan)
-        schema, count = history_schema(plan.columns), 0
-        stored = StoredRows(schema, limit_bytes=min(limit, _HELD_BYTES))
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the states, with the names of the last version, each in a type that has the values of all."""
+        return pa.schema([self._columns.schema.field(name) for name in self._names])
+
+    def scan(self, plan: RowHistoryPlan, *, are_joined: bool = True) -> HistoryScan:
+        """Return the states of a plan; `are_joined` as in `HistoryScan`."""
+        return HistoryScan(
+            splits=plan.splits,
+            schema=plan.columns,
+            where=self._where,
+            count=len(plan.versions),
+            are_joined=are_joined,
+        )
+
+    def history(self, plan: RowHistoryPlan, limit: int) -> RowHistory:
+        """Return the states of a plan. Reads each split once."""
+        periods = self.periods(plan)
+        schema, count = stored_schema(plan.columns), 0
+        stored = StoredRows(schema, limit_bytes=min(limit, HELD_BYTES))
 
         def keep(states: RowStates) -> None:
             nonlocal count
@@ -168,17 +220,23 @@ class _Reader:
             stored.add(periods.applied_to(states, schema))
 
         with stored:
-            read_states(scan, keep, memory_limit=limit)
-        is_small = count <= _ORDERED_ROWS and stored.is_in_memory
-        return RowHistory(plan=plan, stored=_ordered(stored) if is_small else stored, count=count)
+            read_states(self.scan(plan), keep, memory_limit=limit)
+        result = RowHistory(plan=plan, states=HistoryStates(stored, count))
+        if count > _ORDERED_ROWS or not stored.is_in_memory:
+            return result
+        rows = result.ordered()
+        stored = StoredRows(rows.schema, limit_bytes=max(1, rows.nbytes) * 2)
+        stored.add(rows)
+        return replace(result, states=HistoryStates(stored, count))
 
-    def _periods(self, plan: RowHistoryPlan) -> _Periods:
-        lifetimes, versions = self._affected.lifetimes, plan.versions
+    def periods(self, plan: RowHistoryPlan) -> Periods:
+        """Return the versions and times of the positions in a plan."""
+        lifetimes, versions = self.affected.lifetimes, plan.versions
         after_gaps = {gap.after for gap in self._source.gaps(versions)}
         times = [None if number in after_gaps else lifetimes.time_of(number) for number in versions]
         # Whether the rows of the first version came with its commit.
-        is_whole = versions[0] == lifetimes.versions[0] and self._affected.begins_with_first
-        return _Periods(
+        is_whole = versions[0] == lifetimes.versions[0] and self.affected.begins_with_first
+        return Periods(
             numbers=np.asarray(versions, np.int64),
             from_times=pa.array([times[0] if is_whole else None, *times[1:]], frames.UTC_MILLIS),
             to_times=pa.array(times, frames.UTC_MILLIS),
@@ -192,7 +250,7 @@ _UNKNOWN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Periods:
+class Periods:
     """The versions and times of positions."""
 
     numbers: npt.NDArray[np.int64]
@@ -202,7 +260,7 @@ class _Periods:
     """When the rows left that end at each position; null if unknown."""
 
     def applied_to(self, states: RowStates, schema: pa.Schema) -> pa.Table:
-        """Return the rows of states with their versions and times."""
+        """Return the rows of states with their versions, times and order."""
         is_there = states.last == len(self.numbers)
         last = np.where(is_there, 0, states.last)
         period = [
@@ -210,15 +268,6 @@ class _Periods:
             pa.array(self.numbers[last], mask=is_there),
             self.from_times.take(pa.array(states.first)),
             self.to_times.take(pa.array(last, mask=is_there)),
+            pa.array(states.order),
         ]
         return pa.Table.from_arrays([*states.rows.columns, *period], schema=schema)
-
-
-def _ordered(stored: StoredRows) -> StoredRows:
-    """Return states by their first version, then by the version that ended them."""
-    rows = pa.concat_tables([stored.schema.empty_table(), *stored.parts()]).combine_chunks()
-    first, last = (rows.column(rows.num_columns - index) for index in (4, 3))
-    order = np.lexsort((np.asarray(last.fill_null(np.iinfo(np.int64).max)), np.asarray(first)))
-    result = StoredRows(stored.schema, limit_bytes=max(1, rows.nbytes) * 2)
-    result.add(rows.take(pa.array(order)))
-    return result

@@ -6,16 +6,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.history import call_text
 from snapshot_explorer.results import Exportable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame
 
     from snapshot_explorer.analysis.row_history.planning import SplitHistory
     from snapshot_explorer.results.stored_rows import StoredRows
@@ -50,6 +55,11 @@ def history_schema(columns: pa.Schema) -> pa.Schema:
             name += "_"
         fields.append(period.with_name(name))
     return pa.schema([*columns, *fields])
+
+
+def stored_schema(columns: pa.Schema) -> pa.Schema:
+    """Return the schema in which a row history is stored: its own, then the order of the rows in their files."""
+    return history_schema(columns).append(pa.field("order", pa.int64()))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -121,6 +131,30 @@ class RowHistoryPlan(Shown):
         )
 
 
+class HistoryStates:
+    """The states of a row history, in `stored_schema`: on this machine."""
+
+    def __init__(self, stored: StoredRows, count: int) -> None:
+        """Contain stored states."""
+        self._stored = stored
+        self.count = count
+        """The number of states."""
+
+    def parts(self) -> Iterator[pa.Table]:
+        """Yield the states, part by part."""
+        return self._stored.parts()
+
+    def to_spark(self) -> DataFrame:
+        """Return the states as a lazy DataFrame."""
+        raise InvalidArgumentError(
+            Message(
+                "The row history was computed on this machine. For a DataFrame of Spark, pass ",
+                Hint("", {"engine": "spark"}),
+                ".",
+            )
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class RowHistory(Exportable, Shown):
     """Each state that rows of a table had, with the first version that has it and the first later one without it.
@@ -131,33 +165,54 @@ class RowHistory(Exportable, Shown):
 
     plan: RowHistoryPlan
     """The plan: the versions, and what was read."""
-    stored: StoredRows = field(repr=False)
-    count: int
-    """The number of states."""
+    states: HistoryStates = field(repr=False)
+    """The states with their order; Spark computes them at their first use."""
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the rows, then those of ROW_HISTORY."""
-        return self.stored.schema
+        return self.plan.schema
 
     def __len__(self) -> int:
-        return self.count
+        return self.states.count
+
+    def to_spark(self) -> DataFrame:
+        """Return the states as a lazy Spark DataFrame; columns as `to_arrow`, in Spark's types.
+
+        The rows stay on executors.
+
+        Raises:
+            InvalidArgumentError: The row history was computed on this machine.
+        """
+        return self.states.to_spark()
 
     def to_arrow(self) -> pa.Table:
-        return pa.concat_tables([self.schema.empty_table(), *self.stored.parts()])
+        return pa.concat_tables([self.schema.empty_table(), *self.tables()])
+
+    def ordered(self) -> pa.Table:
+        """Return the states as stored: by their first version, then by the version that ended them, then by file."""
+        rows = pa.concat_tables([stored_schema(self.plan.columns).empty_table(), *self.states.parts()])
+        first, last, order = (rows.column(rows.num_columns - index) for index in (5, 4, 1))
+        ends = np.asarray(last.fill_null(np.iinfo(np.int64).max))
+        return rows.take(pa.array(np.lexsort((np.asarray(order), ends, np.asarray(first))))).combine_chunks()
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the states, part by part."""
+        indices = list(range(len(self.schema)))
+        return (part.select(indices) for part in self.states.parts())
 
     def head(self, rows: int) -> pa.Table:
         """Return the first states."""
         parts = [self.schema.empty_table()]
-        for part in self.stored.parts():
+        for part in self.tables():
             parts.append(part.slice(0, rows - sum(map(len, parts))))
             if sum(map(len, parts)) >= rows:
                 break
         return pa.concat_tables(parts)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        batches = (batch for part in self.stored.parts() for batch in part.to_batches())
+        batches = (batch for part in self.tables() for batch in part.to_batches())
         return pa.RecordBatchReader.from_batches(self.schema, batches).__arrow_c_stream__(requested_schema)
 
     def _parts(self) -> tuple[pa.Schema, Iterable[pa.Table]]:
-        return self.schema, self.stored.parts()
+        return self.schema, self.tables()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -98,18 +99,45 @@ def plan_splits(
         positions: The positions of the versions among those of the lifetimes, ascending.
         where: The condition, in the columns of the history.
     """
-    reference = source.format.version(affected.lifetimes.versions[positions[-1]])
-    groups = file_groups(affected, reference, source.format.row_modifiers())
-    # A file is read with the columns of each version's schema.
-    starts = np.searchsorted(np.asarray(affected.lifetimes.versions), [start for start, _ in affected.schemas])
-    common = tuple(np.union1d(affected.common, starts[starts < len(affected.lifetimes.versions)]).tolist())
-    affected = replace(affected, common=common)
+    groups, affected = _grouped(source, affected, positions)
     planner = _Planner(source, affected, columns, where)
     try:
         return planner.planned(group_states(affected, groups), groups, positions)
     except _SeveralGroupsError:
         whole = np.full_like(groups, WHOLE_TABLE)
         return planner.planned(group_states(affected, whole), whole, positions)
+
+
+def planned_versions(source: History, affected: AffectedVersions, positions: Sequence[int]) -> int:
+    """Return how many versions `plan_splits` plans if each can be read. Reads nothing."""
+    groups, affected = _grouped(source, affected, positions)
+    return len(_covering(*_ranges(group_states(affected, groups), positions)))
+
+
+def _ranges(states: GroupStates, positions: Sequence[int]) -> tuple[Ints, Ints]:
+    """Return the ranges of states among some positions; empty for those that are at none of them."""
+    known = np.asarray(positions, np.int64)
+    return np.searchsorted(known, states.first), np.searchsorted(known, states.last)
+
+
+def _covering(begin: Ints, end: Ints) -> list[int]:
+    """Return the fewest numbers that all ranges contain some of; ranges may be empty."""
+    result = [-1]
+    for index in np.argsort(end, kind="stable").tolist():
+        if begin[index] < end[index] and begin[index] > result[-1]:
+            result.append(int(end[index]) - 1)
+    return result[1:]
+
+
+def _grouped(source: History, affected: AffectedVersions, positions: Sequence[int]) -> tuple[Ints, AffectedVersions]:
+    """Return the groups of files, and the affected versions with those at which schemas come into force."""
+    versions = affected.lifetimes.versions
+    reference = source.format.version(versions[positions[-1]])
+    groups = file_groups(affected, reference, source.format.row_modifiers())
+    # A file is read with the columns of each version's schema.
+    starts = np.searchsorted(np.asarray(versions), [start for start, _ in affected.schemas])
+    common = tuple(np.union1d(affected.common, starts[starts < len(versions)]).tolist())
+    return groups, replace(affected, common=common)
 
 
 class _SeveralGroupsError(Exception):
@@ -128,6 +156,13 @@ class _Variant:
     predicate: Condition | None
     keys: tuple[Hashable, ...]
     """What is read of each column; None for columns that the version lacks, unless the condition reads them."""
+
+
+_Variants: TypeAlias = "Mapping[int, list[tuple[Hashable, _Variant]]]"
+"""The splits of a version by group, each with what is equal for all versions that read the same rows."""
+
+_AT_ONCE = 8
+"""Versions of a remote table that are planned at the same time."""
 
 
 class _Planner:
@@ -149,16 +184,19 @@ class _Planner:
         """
         by_path = dict(zip(self._paths, groups.tolist(), strict=True))
         known = np.asarray(positions, np.int64)
-        begin, end = np.searchsorted(known, states.first), np.searchsorted(known, states.last)
+        begin, end = _ranges(states, positions)
         is_open = begin < end
         result = PlannedSplits()
         ranges: defaultdict[Hashable, list[tuple[_Variant, int, int]]] = defaultdict(list)
         failed: dict[int, SnapshotExplorerError] = {}
+        planned = self._planned([positions[index] for index in _covering(begin, end)], by_path, failed)
         with step("Planning versions", total=int(is_open.sum())) as planning:
             for state in np.argsort(end, kind="stable").tolist():
                 candidates = known[begin[state] : end[state]][::-1].tolist() if is_open[state] else []
                 for position in candidates:
-                    variants = None if position in failed else self._variants(position, by_path, failed)
+                    if position not in planned:
+                        planned[position] = self._variants(position, by_path, failed)
+                    variants = planned[position]
                     if variants is None:
                         continue
                     covered = np.flatnonzero(is_open & (states.first <= position) & (position < states.last))
@@ -174,9 +212,21 @@ class _Planner:
             result.splits += _split_histories(variants_of_file)
         return result
 
+    def _planned(
+        self, positions: Sequence[int], by_path: Mapping[str, int], failed: dict[int, SnapshotExplorerError]
+    ) -> dict[int, _Variants | None]:
+        """Return the splits of versions by group, of several at the same time on remote storage."""
+        storage = self._source.format.storage
+        result: dict[int, _Variants | None] = {}
+        for start in range(0, len(positions), _AT_ONCE):
+            chosen = positions[start : start + _AT_ONCE]
+            calls = [partial(self._variants, position, by_path, failed) for position in chosen]
+            result |= zip(chosen, storage.together(*calls), strict=True)
+        return result
+
     def _variants(
         self, position: int, by_path: Mapping[str, int], failed: dict[int, SnapshotExplorerError]
-    ) -> Mapping[int, list[tuple[Hashable, _Variant]]] | None:
+    ) -> _Variants | None:
         """Return the splits of a version by group; None, with the reason in `failed`, if it cannot be planned."""
         try:
             version = self._source.format.version(self._versions[position])

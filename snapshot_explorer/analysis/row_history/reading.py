@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from snapshot_explorer.analysis.diff.spilled_rows import SplitRows
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import exact_keys
 from snapshot_explorer.arrow.roaring import NOTHING
-from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
+from snapshot_explorer.core.errors import UNREADABLE, CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.core.progress import Step, step
 from snapshot_explorer.engines import local
 
@@ -36,7 +36,9 @@ _BATCH_BYTES = 8 * 2**20
 """Decoded bytes of rows to which a condition is applied at once: an evaluation costs milliseconds."""
 _SORTED_ROWS = 2**18
 """Rows that are handed on or stored at once."""
-_PERIOD = pa.schema([pa.field("first", pa.int64()), pa.field("last", pa.int64())])
+_PERIOD = pa.schema([pa.field(name, pa.int64()) for name in ("first", "last", "order")])
+_SPLIT_ORDER = 2**40
+"""The distance in `RowStates.order` between the first rows of two splits: more than the rows of any file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +49,16 @@ class RowStates:
     first: Ints
     last: Ints
     """The position after the range."""
+    order: Ints
+    """A number that ascends with the positions of the split and of the row in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryScan:
     """Which states of rows to read."""
+
+    are_joined: bool = True
+    """Whether equal rows that files share over time are one state; otherwise each file has states of its own."""
 
     splits: Sequence[SplitHistory]
     """By their first position."""
@@ -77,6 +84,41 @@ class UnreadableSplitsError(Exception):
         self.reasons = reasons
 
 
+def each_state(scan: HistoryScan) -> Iterator[RowStates]:
+    """Yield the states of rows split by split, in this thread, of each split its own: nothing is joined."""
+    kept: list[RowStates] = []
+    with closing(SplitRows(states_schema(scan.schema), limit_bytes=0)) as nothing:
+        reader = _Reader(replace(scan, are_joined=False), kept.append, nothing)
+        for split, item in enumerate(scan.splits):
+            names = item.columns.names_in(scan.needed, of_a=True)
+            for batch in item.version.read(item.split, names, item.predicate if item.is_simple else None):
+                reader.add(split, batch)
+                yield from kept
+                kept.clear()
+        reader.finish()
+        yield from kept
+
+
+def joined_states(rows: HashedRows, schema: pa.Schema, turning: Sequence[int]) -> RowStates:
+    """Return states in which equal rows that end and begin at the same position are one.
+
+    Args:
+        rows: All states with some hashes, of which each has all its states here; in the columns of `states_schema`.
+        turning: The positions at which rows are continued, ascending.
+    """
+    return _continued(rows, len(schema), turning)[0]
+
+
+def states_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of rows with their ranges and order."""
+    return pa.schema([*schema, *_PERIOD])
+
+
+def with_ranges(states: RowStates, schema: pa.Schema) -> pa.Table:
+    """Return states as one table, in `states_schema`."""
+    return _with_period(states, states_schema(schema))
+
+
 def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memory_limit: int) -> None:
     """Call a function with all states of rows, part by part, in no order. Reads each split once, in threads.
 
@@ -90,8 +132,7 @@ def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memor
     Raises:
         UnreadableSplitsError: Splits cannot be read. `keep` may have been called before.
     """
-    schema = pa.schema([*scan.schema, *_PERIOD])
-    with closing(SplitRows(schema, limit_bytes=memory_limit)) as replaced:
+    with closing(SplitRows(states_schema(scan.schema), limit_bytes=memory_limit)) as replaced:
         reader = _Reader(scan, keep, replaced)
         try:
             reader.read()
@@ -100,14 +141,25 @@ def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memor
             if not reasons:
                 raise
             raise UnreadableSplitsError(reasons) from error
-        turning = np.flatnonzero(_turning_positions(scan)).tolist()
+        turning = turning_positions(scan)
         for rows, _ in replaced.pairs():
             if len(rows.hashes):
                 keep(_continued(rows, len(scan.schema), turning)[0])
 
 
+def splits_without_files(splits: Sequence[SplitHistory]) -> list[tuple[SplitHistory, SnapshotExplorerError]]:
+    """Return the splits of which a data file does not exist, with the error."""
+    paths = sorted({path for item in splits for path in item.split.files})
+    storage = splits[0].version.storage if splits else None
+    missing = set(storage.missing(paths)) if storage is not None else set()
+    error = CorruptTableError("data files are missing")
+    return [(item, error) for item in splits if not missing.isdisjoint(item.split.files)]
+
+
 def _unreadable(scan: HistoryScan) -> Iterator[tuple[SplitHistory, SnapshotExplorerError]]:
-    for item in scan.splits:
+    lost = splits_without_files(scan.splits)
+    yield from lost
+    for item in scan.splits if not lost else ():
         names = item.columns.names_in(scan.needed, of_a=True)
         try:
             deque(item.version.read(item.split, names), maxlen=0)
@@ -135,8 +187,8 @@ class _Reader:
         self._keep = keep
         self._replaced = replaced
         self._names = list(scan.schema.names)
-        self._schema = pa.schema([*scan.schema, *_PERIOD])
-        self._is_turning = _turning_positions(scan)
+        self._schema = states_schema(scan.schema)
+        self._is_turning = _turning_positions(scan) if scan.are_joined else np.zeros(scan.count + 1, np.bool_)
         self._is_simple = np.array([item.is_simple for item in scan.splits], np.bool_)
         self._first = np.array([item.states[0].first for item in scan.splits], np.int64)
         self._last = np.array([item.states[0].last for item in scan.splits], np.int64)
@@ -166,9 +218,9 @@ class _Reader:
         # The positions of deleted rows count all rows.
         predicates = [[splits[index].predicate if self._is_simple[index] else None for index in own] for own in numbers]
         local.for_each_batch_of(
-            sources, lambda source, order, batch: self._add(numbers[source][order[0]], batch), predicates
+            sources, lambda source, order, batch: self.add(numbers[source][order[0]], batch), predicates
         )
-        self._process(self._waiting)
+        self.finish()
         if chains:
             with step("Reading merged files", total=len(in_chains)) as reading:
                 storage = splits[0].version.storage
@@ -179,7 +231,7 @@ class _Reader:
         before: HashedRows | None = None
         for index in chain:
             item = self._scan.splits[index]
-            parts = list(self._states_in(item))
+            parts = list(self._states_in(index))
             rows = pa.Table.from_batches([batch for batch, _ in parts], self._schema)
             hashes = np.concatenate([np.zeros(0, np.uint64), *(own for _, own in parts)])
             if before is not None:
@@ -195,20 +247,30 @@ class _Reader:
         if before is not None:
             self._sort(_of_period(before.rows, len(self._scan.schema)))
 
-    def _states_in(self, item: SplitHistory) -> Iterator[tuple[pa.RecordBatch, Hashes]]:
-        """Yield the rows of a split with one state and their range, and their hashes."""
+    def _states_in(self, split: int) -> Iterator[tuple[pa.RecordBatch, Hashes]]:
+        """Yield the rows of a split with one state, with their range and order, and their hashes."""
+        item = self._scan.splits[split]
         names = item.columns.names_in(self._scan.needed, of_a=True)
         (state,) = item.states
+        order = split * _SPLIT_ORDER
         for batch in item.version.read(item.split, names, item.predicate):
             rows = item.columns.rows(batch, self._scan.needed, of_a=True)
             if self._scan.where is not None and rows.num_rows:
                 rows = rows.filter(self._scan.where.mask(pa.Table.from_batches([rows])))
-            period = [pa.array(np.full(rows.num_rows, position, np.int64)) for position in (state.first, state.last)]
+            ends = [np.full(rows.num_rows, position, np.int64) for position in (state.first, state.last)]
+            period = [pa.array(values) for values in (*ends, order + np.arange(rows.num_rows))]
+            order += rows.num_rows
             columns = rows.select(self._names).columns
             batch_of_states = pa.RecordBatch.from_arrays([*columns, *period], schema=self._schema)
             yield batch_of_states, row_hashes(columns, rows.num_rows)
 
-    def _add(self, split: int, batch: pa.RecordBatch) -> None:
+    def finish(self) -> None:
+        """Process the rows that wait for others."""
+        self._process(self._waiting)
+        self._waiting, self._held = [], 0
+
+    def add(self, split: int, batch: pa.RecordBatch) -> None:
+        """Process a batch of a split, alone or together with others."""
         if not batch.num_rows:
             return
         start = self._rows_read[split]  # the batches of a split come one after another
@@ -242,36 +304,35 @@ class _Reader:
             mask = self._scan.where.mask(rows)
             rows, chosen = rows.filter(mask), mask.to_numpy(zero_copy_only=False)
             splits, indices = splits[chosen], indices[chosen]
-        rows = rows.select(self._names)
+        order = splits * _SPLIT_ORDER + indices
+        states = RowStates(
+            rows=rows.select(self._names), first=self._first[splits], last=self._last[splits], order=order
+        )
         is_simple = self._is_simple[splits]
-        if is_simple.all():
-            self._sort(RowStates(rows=rows, first=self._first[splits], last=self._last[splits]))
-            return
-        simple = splits[is_simple]
-        self._sort(RowStates(rows=rows.filter(pa.array(is_simple)), first=self._first[simple], last=self._last[simple]))
+        self._sort(_filtered(states, is_simple))
         for split in np.unique(splits[~is_simple]).tolist():
             own = splits == split
-            for states in self._states_of(split, rows.filter(pa.array(own)), indices[own]):
-                self._sort(states)
+            for own_states in self._states_of(split, states.rows.filter(pa.array(own)), indices[own]):
+                self._sort(own_states)
 
     def _states_of(self, split: int, rows: pa.Table, indices: Ints) -> Iterator[RowStates]:
         """Yield the states of rows of a split that has several states itself."""
-        item = self._scan.splits[split]
+        item, order = self._scan.splits[split], split * _SPLIT_ORDER + indices
         since = np.full(len(indices), -1, np.int64)
         before = None
         for state, deleted in zip(item.states, self._deleted(split), strict=True):
             if before is not None and not (before.last == state.first and _are_same(rows, before, state)):
-                yield from _ended(_without(rows, before.lacking), since, since >= 0, before.last)
+                yield from _ended(_without(rows, before.lacking), since, order, since >= 0, before.last)
                 since[:] = -1
             is_live = ~np.isin(indices, deleted)
             if before is not None:
                 gone = (since >= 0) & ~is_live
-                yield from _ended(_without(rows, before.lacking), since, gone, before.last)
+                yield from _ended(_without(rows, before.lacking), since, order, gone, before.last)
             since[~is_live] = -1
             since[is_live & (since < 0)] = state.first
             before = state
         last = item.states[-1]
-        yield from _ended(_without(rows, last.lacking), since, since >= 0, last.last)
+        yield from _ended(_without(rows, last.lacking), since, order, since >= 0, last.last)
 
     def _deleted(self, split: int) -> list[Positions]:
         """Return the positions of the rows that are deleted in each state. Reads each deletion vector once."""
@@ -307,8 +368,12 @@ class _Reader:
                 self._keep(states)
 
 
+def turning_positions(scan: HistoryScan) -> list[int]:
+    """Return the positions at which rows of a split may end and rows of a split may begin, ascending."""
+    return np.flatnonzero(_turning_positions(scan)).tolist()
+
+
 def _turning_positions(scan: HistoryScan) -> Mask:
-    """Return the positions at which rows of a split may end and rows of a split may begin."""
     ends, begins = np.zeros((2, scan.count + 1), np.bool_)
     for item in scan.splits:
         for state in item.states:
@@ -321,18 +386,23 @@ def _turning_positions(scan: HistoryScan) -> Mask:
 def _sliced(states: RowStates, start: int) -> RowStates:
     end = start + _SORTED_ROWS
     rows = states.rows.slice(start, _SORTED_ROWS)
-    return RowStates(rows=rows, first=states.first[start:end], last=states.last[start:end])
+    ranges = states.first[start:end], states.last[start:end], states.order[start:end]
+    return _states(rows, *ranges)
 
 
 def _filtered(states: RowStates, mask: Mask) -> RowStates:
     if mask.all():
         return states
-    return RowStates(rows=states.rows.filter(pa.array(mask)), first=states.first[mask], last=states.last[mask])
+    return _states(states.rows.filter(pa.array(mask)), states.first[mask], states.last[mask], states.order[mask])
 
 
-def _ended(rows: pa.Table, since: Ints, mask: Mask, last: int) -> Iterator[RowStates]:
+def _states(rows: pa.Table, first: Ints, last: Ints, order: Ints) -> RowStates:
+    return RowStates(rows=rows, first=first, last=last, order=order)
+
+
+def _ended(rows: pa.Table, since: Ints, order: Ints, mask: Mask, last: int) -> Iterator[RowStates]:
     if mask.any():
-        yield RowStates(rows=rows.filter(pa.array(mask)), first=since[mask], last=np.full(int(mask.sum()), last))
+        yield _states(rows.filter(pa.array(mask)), since[mask], np.full(int(mask.sum()), last), order[mask])
 
 
 def _without(rows: pa.Table, lacking: frozenset[str]) -> pa.Table:
@@ -369,12 +439,13 @@ def _chains(splits: Sequence[SplitHistory]) -> list[list[int]]:
 
 
 def _with_period(states: RowStates, schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_arrays([*states.rows.columns, pa.array(states.first), pa.array(states.last)], schema=schema)
+    period = [pa.array(values) for values in (states.first, states.last, states.order)]
+    return pa.Table.from_arrays([*states.rows.columns, *period], schema=schema)
 
 
 def _of_period(rows: pa.Table, columns: int) -> RowStates:
-    first, last = (np.asarray(rows.column(columns + index)) for index in (0, 1))
-    return RowStates(rows=rows.select(list(range(columns))), first=first, last=last)
+    period = (np.asarray(rows.column(columns + index)) for index in range(len(_PERIOD)))
+    return _states(rows.select(list(range(columns))), *period)
 
 
 def _continued(rows: HashedRows, columns: int, turning: Sequence[int]) -> tuple[RowStates, Ints]:
@@ -385,19 +456,19 @@ def _continued(rows: HashedRows, columns: int, turning: Sequence[int]) -> tuple[
         turning: The positions at which rows are continued, ascending.
     """
     states = _of_period(rows.rows, columns)
-    values, first, last = states.rows, states.first, states.last
+    values, first, last, order = states.rows, states.first, states.last, states.order
     groups = _equal_groups(values, rows.hashes)
     since = first.copy()
     is_continued = np.zeros(len(first), np.bool_)
     ending, beginning = _by_position(last, turning), _by_position(first, turning)
     for ends, begins in zip(ending, beginning, strict=True):
-        olds = ends[np.lexsort((since[ends], groups[ends]))]
-        news = begins[np.lexsort((-last[begins], groups[begins]))]
+        olds = ends[np.lexsort((order[ends], since[ends], groups[ends]))]
+        news = begins[np.lexsort((order[begins], -last[begins], groups[begins]))]
         left, right = _paired(groups[olds], groups[news])
         is_continued[olds[left]] = True
         since[news[right]] = since[olds[left]]
-    chosen = np.flatnonzero(~is_continued)
-    return RowStates(rows=values.take(pa.array(chosen)), first=since[chosen], last=last[chosen]), chosen
+    chosen = ~is_continued
+    return _filtered(_states(values, since, last, order), chosen), np.flatnonzero(chosen)
 
 
 def _by_position(positions: Ints, chosen: Sequence[int]) -> list[Ints]:
@@ -417,7 +488,7 @@ def _paired(left: Ints, right: Ints) -> tuple[Ints, Ints]:
 
 def _equal_groups(rows: pa.Table, hashes: npt.NDArray[np.uint64]) -> Ints:
     """Return a number per row, equal for equal rows."""
-    order = np.argsort(hashes, kind="stable")
+    order = np.argsort(hashes)
     is_next = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
     left, right = order[is_next], order[is_next + 1]
     equal = equal_rows(rows, rows, left, right, rows.column_names)

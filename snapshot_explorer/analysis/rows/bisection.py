@@ -1,16 +1,17 @@
-"""The first version where a condition holds: from metadata, from one pass over the rows, or by halving."""
+"""The first version where a condition holds: from metadata, or from the row history or by halving, what reads less."""
+
+from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property, partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.changed_splits import can_diff, can_load
+from snapshot_explorer.analysis.row_history import RowHistoryRequest
 from snapshot_explorer.analysis.rows.bisection_result import Bisection, BisectionReading
 from snapshot_explorer.analysis.rows.single_pass import SinglePass
 from snapshot_explorer.analysis.rows.single_pass import single_pass as single_pass_of
@@ -28,16 +29,23 @@ from snapshot_explorer.engines import local, sql
 from snapshot_explorer.engines.aggregates import Aggregate, PartialCondition, aggregate, partial_condition
 from snapshot_explorer.engines.conditions import parse_condition as row_condition
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.unread_versions import readable_times
 from snapshot_explorer.history import History, names_before
 from snapshot_explorer.results import Frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from pyspark.sql import SparkSession
+
+    from snapshot_explorer.formats import TableVersion
 
 Test: TypeAlias = "str | Callable[..., object]"
 """A condition in SQL, or a function of a version."""
 
 
-def bisect(
+def bisect(  # noqa: PLR0913 - what is searched, where, and how
     source: History,
     condition: Test,
     good: int | None = None,
@@ -46,6 +54,7 @@ def bisect(
     announce: Callable[[BisectionReading], object] | None = None,
     single_pass: bool | None = None,
     every: bool = False,
+    engine: str | SparkSession | None = None,
 ) -> Bisection:
     """Return the first version where a condition holds; see `Table.bisect`.
 
@@ -53,6 +62,11 @@ def bisect(
         condition: SQL, or a function of a version.
     """
     _check_order(good, bad)
+    if engine not in (None, "local"):
+        if single_pass is False:
+            hint = Hint("", {"single_pass": False})
+            raise InvalidArgumentError(Message("Spark evaluates conditions in a single pass. Leave out ", hint, "."))
+        single_pass = True
     if announce is not None and not callable(announce):
         raise InvalidArgumentError(f"announce must be a function of what will be read, got {announce!r}.")
     versions = source.versions(good, bad)
@@ -75,7 +89,7 @@ def bisect(
             announce(reading)
         passed = None
         if once is not None:
-            passed = _by_pass(once, test, versions, is_required=single_pass, is_bad_given=bad is not None)
+            passed = _by_pass(once, versions, engine, is_required=single_pass, is_bad_given=bad is not None)
         search = _by_all if every else _by_halving
         evaluations = search(source, test, versions, is_bad_given=bad is not None) if passed is None else passed
         if len(evaluations.answers) < len(versions):
@@ -129,6 +143,9 @@ def _by_metadata(source: History, condition: MetadataCondition, versions: Sequen
     return _Evaluations(answers, notes, condition.notes(source, versions))
 
 
+_NOT_PARTIAL = "counts, exact sums, min, max, bool_or and bool_and add up over files, and nothing else"
+
+
 class _Rows:
     """A condition in SQL on the rows of a version, on each of them or on all together."""
 
@@ -146,6 +163,14 @@ class _Rows:
     def partial(self) -> PartialCondition | None:
         """Return the condition in terms of aggregates that add up over files; None if it has no such form."""
         return partial_condition(self._text, self._reference.arrow_schema, is_on_all=self._aggregate is not None)
+
+    def single_pass(self, source: History, versions: Sequence[int], *, max_plans: int | None) -> SinglePass | str:
+        """Return the pass that evaluates the condition at every version, or why it may not be exact."""
+        on_each = self._text if self.predicate is not None else None
+        if on_each is None and self.partial is None:
+            return _NOT_PARTIAL
+        request = RowHistoryRequest(where=on_each, columns=self.columns or None)
+        return single_pass_of(source, versions, request, None if on_each else self.partial, max_plans=max_plans)
 
     def holds(self, version: TableVersion) -> tuple[bool, str | None]:
         names = names_before(version, self._reference, self.columns or ())
@@ -275,33 +300,47 @@ def _pass_over(
     max_bytes = max(reading.loads * (reading.size_bytes + _COMMIT_BYTES), _SMALL_BYTES)
     if not is_required and max_bytes < len(versions) * _COMMIT_BYTES:
         return None
-    result: SinglePass | str = "counts, exact sums, min, max, bool_or and bool_and add up over files, and nothing else"
-    if isinstance(test, _Rows) and test.partial is not None:
-        max_plans = len(versions) if is_required else reading.loads
-        result = single_pass_of(source, versions, test.columns or (), test.predicate, max_plans=max_plans)
+    result: SinglePass | str = _NOT_PARTIAL
+    try:
+        if isinstance(test, _Rows):
+            result = test.single_pass(source, versions, max_plans=None if is_required else reading.loads)
+    except (*UNREADABLE, InvalidArgumentError):
+        if is_required:
+            raise
+        return None
     if isinstance(result, str):
         if is_required:
-            raise InvalidArgumentError(f"A single pass may not be exact here: {result}. Leave single_pass out.")
+            raise InvalidArgumentError(
+                f"A single pass may not be exact here: {result}. Leave out single_pass and the engine."
+            )
         return None
     cost = result.size_bytes + len(versions) * _COMMIT_BYTES
     return result if is_required or cost <= max_bytes else None
 
 
 def _by_pass(
-    once: SinglePass, test: _Test, versions: Sequence[int], *, is_required: bool | None, is_bad_given: bool
+    once: SinglePass,
+    versions: Sequence[int],
+    engine: str | SparkSession | None,
+    *,
+    is_required: bool | None,
+    is_bad_given: bool,
 ) -> _Evaluations | None:
-    """Return the result at every version; None to use loads instead, which skip versions that cannot be read."""
-    if not isinstance(test, _Rows) or test.partial is None:
-        return None
+    """Return the result at every version; None to use loads instead."""
     try:
-        holds = once.holds(test.partial, test.columns or ())
+        holds, unreadable = once.holds(engine)
     except (*UNREADABLE, InvalidArgumentError):
         if is_required:
             raise
         return None
+    notes: dict[int, str] = {
+        version: Message("cannot be read: ", unreadable[version])
+        for version, answer in zip(versions, holds, strict=True)
+        if answer is None
+    }
     if is_bad_given and not holds[-1]:
-        raise _not_bad(versions[-1], None)
-    return _Evaluations(dict(zip(versions, holds, strict=True)))
+        raise _not_bad(versions[-1], notes.get(versions[-1]))
+    return _Evaluations(dict(zip(versions, holds, strict=True)), notes)
 
 
 def _not_bad(version: int, why: str | None) -> InvalidArgumentError:

@@ -55,8 +55,8 @@ class BlameRequest:
 class BlameReading:
     """The versions and files that were read, and notes."""
 
-    files: set[str] = field(default_factory=set)
-    """The data files that were opened."""
+    files: int = 0
+    """The number of data files that were opened."""
     compared: int = 0
     """The versions that were compared."""
     unreadable: dict[int, str] = field(default_factory=dict)
@@ -172,7 +172,7 @@ def blame_of(
         unreadable=tuple(reading.unreadable),
         files=affected.files,
         admitted_files=affected.admitted,
-        opened_files=len(reading.files),
+        opened_files=reading.files,
         notes=reading.notes(source.gaps(_known(affected.lifetimes, versions)), _unread(affected.lifetimes, versions)),
     )
 

@@ -1,198 +1,178 @@
-"""Evaluate a condition at every version in one pass: each data file is read once, however many versions have it."""
+"""Evaluate a condition at every version from the row history: each data file is read once."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import replace
 from functools import partial
-from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.core.records import Predicate, Split
-from snapshot_explorer.engines import local
-from snapshot_explorer.engines.aggregates import PartialCondition
-from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.analysis.diff.diff import memory_bytes
+from snapshot_explorer.analysis.row_history import (
+    HistoryReader,
+    collected_from,
+    each_state,
+    read_states,
+)
+from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.formats.unread_versions import read_apart
-from snapshot_explorer.history import History
-from snapshot_explorer.history.lifetimes import delete_manifests
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from snapshot_explorer.analysis.row_history import (
+        HistoryScan,
+        RowHistoryPlan,
+        RowHistoryRequest,
+        RowStates,
+        SplitHistory,
+    )
+    from snapshot_explorer.core.errors import SnapshotExplorerError
+    from snapshot_explorer.engines.aggregates import PartialCondition
+    from snapshot_explorer.history import History
 
 _HELD_BYTES = 64 * 2**20
-"""Bytes of rows that are evaluated at once."""
+"""Bytes of rows that are aggregated at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SinglePass:
-    """The splits that one pass reads; see `single_pass`."""
+    """The states of rows from which a condition is evaluated at every version; made by `single_pass`."""
 
-    reads: tuple[tuple[TableVersion, tuple[Split, ...]], ...]
-    """The versions that are planned, each with its splits to read, one per file."""
-    first: Ints
-    """For each file, in this order, the position of the first version that has it."""
-    last: Ints
-    """For each file, the position of the first version after that without it."""
-    count: int
-    """The number of versions."""
+    def __init__(self, reader: HistoryReader, versions: Sequence[int], condition: PartialCondition | None) -> None:
+        """Plan what is read.
 
-    @property
-    def files(self) -> int:
-        """Return the number of files."""
-        return len(self.first)
+        Args:
+            condition: The condition on all rows of a version; None if it holds where a row matches the reader's.
+        """
+        plan = reader.plan()
+        self.files, self.size_bytes = plan.files, plan.size_bytes
+        self._reader = reader
+        self._versions = versions
+        self._condition = condition
 
-    @property
-    def size_bytes(self) -> int:
-        """Return the bytes of the files."""
-        return sum(split.size_bytes for _, splits in self.reads for split in splits)
+    def holds(
+        self, engine: str | SparkSession | None = None
+    ) -> tuple[list[bool | None], dict[int, SnapshotExplorerError]]:
+        """Return whether the condition holds at each version, None where it cannot be read; and why it cannot.
 
-    def holds(self, condition: PartialCondition, columns: Sequence[str]) -> list[bool]:
-        """Return whether a condition holds at each version. Reads each file once."""
-        parts = _Parts(condition, columns)
-        begin = 0
-        for version, splits in self.reads:
-            parts.read(version, splits, begin)
-            begin += len(splits)
-        return condition.over(parts.table(), self.first, self.last, self.count)
+        Args:
+            engine: Reads the rows; as in `history_by`.
+        """
+        spark = sessions.session_of(engine, "evaluate a condition at every version")
+        found = self._reader.read(self._answers if spark is None else partial(self._answers_of_spark, spark))
+        return [found.get(version) for version in self._versions], dict(self._reader.unreadable)
+
+    def _answers(self, plan: RowHistoryPlan) -> dict[int, bool]:
+        # Which rows are equal makes no difference here.
+        scan = self._reader.scan(plan, are_joined=False)
+        parts = _Parts(self._condition, scan)
+        read_states(scan, parts.add, memory_limit=memory_bytes(None))
+        return _answers(self._condition, [parts.table()], plan)
+
+    def _answers_of_spark(self, spark: SparkSession, plan: RowHistoryPlan) -> dict[int, bool]:
+        scan = self._reader.scan(plan, are_joined=False)
+        tables = collected_from(spark, partial(_table_of, self._condition, replace(scan, splits=())), plan.splits)
+        return _answers(self._condition, [_Parts(self._condition, scan).table(), *tables], plan)
+
+
+def _table_of(condition: PartialCondition | None, scan: HistoryScan, splits: Sequence[SplitHistory]) -> pa.Table:
+    """Return the aggregates of the rows of splits. Runs on executors."""
+    parts = _Parts(condition, scan)
+    for states in each_state(replace(scan, splits=splits)):
+        parts.add(states)
+    return parts.table()
+
+
+def _answers(condition: PartialCondition | None, tables: Sequence[pa.Table], plan: RowHistoryPlan) -> dict[int, bool]:
+    """Return whether a condition holds at each version of a plan, from the aggregates of all rows."""
+    table, count = pa.concat_tables(tables), len(plan.versions)
+    ranges, parts = np.unique(table.column(0).to_numpy(), return_inverse=True)
+    first, last = ranges // (count + 1), ranges % (count + 1)
+    if condition is None:
+        matching = np.zeros(count + 1, np.int64)
+        np.add.at(matching, first, 1)
+        np.add.at(matching, last, -1)
+        holds = (np.cumsum(matching)[:-1] > 0).tolist()
+    else:
+        table = table.set_column(0, table.field(0), pa.array(parts.astype(np.int64)))
+        holds = condition.over(table, first, last, count)
+    return dict(zip(plan.versions, holds, strict=True))
 
 
 class _Parts:
-    """The aggregates of files, from batches of their rows."""
+    """The aggregates of the rows that have the same range of versions, from states of rows."""
 
-    def __init__(self, condition: PartialCondition, columns: Sequence[str]) -> None:
+    def __init__(self, condition: PartialCondition | None, scan: HistoryScan) -> None:
         self._condition = condition
-        self._columns = list(columns)
+        self._count = scan.count
         self._part = "part"
-        while self._part in {name.lower() for name in columns}:
+        while self._part in {name.lower() for name in scan.schema.names}:
             self._part += "_"
-        self._lock = Lock()
+        self._schema = scan.schema.append(pa.field(self._part, pa.int64()))
+        self._ranges = np.zeros(0, np.int64)
         self._rows: list[pa.Table] = []
         self._aggregates: list[pa.Table] = []
         self._held = 0
 
-    def read(self, version: TableVersion, splits: Sequence[Split], begin: int) -> None:
-        def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
-            number = pa.array(np.full(batch.num_rows, begin + order[0], np.int64))
-            with self._lock:
-                self._rows.append(pa.Table.from_batches([batch]).append_column(self._part, number))
-                self._held += batch.nbytes + number.nbytes
-                if self._held > _HELD_BYTES:
-                    self._evaluate()
+    def add(self, states: RowStates) -> None:
+        """Add rows with their ranges of versions."""
+        ranges = states.first * (self._count + 1) + states.last
+        if self._condition is None:
+            self._ranges = np.union1d(self._ranges, ranges)
+            return
+        part = pa.array(ranges)
+        self._rows.append(pa.Table.from_arrays([*states.rows.columns, part], schema=self._schema))
+        self._held += states.rows.nbytes + part.nbytes
+        if self._held > _HELD_BYTES:
+            self._aggregate(self._condition)
 
-        local.for_each_batch(version, splits, self._columns, consume)
-        self._evaluate()  # the nullability may differ in the next version
-
-    def _evaluate(self) -> None:
-        if self._rows:
-            self._aggregates.append(self._condition.of_parts(pa.concat_tables(self._rows), self._part))
+    def _aggregate(self, condition: PartialCondition) -> None:
+        rows = pa.concat_tables([self._schema.empty_table(), *self._rows])
+        self._aggregates.append(condition.of_parts(rows, self._part))
         self._rows, self._held = [], 0
 
     def table(self) -> pa.Table:
-        if self._aggregates:
-            return pa.concat_tables(self._aggregates)
-        schema = pa.schema([pa.field(name, pa.int64()) for name in [*self._columns, self._part]])
-        return self._condition.of_parts(schema.empty_table(), self._part)
+        """Return the ranges, each as one number, with the aggregates of rows; a range may occur several times."""
+        if self._condition is None:
+            return pa.table({"part": self._ranges})
+        self._aggregate(self._condition)
+        return pa.concat_tables(self._aggregates)
 
 
 def single_pass(
-    source: History, versions: Sequence[int], columns: Sequence[str], where: Predicate | None, *, max_plans: int
+    source: History,
+    versions: Sequence[int],
+    request: RowHistoryRequest,
+    condition: PartialCondition | None,
+    *,
+    max_plans: int | None,
 ) -> SinglePass | str:
-    """Return the splits of one pass over the rows of versions, or why it may not be exact. Opens no data file.
+    """Return the pass over the rows of versions, or why it may not be exact. Opens no data file.
 
-    Reads the log once, and plans the fewest versions that have every file. A pass is exact if files can be read
-    independently: no merge, no deletion vector, no delete file, and the same columns at all versions.
+    Reads the log once, and plans a few versions that have every file.
 
     Args:
-        where: Rules out files without a matching row.
+        request: The columns of the condition; with the condition itself, if it is on each row.
+        max_plans: The maximum number of versions to plan; None for any.
     """
-    if why := _why_not_exact(source, versions, columns):
-        return why
-    lifetimes = source.lifetimes()
-    known = np.asarray(lifetimes.versions, np.int64)
-    if not np.isin(np.asarray(versions, np.int64), known).all():
-        return "the files of some versions are not known"
-    begin, end = int(np.searchsorted(known, versions[0])), int(np.searchsorted(known, versions[-1])) + 1
-    if end - begin != len(versions):
-        return "some versions between cannot be read"
-    rows = lifetimes.intervals.rows
-    first, last = (rows.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
-    chosen = np.flatnonzero((first < end) & (last > begin))
-    first, last = np.maximum(first[chosen], begin) - begin, np.minimum(last[chosen], end) - begin
-    if single_chunk(rows.column("deletion_vector")).take(pa.array(chosen)).null_count != len(chosen):
-        return "deletion vectors remove rows"
-    paths = lifetimes.intervals.paths(rows.take(pa.array(chosen))).to_pylist()
-    indices = _covering(first, last)
-    if len(indices) > max_plans:
-        return f"{len(indices):,} versions would be planned, so that each file is in one of them"
-    return _plan_splits(source, versions, indices, _Files(paths, first, last), where)
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """Files that are live over ranges of positions."""
-
-    paths: Sequence[str]
-    first: Ints
-    last: Ints
-
-
-def _why_not_exact(source: History, versions: Sequence[int], columns: Sequence[str]) -> str | None:
+    columns = request.columns or ()
     readable = read_apart(source.schemas, versions, source.format.storage)
     if readable.unread:
         return "some versions cannot be read"
-    schemas = [schema for _, part in readable.parts for schema in part]
-    if any(schema.is_merged for schema in schemas):
-        return "rows are merged by their primary key"
     of_each = [
         {(column.id, column.name, column.type) for column in schema.columns if column.name in columns}
-        for schema in schemas
+        for _, part in readable.parts
+        for schema in part
     ]
     if any(item != of_each[-1] or len(item) != len(columns) for item in of_each):
         return "a column of the condition was added, renamed or had another type"
-    deletes = read_apart(partial(delete_manifests, source.format), versions, source.format.storage)
-    if deletes.unread:
-        return "some versions cannot be read"
-    if any(manifest for _, part in deletes.parts for manifest in part):
-        return "delete files remove rows"
-    modifiers = source.format.row_modifiers()
-    if "another branch" in modifiers:
-        return "rows are those of two branches"
-    return "rows are not those of single files" if modifiers else None
-
-
-def _covering(first: Ints, last: Ints) -> list[int]:
-    """Return the fewest positions at which every file is live: greedily the last one of the file that ends first."""
-    result: list[int] = []
-    seen = -1
-    for index in np.argsort(last, kind="stable").tolist():
-        if first[index] > seen:
-            seen = int(last[index]) - 1
-            result.append(seen)
-    return result
-
-
-def _plan_splits(
-    source: History, versions: Sequence[int], indices: Sequence[int], files: _Files, where: Predicate | None
-) -> SinglePass | str:
-    """Return the splits of files at some positions, or why the plans do not match the files."""
-    reads = []
-    order: list[int] = []
-    is_open = np.ones(len(files.paths), np.bool_)
-    for index in indices:
-        version = source.format.version(versions[index])
-        plan = version.plan(where)
-        parts = [part for split in plan.splits for part in version.split_by_file(split)]
-        live = np.flatnonzero((files.first <= index) & (index < files.last)).tolist()
-        numbers = {files.paths[item]: item for item in live}
-        skipped = sum(plan.skipped()["files"].to_pylist())
-        named = {path for part in parts for path in part.files}
-        if not (named <= numbers.keys() and len(named) == len(parts) and len(parts) + skipped == len(numbers)):
-            return "its files are not read one by one"
-        if not all(part.raw for part in parts):
-            return "deletes remove rows of files"
-        fresh = [part for part in parts if is_open[numbers[part.files[0]]]]
-        order += [numbers[part.files[0]] for part in fresh]
-        is_open[live] = False
-        reads.append((version, tuple(fresh)))
-    return SinglePass(reads=tuple(reads), first=files.first[order], last=files.last[order], count=len(versions))
+    reader = HistoryReader(source, request, versions, without_columns=not columns)
+    if not set(versions) <= set(reader.affected.lifetimes.versions):
+        return "the files of some versions are not known"
+    if max_plans is not None and reader.plans > max_plans:
+        return f"{reader.plans:,} versions would be planned, so that each file is in one of them"
+    return SinglePass(reader, versions, condition)

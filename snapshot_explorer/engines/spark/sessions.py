@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.core.errors import InvalidArgumentError, MissingDependencyError
 from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.old_libraries import SPARK_FLOORS, check_floors
+from snapshot_explorer.core.old_libraries import PYSPARK_ARROW, SPARK_FLOORS, check_floors
 from snapshot_explorer.core.safe_text import logger_of
 
 if TYPE_CHECKING:
@@ -63,6 +63,28 @@ def session(
     _check_java()
     notify(STARTED)
     return _start_session()
+
+
+def session_of(engine: str | SparkSession | None, what: str) -> SparkSession | None:
+    """Return the session of an engine: a session, or that of `spark`; None for `local` and None.
+
+    Args:
+        what: What Spark is to do.
+
+    Raises:
+        InvalidArgumentError: No engine has this name.
+        MissingDependencyError: The installed PySpark is too old.
+    """
+    if isinstance(engine, str) and engine not in ("local", "spark"):
+        raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
+    if engine in (None, "local"):
+        return None
+    if PYSPARK_ARROW.applies():
+        hint = Hint("", {"engine": "spark"})
+        raise MissingDependencyError(
+            Message(f"Spark cannot {what}: {PYSPARK_ARROW.remedy()}. Or leave out ", hint, ".")
+        )
+    return session(None if isinstance(engine, str) else engine)
 
 
 def check_session(spark: SparkSession) -> SparkSession:

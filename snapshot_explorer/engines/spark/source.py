@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     import pyarrow as pa
-    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
     from pyspark.sql.types import StructType
 
 _EXECUTORS = "snapshot_explorer.engines.spark.executors"
@@ -37,7 +37,8 @@ def source_class(home: str, storage_options: Mapping[str, Any] | None = None) ->
     """Return a class for `spark.dataSource.register`.
 
     Args:
-        home: The module that has `describe`, `check_schema`, `reading`, `plan` and `bound`.
+        home: The module that has `describe`, `check_schema`, `reading`, `plan` and `bound`, and for streams
+            `stream_reading`, `initial_offset`, `latest_offset` and `plan_stream`.
         storage_options: Options for fsspec. They are stored in the class, which Spark never displays.
     """
     if PYSPARK_DATA_SOURCES.applies():
@@ -52,8 +53,9 @@ def source_class(home: str, storage_options: Mapping[str, Any] | None = None) ->
             "'pyspark>=4.0'"
         ) from error
     call = _caller(home, _NOT_ON_DRIVER)
-    reader = _reader_class(datasource, call, _caller(_EXECUTORS, NOT_ON_EXECUTOR))
-    return _source_class(datasource, call, reader, _hidden(storage_options or {}))
+    on_executor = _caller(_EXECUTORS, NOT_ON_EXECUTOR)
+    readers = _reader_class(datasource, call, on_executor), _stream_reader_class(datasource, call, on_executor)
+    return _source_class(datasource, call, readers, _hidden(storage_options or {}))
 
 
 def _caller(module: str, missing_message: str) -> Callable[..., Any]:
@@ -122,9 +124,40 @@ def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor:
     return Reader
 
 
+def _stream_reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor: Callable[..., Any]) -> Any:
+    class StreamReader(datasource.DataSourceStreamReader):  # type: ignore[misc, name-defined] # loaded only when used
+        """Reads changes commit by commit. Offsets are positions of changes."""
+
+        def __init__(self, described: bytes, schema: StructType) -> None:
+            self.described = described
+            self.function: bytes = call("stream_reading", described, schema)
+
+        def initialOffset(self) -> dict[str, str]:  # noqa: N802 - Spark names it
+            offset: dict[str, str] = call("initial_offset", self.described)
+            return offset
+
+        def latestOffset(self) -> dict[str, str]:  # noqa: N802 - Spark names it
+            offset: dict[str, str] = call("latest_offset", self.described)
+            return offset
+
+        def partitions(self, start: dict[str, str], end: dict[str, str]) -> list[InputPartition]:
+            return [datasource.InputPartition(task) for task in call("plan_stream", self.described, start, end)]
+
+        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+            batches: Iterator[pa.RecordBatch] = on_executor("run", self.function, partition.value)
+            return batches
+
+    return StreamReader
+
+
 def _source_class(
-    datasource: ModuleType, call: Callable[..., Any], reader_class: Any, storage_options: Mapping[str, Any]
+    datasource: ModuleType,
+    call: Callable[..., Any],
+    reader_classes: tuple[Any, Any],
+    storage_options: Mapping[str, Any],
 ) -> type[DataSource]:
+    reader_class, stream_reader_class = reader_classes
+
     class SnapshotDataSource(datasource.DataSource):  # type: ignore[misc, name-defined] # loaded only when used
         """Any version of a Paimon, Delta, Iceberg or Hudi table, as `spark.read.format("snapshot")`.
 
@@ -138,6 +171,12 @@ def _source_class(
         Rows, types and nullability are the same as in `Snapshot.to_spark`. Spark reads all columns of the source, since
         its Python API has no projection; use `columns` to select some. Filters of the DataFrame skip partitions,
         buckets and files if spark.sql.python.filterPushdown.enabled is set (PySpark 4.1); `where` always does.
+
+        `spark.readStream.format("snapshot").option("changes", "true").load(path)` is a stream of row changes, as
+        `Table.changes_since` returns them, in the schema of the newest version when the query starts. It has
+        all options above but `version`, and `startingVersion` and `startingTimestamp`, both included (`latest`: only
+        later commits; by default from the oldest version, whose rows count as inserted), and `key`, names separated by
+        commas. Offsets are positions: a query goes on from its checkpoint, each commit once.
         """
 
         described: bytes | None = None
@@ -163,5 +202,11 @@ def _source_class(
                 call("check_schema", schema, own)
             data_source_reader: DataSourceReader = reader_class(self.described, schema)
             return data_source_reader
+
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark names it
+            if self.described is None:
+                self.described, _ = call("describe", dict(self.options), storage_options)
+            stream_reader: DataSourceStreamReader = stream_reader_class(self.described, schema)
+            return stream_reader
 
     return SnapshotDataSource

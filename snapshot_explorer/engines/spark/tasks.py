@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
@@ -21,15 +22,18 @@ from snapshot_explorer.engines.spark.sessions import is_connect, suppress_warnin
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import numpy.typing as npt
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
     from snapshot_explorer.core.records import Split
 
 
-_TARGET_BYTES = 128 * 2**20
+_Item = TypeVar("_Item")
+
+TARGET_BYTES = 128 * 2**20
 """The compressed size of the files of a task, as for Spark's own tasks (spark.sql.files.maxPartitionBytes)."""
-_OPEN_BYTES = 4 * 2**20
+OPEN_BYTES = 4 * 2**20
 """The cost of opening a file, as in Spark (spark.sql.files.openCostInBytes)."""
 NOT_ON_EXECUTOR = (
     "snapshot_explorer cannot be imported on a Spark executor: {error}. The executors need the package and what it "
@@ -118,22 +122,71 @@ def pack_splits(
         cut: Returns the parts of a split that can be read independently; called for splits too large for a task.
     """
     splits = list(splits)
-    total = sum(_weight(split) for split in splits)
-    target = min(_TARGET_BYTES, max(_OPEN_BYTES, total // max(1, parallelism)))
+    target = _target(splits, parallelism)
     parts = chain.from_iterable(
         cut(split) if _weight(split) > target and len(split.files) > 1 else (split,) for split in splits
     )
     return list(pack(parts, _weight, target=target))
 
 
+def pack_items(items: Sequence[_Item], split_of: Callable[[_Item], Split], parallelism: int) -> list[list[_Item]]:
+    """Return items packed into tasks, in order, each by the split that it reads; see `pack_splits`."""
+    target = _target([split_of(item) for item in items], parallelism)
+    return list(pack(items, lambda item: _weight(split_of(item)), target=target))
+
+
+def _target(splits: Sequence[Split], parallelism: int) -> int:
+    return min(TARGET_BYTES, max(OPEN_BYTES, sum(map(_weight, splits)) // max(1, parallelism)))
+
+
 def _weight(split: Split) -> int:
-    return max(split.size_bytes, _OPEN_BYTES * len(split.files))
+    return max(split.size_bytes, OPEN_BYTES * len(split.files))
 
 
 MESSAGES = pa.schema([pa.field("bucket", pa.int32(), nullable=False), pa.field("payload", pa.binary(), nullable=False)])
 """The output of tasks: bytes, and the bucket that they belong to."""
 PAYLOADS = pa.schema([pa.field("payload", pa.binary(), nullable=False)])
 """The columns of the result by default."""
+
+
+def messages_of(
+    rows: pa.Table, hashes: npt.NDArray[np.uint64], buckets: int, prefix: bytes = b""
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows as MESSAGES to the buckets of their hashes, which `received` returns; nothing without rows.
+
+    Args:
+        prefix: What each payload begins with.
+    """
+    if not len(rows):
+        return
+    numbers = (hashes % np.uint64(buckets)).astype(np.int64)
+    order = np.argsort(numbers, kind="stable")
+    table = rows.append_column("hash", pa.array(hashes)).take(pa.array(order))
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
+    payloads = [
+        prefix + ipc_bytes(table.slice(start, end - start))
+        for start, end in zip(starts, [*starts[1:], len(order)], strict=True)
+    ]
+    own = pa.array(numbers[order][starts], pa.int32())
+    yield pa.RecordBatch.from_arrays([own, pa.array(payloads, pa.binary())], schema=MESSAGES)
+
+
+def received(tables: Sequence[pa.Table], schema: pa.Schema) -> tuple[pa.Table, npt.NDArray[np.uint64]]:
+    """Return the rows in messages and their hashes, from the tables in the payloads."""
+    empty = schema.append(pa.field("hash", pa.uint64())).empty_table()
+    table = pa.concat_tables([empty, *tables]).combine_chunks()
+    # By place: a column of the rows may have any name.
+    last = table.num_columns - 1
+    return table.select(list(range(last))), table.column(last).to_numpy()
+
+
+def ipc_bytes(table: pa.Table) -> bytes:
+    """Return a table as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def exchange(

@@ -35,7 +35,7 @@ from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.metadata_tasks import DeltaMetadataTasks
 from snapshot_explorer.formats.delta.repairs import DeltaRepairs
 from snapshot_explorer.formats.delta.version import DeltaVersion
-from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges, TableFormat
+from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges, TableFormat, digest_of
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -140,6 +140,13 @@ class Delta(TableFormat):
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
         return self._history.frame(versions)
+
+    def fingerprint(self, version: int) -> str:
+        """Return the hash of the commit file; of a version without one, of the paths of its files."""
+        if version in self._log.listing().without_commit:
+            return digest_of(sorted(self._log.state(version).adds["path"].to_pylist()))
+        (file,) = self._log.commit_files([version])
+        return digest_of(self._storage.read(file.path, immutable=True))
 
     def inspect(self, name: str) -> pa.Table:
         return DeltaInspector(self._storage, self._log, self._times).of_table(name)

@@ -13,11 +13,12 @@ from snapshot_explorer.formats.hudi.expiry.maintenance import HudiMaintenance
 from snapshot_explorer.formats.hudi.frames.commits import HudiClock, commits_frame
 from snapshot_explorer.formats.hudi.frames.files import changes_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import INSPECTIONS, inspect_table
+from snapshot_explorer.formats.hudi.metadata.commits import written_files
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, before_note, committed_at
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, PROPERTIES, has_properties
 from snapshot_explorer.formats.hudi.metadata_tasks import HudiMetadataTasks
 from snapshot_explorer.formats.hudi.version import HudiVersion
-from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges, TableFormat
+from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges, TableFormat, digest_of
 from snapshot_explorer.storage import Storage
 
 
@@ -66,8 +67,10 @@ class Hudi(TableFormat):
             earliest=source.earliest,
             after_gaps=source.after_gaps,
             is_contiguous=False,
+            pending=tuple(item.time for item in source.timeline.instants if item.state != "completed"),
             first=source.versions[0] if source.versions else None,
             before_note=before_note(source),
+            corrections=source.filled,
         )
 
     def version(self, number: int | None) -> HudiVersion:
@@ -88,6 +91,12 @@ class Hudi(TableFormat):
         for name, version in source.savepoints.items():
             tags.setdefault(version, []).append(name)
         return commits_frame(source, versions, tags)
+
+    def fingerprint(self, version: int) -> str:
+        """Return the hash of the instant and of the paths that it wrote: the archive has the same."""
+        source = self._history.containing([version])
+        paths = written_files(source.commits([version])).column("path").to_pylist()
+        return digest_of(source.instant(version).text, sorted(paths))
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - in the commits too
         """Return the CHANGES frame. Reads the metadata of all commits that was not read before."""

@@ -42,7 +42,7 @@ from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, pars
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN
 from snapshot_explorer.formats.iceberg.metadata_tasks import IcebergMetadataTasks
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
-from snapshot_explorer.formats.interface import Repairs, RowChanges, TableFormat
+from snapshot_explorer.formats.interface import Repairs, RowChanges, TableFormat, digest_of
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
@@ -209,6 +209,11 @@ class Iceberg(TableFormat):
         for name, version in self._tags(history).items():
             tags.setdefault(version, []).append(name)
         return commits_frame(history, versions, self._readable(source, history, versions), tags)
+
+    def fingerprint(self, version: int) -> str:
+        """Return the hash of the table's id and of the snapshot's id, which is random."""
+        source, history = self._metadata.having([version])
+        return digest_of(source.metadata.table_uuid, history.ids[version])
 
     def _readable(self, source: Source, history: IcebergHistory, versions: Sequence[int]) -> list[Readable | None]:
         if self._storage.local_address("") is None:

@@ -21,11 +21,11 @@ from snapshot_explorer.core.records import (
     TableSchema,
 )
 from snapshot_explorer.formats.capabilities import CatalogFacts, MetadataLayout
-from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges, TableFormat
+from snapshot_explorer.formats.interface import Changelogs, Repairs, RowChanges, TableFormat, digest_of
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.row_changes import splits_between
 from snapshot_explorer.formats.paimon.expiry.maintenance import PaimonMaintenance
-from snapshot_explorer.formats.paimon.frames.commits import commit_details, read_commits, with_tags
+from snapshot_explorer.formats.paimon.frames.commits import read_commits, with_tags
 from snapshot_explorer.formats.paimon.frames.manifests import PaimonManifests
 from snapshot_explorer.formats.paimon.inspect.inspections import INSPECTIONS, PaimonInspector
 from snapshot_explorer.formats.paimon.metadata.branch_metadata import BranchMetadata
@@ -133,6 +133,11 @@ class Paimon(TableFormat):
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         return [item.committed_at for item in self._history.snapshots(versions)]
 
+    def fingerprint(self, version: int) -> str:
+        """Return the hash of the snapshot's fields that its tags and its changelog have too."""
+        (item,) = self._history.snapshots([version])
+        return digest_of(item.user, item.identifier, item.committed_at.isoformat(), item.delta_manifest_list)
+
     def read_newest(self, count: int) -> None:
         self._history.read_newest(count)
 
@@ -156,9 +161,6 @@ class Paimon(TableFormat):
             ],
         )
         return with_tags(pa.concat_tables(parts), tags, are_all=are_all)
-
-    def commit_details(self, versions: Sequence[int]) -> pa.Table:
-        return commit_details(self._history.snapshots(versions))
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
         """Return the CHANGES frame: per version the files of its delta, then, with `changelog`, of its changelog.

@@ -149,8 +149,8 @@ def keep_lifetimes(
 
 def fingerprint_of(table_format: TableFormat, version: int) -> str:
     """Return a fingerprint of a commit, which differs for other commits of its version; empty if it cannot be read."""
-    read = read_apart(table_format.commit_details, [version], table_format.storage)
-    return "".join(blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest() for _, commit in read.parts)
+    read = read_apart(lambda group: table_format.fingerprint(group[0]), [version], table_format.storage)
+    return "".join(fingerprint for _, fingerprint in read.parts)
 
 
 def time_of(table_format: TableFormat, version: int) -> datetime | None:
@@ -171,10 +171,15 @@ def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing
     if any(version < newest for version in set(states).difference(known.versions)):
         return False  # an outdated listing did not contain them when the others were read
     if newest in states:
-        return repr(listing.identity) == known.identity or fingerprint_of(table_format, newest) == known.fingerprint
+        return repr(listing.identity) == known.identity or _mark_of(table_format, newest, listing) == known.fingerprint
     # The newest known version has expired. A known version that still exists, such as a tag's, must be the same.
     both = max(set(states).intersection(known.versions), default=None)
     return both is not None and time_of(table_format, both) == known.time_of(both)
+
+
+def _mark_of(table_format: TableFormat, version: int, listing: Listing) -> str:
+    """Return the fingerprint of a commit; another one after a correction of what the storage answered."""
+    return f"{fingerprint_of(table_format, version)}{listing.corrections or ''}"
 
 
 def _extend(source: FileSource, base: FileLifetimes, listing: Listing) -> FileLifetimes:
@@ -189,7 +194,8 @@ def _extend(source: FileSource, base: FileLifetimes, listing: Listing) -> FileLi
     if unknown and not result.versions:
         raise reader.unread[max(reader.unread)]
     if result is not base:
-        result = result.with_fingerprint(repr(listing.identity), fingerprint_of(source.format, result.versions[-1]))
+        mark = _mark_of(source.format, result.versions[-1], listing)
+        result = result.with_fingerprint(repr(listing.identity), mark)
     return result.with_missing(listing, reader.unread, reader.without_commit)
 
 

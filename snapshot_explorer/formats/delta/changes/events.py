@@ -14,7 +14,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.core.errors import CorruptTableError
 from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
+from snapshot_explorer.core.records import CHANGE_TYPES, ROW_KIND, Split
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector, read_deleted_positions
 from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField
@@ -34,8 +34,8 @@ HIDDEN = pa.schema(
 """The change columns of Delta's readers."""
 STORED_CHANGE = DeltaField(name="_change_type of the file", type=DeltaDataType(root="string"), stored=CHANGE_TYPE)
 """The column of change data files with the kind of change."""
-_CHANGES = ("insert", "update_preimage", "update_postimage", "delete")
-_KINDS = (INSERTED, BEFORE, AFTER, DELETED)
+_CHANGES = tuple(CHANGE_TYPES.values())
+_KINDS = tuple(CHANGE_TYPES)
 _UNKNOWN_ROWS = 1 << 40
 """Assumed row count of a file without one in the log; reading checks it."""
 

@@ -15,7 +15,7 @@ from snapshot_explorer.core.records import Kind
 from snapshot_explorer.formats.capabilities import CommitClock
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details, written_files
 from snapshot_explorer.formats.hudi.metadata.file_states import FileStates, sums
-from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at
+from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at, empty_note
 
 _KINDS: Mapping[str, Kind] = {
     "INSERT": "append",
@@ -56,6 +56,12 @@ class HudiClock(CommitClock):
             "Times are as the writers' clocks showed them, in zones that are not recorded: "
             "hoodie.table.timeline.timezone is not UTC."
         )
+
+    def notes_on(self, commits: pa.Table) -> tuple[str, ...]:
+        # A commit that cannot be read has no identifier either.
+        is_empty = pc.and_(commits.column("operation").is_null(), commits.column("identifier").is_valid())
+        versions = sorted(commits.filter(is_empty).column("version").to_pylist())
+        return (*([empty_note(versions)] if versions else []), *super().notes_on(commits))
 
 
 def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Table:

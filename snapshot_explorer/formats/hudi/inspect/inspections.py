@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.records import Inspection
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.hudi.metadata.commits import details
 from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, records
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
@@ -16,6 +17,8 @@ from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, parse_instant
 from snapshot_explorer.formats.hudi.scan.partitions import partition_texts
 from snapshot_explorer.formats.interface import unknown_inspection
+
+log = logger_of(__name__)
 
 INSPECTIONS = (
     Inspection(
@@ -185,6 +188,13 @@ def _undone(source: HudiSource) -> Iterator[Mapping[str, Any]]:
     """Yield the actions that rollbacks and restores removed. One request for each of these."""
     for instant in _completed(source, "rollback", "restore"):
         raw = source.record(instant)
+        if not raw:
+            source.storage.warn_once(
+                log,
+                "%s is empty, as a crashed writer leaves it: the timeline lacks the actions that this %s removed.",
+                instant.path,
+                instant.action,
+            )
         for item in raw.get("instantsRollback") or raw.get("restoreInstantInfo") or ():
             text = str(item.get("commitTime"))
             yield {

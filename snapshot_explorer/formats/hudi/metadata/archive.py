@@ -127,7 +127,7 @@ class Archive:
             return instants, listing.problem or next(iter(unread.values()), None)
 
     def _read(self, keys: Sequence[tuple[str, int | None]]) -> None:
-        contents = self._storage.read_many([path for path, _ in keys])
+        contents = self._storage.each(lambda key: self._storage.read(key[0], listed_bytes=key[1]), keys)
         for key, content in zip(keys, contents, strict=True):
             parse = self._read_parquet if key[0].endswith(".parquet") else self._read_log
             self._files[key] = tuple(parse(content, key[0]))
@@ -190,7 +190,7 @@ class Archive:
         """Return the names of files in a manifest. The last one read is cached, because manifests do not change."""
         if (last := self._manifest) is not None and last[0] == (path, size_bytes):
             return last[1]
-        content = self._storage.read(path)
+        content = self._storage.read(path, listed_bytes=size_bytes)
         try:
             files = [str(file["fileName"]) for file in json_text.document(content, path, self._storage.limits)["files"]]
         except (ValueError, KeyError, TypeError) as error:

@@ -5,6 +5,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ from snapshot_explorer.core.errors import (
     StorageError,
 )
 from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.records import runs_of, runs_text
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
@@ -37,7 +40,13 @@ from snapshot_explorer.formats.hudi.metadata.file_groups import (
 )
 from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
 from snapshot_explorer.formats.hudi.metadata.file_states import FileStates
-from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConfig, read_config
+from snapshot_explorer.formats.hudi.metadata.properties import (
+    FOLDER,
+    PROPERTIES,
+    PROPERTY_FILES,
+    TableConfig,
+    read_config,
+)
 from snapshot_explorer.formats.hudi.metadata.timeline import (
     Instant,
     Timeline,
@@ -62,6 +71,8 @@ from snapshot_explorer.storage import EntryFields, Storage
 
 if TYPE_CHECKING:
     from snapshot_explorer.formats.avro.container import Shape
+
+log = logger_of(__name__)
 
 _WORK = ("partitionToWriteStats", "operations", "clusteringPlan")
 """The fields of requested and inflight files that contain the planned writes of a commit."""
@@ -104,8 +115,11 @@ class HudiSource:
         self.timeline: Timeline = timeline_of(entries, config)
         self.archive_listing = archived
         self.reader = HudiCommitReader(storage) if reader is None else reader
+        self.filled = self.reader.filled
         self._lock = threading.RLock()
         self._state: FileStates | None = None
+        self._empty_folders: set[str] = set()
+        """The folders that were empty when the partitions were listed for the state."""
         self._listings: Mapping[str, Sequence[EntryFields]] = {}
         """Folders that were listed early."""
 
@@ -116,7 +130,7 @@ class HudiSource:
     @property
     def identity(self) -> tuple[object, ...]:
         """Return a value that is equal for listings of the same timeline and archive."""
-        return self.timeline.names, self.archive_listing.names
+        return self.timeline.names, self.archive_listing.names, self.filled
 
     @cached_property
     def _archive(self) -> "_ReadArchive":
@@ -181,7 +195,7 @@ class HudiSource:
 
     def record(self, instant: Instant) -> Mapping[str, Any]:
         """Return all fields in the file of an instant. One request."""
-        content = self.reader.early.pop(instant.path, None) or self.storage.read(instant.path)
+        content = self.reader.early.pop(instant.path, None) or self._content(instant.path)
         return read_raw(content, instant.path, self.reader.shapes, self.storage.limits)
 
     def commits(self, versions: Sequence[int]) -> dict[int, CommitMetadata]:
@@ -214,14 +228,30 @@ class HudiSource:
             commit = read[write.path]
             if commit.is_empty and isinstance(write, Instant):
                 self._check_begun(write)
+                self.reader.empty.add(write.path)
             yield version, commit
+
+    def accept_empty(self, version: int) -> None:
+        """Warn that the file of a commit is empty: readers of Hudi take it for a commit that wrote nothing.
+
+        A writer that crashes on the local disk or on HDFS leaves such a file. Reads the metadata of all commits.
+
+        Raises:
+            CorruptTableError: The commit wrote files.
+
+        Source: hudi HoodieCommitMetadata.fromJsonString, MetadataConversionUtils.createMetaWrapperForEmptyInstant;
+        compared with Hudi 0.15.0 and 1.2.0 on Spark.
+        """
+        if version in self.state.unread.errors:
+            raise copy(self.state.unread.errors[version])
+        self.storage.warn_once(log, "%s", empty_note([version]))
 
     def read_early(self, instants: Sequence[Instant]) -> None:
         """Read the files of completed writes that will be needed, once, and keep their bytes. They do not change."""
         early, kept = self.reader.early, self.reader.commits
         paths = [item.path for item in instants if item.path not in early and (item.path, item.text) not in kept]
         with suppress(SnapshotExplorerError):  # raised when the commits are needed
-            contents = self.storage.read_present(paths)
+            contents = self.storage.each(self._content_if_present, paths)
             early.update((path, content) for path, content in zip(paths, contents, strict=True) if content)
 
     def read_newest(self, count: int) -> None:
@@ -237,12 +267,21 @@ class HudiSource:
         early = {item.path: content for item in instants if (content := self.reader.early.pop(item.path, None))}
         try:
             rest = [item.path for item in instants if item.path not in early]
-            early.update(zip(rest, self.storage.read_many(rest), strict=True))
+            early.update(zip(rest, self.storage.each(self._content, rest), strict=True))
             return [early[item.path] for item in instants]
         except MissingFileError as error:
             raise StorageError(
                 f"{error} A writer archived or rolled back the commit since the timeline was listed. Try again."
             ) from error
+
+    def _content(self, path: str) -> bytes:
+        """Return the bytes of a file of the timeline, at least as many as the listing shows. One request."""
+        return self.storage.read(path, listed_bytes=self.timeline.sizes.get(path))
+
+    def _content_if_present(self, path: str) -> bytes | None:
+        with suppress(MissingFileError):
+            return self._content(path)
+        return None
 
     def _check_begun(self, instant: Instant) -> None:
         """Raise if a commit whose file is empty had begun to write. Reads what is left of its earlier states."""
@@ -250,7 +289,7 @@ class HudiSource:
         for name in self.timeline.names:
             if not name.startswith(f"{instant.text}.") or not name.endswith(("inflight", "requested")):
                 continue
-            raw = read_raw(self.storage.read(f"{folder}/{name}"), name, self.reader.shapes, self.storage.limits)
+            raw = read_raw(self._content(f"{folder}/{name}"), name, self.reader.shapes, self.storage.limits)
             if any(raw.get(field) for field in _WORK):
                 raise _emptied_error(instant, f"{folder}/{name} says what it wrote")
 
@@ -294,7 +333,7 @@ class HudiSource:
     def plan(self, instant: Instant) -> Mapping[str, Any]:
         """Return the plan of a compaction, which the file of its request contains. One request."""
         path = f"{timeline_folder(self.config)}/{instant.text}.{instant.action}.requested"
-        return read_record(self.storage.read(path), path, self.reader.shapes, self.storage.limits)
+        return read_record(self._content(path), path, self.reader.shapes, self.storage.limits)
 
     @property
     def state(self) -> FileStates:
@@ -302,9 +341,10 @@ class HudiSource:
         with self._lock:
             if self._state is not None:
                 return self._state
+            self._empty_folders.clear()
             state = self._read_state()
             # A folder whose listing was empty may not have been: the state is not kept.
-            self._state = None if state.is_cut and self.reader.listed is None else state
+            self._state = None if self._empty_folders else state
             return state
 
     def forget_unread(self) -> None:
@@ -353,7 +393,7 @@ class HudiSource:
             self.writes,
             self.timeline,
             self.config,
-            listed=lambda: self._list_before(_LAST)[0],
+            listed=lambda: self._list_before(_LAST),
             has_holes=self.archive_listing.has_holes,
         )
         stored, lost = stored_files(
@@ -392,12 +432,16 @@ class HudiSource:
             if not commits[version].replaced and instant.text in followed:
                 emptied[version] = _emptied_error(instant, "later commits follow files that it wrote")
         empty = [version for version in without if commits[version].is_empty and version not in emptied]
-        return emptied | (self._unnamed(empty, set(files.column("path").to_pylist())) if empty else {})
+        if empty:
+            emptied |= self._unnamed(empty, set(files.column("path").to_pylist()))
+        if accepted := [version for version in empty if version not in emptied]:
+            self.storage.warn_once(log, "%s", empty_note(accepted))
+        return emptied
 
     def _unnamed(self, empty: Sequence[int], named: Collection[str]) -> dict[int, SnapshotExplorerError]:
         """Return commits without metadata to which files may belong, with errors. Lists all partitions."""
         emptied: dict[int, SnapshotExplorerError] = {}
-        for file in self._list_before(empty[-1] + 1)[0]:
+        for file in self._list_before(empty[-1] + 1):
             by_commit = not file.is_log or self.config.names_logs_by_commit
             writers = [version for version in empty if version == file.instant or not by_commit]
             if file.path not in named and writers:
@@ -436,8 +480,8 @@ class HudiSource:
         if known is not None:
             return known
         partitions = [] if self.storage.is_local else pc.unique(written.column("partition")).to_pylist()
-        files, has_empty_folders = self._list_before(start, _with_parents(partitions))
-        self.reader.listed = None if has_empty_folders else (start, self._removals, files)
+        files = self._list_before(start, _with_parents(partitions))
+        self.reader.listed = None if self._empty_folders else (start, self._removals, files)
         return files
 
     def _list_early(self) -> None:
@@ -446,13 +490,12 @@ class HudiSource:
             folders = ["", *self.reader.partitions]
             self._listings = dict(zip(folders, self.storage.names_many(folders), strict=True))
 
-    def _list_before(self, start: int, expected: Collection[str] = ()) -> tuple[list[ListedFile], bool]:
-        """List all partitions, level by level. Return the files, and whether a folder was empty.
+    def _list_before(self, start: int, expected: Collection[str] = ()) -> list[ListedFile]:
+        """List all partitions, level by level. Return the files.
 
-        Expected folders are listed with the first level, and used if their parents contain them.
+        Expected folders are listed with the first level. Their files count, whether or not a parent contains them.
         """
         files: list[ListedFile] = []
-        has_empty_folders = False
         usual = f"_{start}"
         level = [""]
         early, read = {*expected}, dict(self._listings)
@@ -462,15 +505,9 @@ class HudiSource:
             unread = sorted(early.union(level).difference(read))
             early.clear()
             read.update(zip(unread, self.storage.names_many(unread), strict=True))
+            self._check_empty(level, read)
             for folder in level:
-                entries = read.pop(folder)
-                if not entries and not folder:
-                    raise StorageError(
-                        f"The listing of {self.storage.root} is empty, although its folder {FOLDER} exists: it "
-                        "is incomplete. Try again."
-                    )
-                has_empty_folders |= not entries
-                for name, is_folder, size_bytes, _ in entries:
+                for name, is_folder, size_bytes, _ in read.pop(folder):
                     if usual <= name[-len(usual) - 8 : -8] < "`" and not is_folder:
                         continue  # most files of a table without an archive, found faster than by `_listed_file`
                     if is_folder:
@@ -480,10 +517,25 @@ class HudiSource:
                     listed = _listed_file(folder, name, size_bytes)
                     if listed is not None and listed.instant < start:
                         files.append(listed)
-            if not below:
+            # Folders that have entries, although the listing of their parent lacks them, are read last.
+            level = below or sorted(name for name in read if read[name] and _parent(name) not in read)
+            if not level:
                 break
-            level = below
-        return self._sized(files), has_empty_folders
+        return self._sized(files)
+
+    def _check_empty(self, folders: Sequence[str], listings: dict[str, Sequence[EntryFields]]) -> None:
+        """List remote folders that are empty once more, since their parents contain them, and note those that are."""
+        if not listings.get("", [FOLDER]):
+            raise StorageError(
+                f"The listing of {self.storage.root} is empty, although its folder {FOLDER} exists: it is incomplete. "
+                "Try again."
+            )
+        empty = [folder for folder in folders if not listings[folder]]
+        if empty and not self.storage.is_local:
+            listings.update(zip(empty, self.storage.names_many(empty), strict=True))
+        still_empty = {folder for folder in empty if not listings[folder]}
+        self._empty_folders |= still_empty
+        self.reader.empty_folders |= still_empty
 
     def _sized(self, files: Sequence[ListedFile]) -> list[ListedFile]:
         """Return listed files with their sizes, which a listing of the local disk lacks, without files gone since."""
@@ -493,6 +545,10 @@ class HudiSource:
             for file in files
             if file.size_bytes is not None or file.path in sizes
         ]
+
+
+def _parent(folder: str) -> str:
+    return folder.rpartition("/")[0]
 
 
 def _with_parents(partitions: Iterable[str]) -> set[str]:
@@ -526,6 +582,12 @@ class HudiCommitReader:
         self.commits: dict[tuple[str, str], CommitMetadata] = {}
         self.early: dict[str, bytes] = {}
         """Bytes of completed writes that were read before they were needed, by path."""
+        self.empty: set[str] = set()
+        """The files of completed writes that were empty when they were read."""
+        self.empty_folders: set[str] = set()
+        """The folders of partitions that were empty when they were listed."""
+        self.filled = 0
+        """How often such a file or folder was no longer empty later."""
         self.refused: dict[str, str] = {}
         """The error of each file that is too large."""
         self.listed: tuple[int, tuple[tuple[str, str], ...], Sequence[ListedFile]] | None = None
@@ -572,11 +634,15 @@ class HudiHistory:
                 raise missing_versions_error(self._storage.root, lost, source.versions, since)
             folder = timeline_folder(source.config)
             raise missing_table_error(self._storage.root, f"its folder {folder}", before.versions[-1], since)
+        is_filled = self._find_filled(source)
+        if is_filled:
+            source = HudiSource(self._storage, source.config, source.entries, source.archive_listing, self._reader)
         with self._lock:
             self._listed_at = now()
             known = self._source
             if (
                 known is not None
+                and not is_filled
                 and known.archive_problem is None
                 and known.identity == source.identity
                 and known.config == source.config
@@ -585,6 +651,22 @@ class HudiHistory:
                 return known
             self._source = source
         return source
+
+    def _find_filled(self, source: HudiSource) -> bool:
+        """Return whether a file or folder that was empty no longer is: a writer, or the storage, was not ready."""
+        reader = self._reader
+        sizes = source.timeline.sizes
+        empty = tuple(reader.empty)
+        counted = self._storage.sizes([path for path in empty if sizes.get(path) is None])
+        files = {path for path in empty if sizes.get(path) or counted.get(path)}
+        folders = sorted(reader.empty_folders)[:_MAX_EARLY]
+        listed = zip(folders, self._storage.names_many(folders), strict=True)
+        filled = {folder for folder, entries in listed if entries}
+        reader.empty -= files
+        reader.empty_folders -= filled
+        is_filled = bool(files or filled)
+        reader.filled += is_filled
+        return is_filled
 
     def _listed(self) -> HudiSource:
         known = self._source
@@ -618,9 +700,14 @@ class HudiHistory:
 
     def _timeline_files(self, folder: str) -> Sequence[EntryFields]:
         """Return the files of the timeline; of the local disk without sizes, which would cost a call per file."""
-        if not self._storage.is_local:
-            return self._storage.list(folder)
-        return self._storage.names_many([folder])[0]
+        entries: Sequence[EntryFields]
+        entries = self._storage.names_many([folder])[0] if self._storage.is_local else self._storage.list(folder)
+        if folder == FOLDER and PROPERTY_FILES.isdisjoint(f"{FOLDER}/{entry[0]}" for entry in entries):
+            raise StorageError(
+                f"The listing of {folder} in {self._storage.root} is incomplete: {PROPERTIES} is missing from it, "
+                "although it was read. Try again."
+            )
+        return entries
 
     def containing(self, versions: Sequence[int]) -> HudiSource:
         """Return a listing that contains these versions."""
@@ -691,6 +778,14 @@ def before_note(source: HudiSource) -> str | None:
         return None
     before = f"before {source.versions[0]}" if source.versions else "in the archive"
     return f"Versions {before} are unknown, because the archived timeline cannot be read: {str(problem).rstrip('.')}."
+
+
+def empty_note(versions: Sequence[int]) -> str:
+    """Return a sentence about versions whose commits are empty."""
+    return (
+        f"The commit metadata of {runs_text(runs_of(versions))} is empty, as a crashed writer leaves it. As in Hudi, "
+        "an empty commit wrote no files; its operation, counts and schema are unknown."
+    )
 
 
 def committed_at(source: HudiSource, versions: Sequence[int]) -> list[Any]:

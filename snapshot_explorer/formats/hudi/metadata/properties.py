@@ -18,6 +18,7 @@ FOLDER = ".hoodie"
 """The folder in a table that contains its metadata."""
 PROPERTIES = f"{FOLDER}/hoodie.properties"
 _BACKUP = f"{PROPERTIES}.backup"
+PROPERTY_FILES = frozenset((PROPERTIES, _BACKUP))
 _NEWEST_VERSION = 9
 _NEWEST_LAYOUT = 2
 _COMPLETION_TIMES = 8

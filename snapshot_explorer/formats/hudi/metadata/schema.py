@@ -60,6 +60,8 @@ def _recorded_schema(source: HudiSource, version: int | None) -> tuple[str | Non
         for number in reversed(newest):
             if number in read.unread:
                 raise read.unread[number]  # it may have recorded another schema than earlier ones
+            if commits[number].is_empty:
+                source.accept_empty(number)  # it may have recorded another schema than earlier ones
             if commits[number].schema:
                 return commits[number].schema, "latest_schema" in commits[number].extra
         end, size = end - len(newest), _AT_ONCE

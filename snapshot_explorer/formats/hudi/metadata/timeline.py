@@ -4,7 +4,7 @@ Source: hudi specification, "Timeline"; hudi InstantFileNameParserV1 and V2.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -56,6 +56,8 @@ class Timeline:
     instants: tuple[Instant, ...]
     names: tuple[str, ...]
     """The names of all files, sorted: equal names mean that nothing changed."""
+    sizes: Mapping[str, int | None]
+    """The size of each file in the listing, by its path; None where the listing has no sizes."""
 
     @cached_property
     def writes(self) -> dict[int, Instant]:
@@ -98,7 +100,7 @@ def timeline_of(entries: Iterable[EntryFields], config: TableConfig) -> Timeline
         Instant(time, text, action, _STATES[rank], completion or None, f"{folder}/{name}", sizes[name])
         for (time, _), (rank, name, text, completion, action) in sorted(states.items())
     )
-    return Timeline(instants, tuple(reversed(names)))
+    return Timeline(instants, tuple(reversed(names)), {f"{folder}/{name}": sizes[name] for name in names})
 
 
 _STATES: tuple[State, ...] = ("requested", "inflight", "completed")
