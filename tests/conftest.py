@@ -98,6 +98,7 @@ PLACES = {
     # The only test that raises a refusal.
     "tests/table/test_changes_as_paimon.py::test_the_rows_are_what_paimon_reads[aggregates_descending-2-4-diff]": None,
     # Packages.
+    "tests/agents/test_protocol.py": "extras",
     "tests/engines/test_spark_changes.py": "extras",
     "tests/engines/test_spark_filters.py": "extras",
     "tests/engines/test_spark_source.py": "extras",
@@ -207,6 +208,8 @@ PLACES = {
     "tests/storage/test_storage.py::test_a_storage_works": "slow",
     "tests/storage/test_storage.py::test_of_many_local": "slow",
     "tests/table/test_comparing.py::test_lifetimes": "slow",
+    "tests/terminal/test_terminal.py::test_a_reader_that_stops": "slow",
+    "tests/terminal/test_terminal.py::test_less_shows": "slow",
     "tests/table/test_hostile_text.py::test_damage": "slow",
     "tests/table/test_live.py": "slow",
     "tests/table/test_not_checked.py::test_no_result_calls": "slow",
@@ -225,6 +228,10 @@ PLACES = {
 """The markers of other tests, by how their ids begin: the longest beginning counts. None: the quick tier after all,
 also of a test that `SAMPLED` would leave out."""
 SAMPLED = {
+    "tests/agents/test_access.py::test_no_path_leads_out": 12,
+    "tests/agents/test_tools.py::test_every_answer": 2,
+    "tests/agents/test_tools.py::test_every_call": 3,
+    "tests/agents/test_tools.py::test_the_python": 3,
     "tests/compare/test_comparison.py": 2,
     "tests/compare/test_comparison.py::test_the_figure_turned": 2,
     "tests/compare/test_comparison.py::test_versions_of_tables_that_delta_wrote": 16,

@@ -7,7 +7,7 @@ any thread may advance an existing step.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -55,6 +55,23 @@ class Listener(Protocol):
 
 
 _LISTENER: ContextVar[Listener | None] = ContextVar("snapshot_explorer_progress", default=None)
+
+
+class StoppedError(Exception):
+    """Ends work whose result nothing waits for any more."""
+
+
+_CHECK_STOP: ContextVar[Callable[[], None] | None] = ContextVar("snapshot_explorer_stop", default=None)
+
+
+def stop_with(check: Callable[[], None] | None) -> None:
+    """Let a function of this thread end its long work by raising `StoppedError`; None lets nothing end it."""
+    _CHECK_STOP.set(check)
+
+
+def stop_check() -> Callable[[], None] | None:
+    """Return the function that ends long work of this thread; None without one."""
+    return _CHECK_STOP.get()
 
 
 class Step:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.core import resources
 from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.core.old_libraries import DUCKDB_LOCAL_ERRORS_AS_JSON, DUCKDB_NANOSECONDS
+from snapshot_explorer.core.progress import StoppedError, stop_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -102,7 +103,7 @@ def query_cursor(paths: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnectio
 
 
 def run_interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Result]) -> _Result:
-    """Return the result of work on a connection, which Ctrl-C and a stop button end soon.
+    """Return the result of work on a connection, which Ctrl-C, a stop button and `stop_with` end soon.
 
     In a thread of its own: in the main thread, DuckDB checks for signals only between its tasks, and the task of a join
     may take hours.
@@ -110,8 +111,11 @@ def run_interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], 
     with ThreadPoolExecutor(1, "snapshot-sql") as threads:
         future = threads.submit(work)
         try:
+            if (check_stop := stop_check()) is not None:
+                while not wait([future], timeout=_INTERRUPT_SECONDS).done:
+                    check_stop()
             return future.result()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, StoppedError):
             while not future.done():
                 connection.interrupt()
                 wait([future], timeout=_INTERRUPT_SECONDS)

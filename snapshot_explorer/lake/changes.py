@@ -32,10 +32,12 @@ def read_changes(table: Table, since: datetime, until: datetime) -> tuple[pa.Tab
 class LakeChanges(Frame):
     """LAKE_COMMITS, newest first."""
 
-    __slots__ = ("call",)
+    __slots__ = ("call", "unread")
 
     call: str
     """The Python that returns the same."""
+    unread: tuple[str, ...]
+    """The names of the tables that could not be read, sorted; the notes say why."""
 
     @classmethod
     def of(
@@ -70,6 +72,7 @@ class LakeChanges(Frame):
         changes.call = (
             f"open_lake({name!r}).changes({f'{since:%Y-%m-%d %H:%M:%S}'!r}, {f'{until:%Y-%m-%d %H:%M:%S}'!r})"
         )
+        changes.unread = tuple(sorted(table for table, item in results if isinstance(item, SnapshotExplorerError)))
         return changes
 
     def by(self, grouping: Grouping = "table") -> Frame:

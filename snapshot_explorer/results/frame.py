@@ -77,6 +77,11 @@ class Frame(Exportable, Shown):
         self.kind = kind
         self.options = {} if options is None else options
 
+    @property
+    def has_values(self) -> bool:
+        """Whether its texts are values of a table's rows, rather than metadata."""
+        return self._of_rows
+
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())]
         return None, {name: getattr(self, name) for name in names} | {"_recorded": self._rows, "_shown": self._rows}

@@ -30,6 +30,7 @@ from snapshot_explorer.core.resources import resource_error
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.core.single_flight import SingleFlight
 from snapshot_explorer.storage import azure, gcs
+from snapshot_explorer.storage.allowed_roots import AllowedRoots, ConfinedOptions
 from snapshot_explorer.storage.bounded_answers import complete_content
 from snapshot_explorer.storage.clients import open_files, read_if_present, refuse_file
 from snapshot_explorer.storage.concurrency import concurrently, together
@@ -155,6 +156,7 @@ class Storage:
         *,
         external_files: ExternalFiles = "allow",
         limits: Limits = DEFAULT,
+        roots: AllowedRoots | None = None,
     ) -> None:
         """Bind to a folder. Reads nothing.
 
@@ -164,12 +166,20 @@ class Storage:
                 object_store. Never shown.
             external_files: Whether to read files outside of the folder that the metadata names on the same storage.
             limits: Limits on memory and time per metadata file.
+            roots: Folders outside of which nothing is read; by default those of the options, which may be
+                `ConfinedOptions`, or no limit.
+
+        Raises:
+            AccessDeniedError: The folder is outside of `roots`.
         """
+        self._roots = options.roots if isinstance(options, ConfinedOptions) else roots
         options, path = hidden_options(options) or HiddenOptions(), hidden_url(path)
         check_limits(limits)
         with bare_errors():
             self._location = parse_location(path)
             self.root = self._location.shown
+            if self._roots is not None:
+                self._roots.check(self._location)
             self._external_files = parse_external_files(external_files)
             check_wrapper(self._location, options)
             self._options = HiddenOptions(fsspec_options(self._location.protocol, options))
@@ -213,7 +223,7 @@ class Storage:
         if self._above is not None:
             return Storage.below, (self._above, self._path_below)  # storages in one pickle share a connection
         self._warn_external_files()  # the driver logs what executors read
-        create = partial(Storage, external_files=self._external_files, limits=self.limits)
+        create = partial(Storage, external_files=self._external_files, limits=self.limits, roots=self._roots)
         return create, (full_text(self._location), dict(self._options))
 
     def below(self, path: str) -> "Storage":
@@ -691,14 +701,21 @@ class Storage:
 
     def _resolve(self, path: str) -> tuple[Files, str]:
         """Return the file system and the address of a path. The path is checked before a connection is opened."""
+        if self._roots is not None:
+            self._roots.admit()
         if is_full_location(path):
             location = self._external_locations.resolve(path)
+            if self._roots is not None:
+                self._roots.check(location)
             self._warn_external_files()
             files = self._connection().files
             return files, self._call(files.base, location, path)
         plain = normalize(self._escaped_names.original(path))
         connection = self._connection()
-        return connection.files, join_address(connection.base, plain, self._location.protocol)
+        address = join_address(connection.base, plain, self._location.protocol)
+        if self._roots is not None and self.is_local:  # elsewhere, nothing below a folder leads out of it
+            self._roots.check(Location(protocol=LOCAL, address=address, shown=address))
+        return connection.files, address
 
     def _request(self, operation: Callable[[Files, str], A], path: str, *, is_folder: bool = False) -> A:
         files, address = self._resolve(path)

@@ -246,6 +246,11 @@ def is_outside(target: Location, root: Location) -> bool:
     return address != folder and not address.startswith(folder.rstrip("/") + "/")
 
 
+def same_family(a: Location, b: Location) -> bool:
+    """Return whether the protocols of two locations are those of one kind of storage, such as s3 and s3a."""
+    return _PROTOCOL_FAMILIES.get(a.protocol, a.protocol) == _PROTOCOL_FAMILIES.get(b.protocol, b.protocol)
+
+
 def comparable_address(location: Location) -> str:
     """Return an address that is equal for locations of one file, except for links; without the scheme and the user.
 

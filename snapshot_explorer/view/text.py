@@ -1,9 +1,10 @@
-"""Drawings as aligned plain text, by default at most 120 columns wide, without colors."""
+"""Drawings as aligned text, by default at most 120 columns wide, and plain unless a terminal paints it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
+from typing import Literal
 
 from snapshot_explorer.arrow.value_text import MINUS, format_cell, pad, text_width, truncate, unit_of
 from snapshot_explorer.core.safe_text import sanitize
@@ -22,9 +23,18 @@ _LONGEST_TEXT = 1_000
 _WORDS = re.compile(rf"(?:[+{MINUS}] )?[^_ ]+[_ ]*|[_ ]+")
 """The words of a heading; a sign stays with its noun."""
 
+Role = Literal["title", "heading", "name", "code", "faint"]
+"""The roles of text that a terminal may paint; `code` is a path or a call that fits its line."""
+Paint = Callable[[str, Role], str]
 
-def render_text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str:
-    """Return the drawing as aligned text without colors.
+
+def leave_plain(text: str, _role: Role) -> str:
+    """Return text without marks."""
+    return text
+
+
+def render_text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH, paint: Paint = leave_plain) -> str:
+    """Return the drawing as aligned text.
 
     Text that does not fit a column is truncated with an ellipsis; numbers and times never are. If the columns still do
     not fit, the last ones are left out, with a note.
@@ -32,22 +42,24 @@ def render_text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH)
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
         room: The maximum width of a line, in columns of a terminal. Only a wider number or time exceeds it.
+        paint: Returns text of a role with the marks of a terminal, which take no space; by default none.
     """
-    lines = list(_wrap(sanitize(drawing.title), room))
+    lines = [paint(line, "title") for line in _wrap(sanitize(drawing.title), room)]
     for above, part in zip((None, *drawing.parts), drawing.parts, strict=False):
         if isinstance(above, Pairs | Grid | LaneDiagram) and isinstance(part, Pairs | Grid | LaneDiagram):
             lines.append("")
         match part:
             case Line():
-                lines.extend(_wrap(sanitize(part.text), room))
+                wrapped = _wrap(sanitize(part.text), room)
+                lines.extend(paint(line, "faint") if part.is_faint else line for line in wrapped)
             case Code():
-                lines.extend(line for item in part.text.split("\n") for line in _wrap(sanitize(item), room))
+                lines.extend(line for item in part.text.split("\n") for line in _code(sanitize(item), room, paint))
             case Pairs():
-                lines.extend(_pairs(part, room))
+                lines.extend(_pairs(part, room, paint))
             case Grid():
-                lines.extend(_grid(part, limit, room))
+                lines.extend(_grid(part, limit, room, paint))
             case LaneDiagram():
-                lines.extend(_lanes(part, room))
+                lines.extend(_lanes(part, room, paint))
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -73,7 +85,14 @@ def _fit(content: str, room: int) -> str:
     return content
 
 
-def _pairs(pairs: Pairs, room: int) -> Iterator[str]:
+def _code(content: str, room: int, paint: Paint) -> Iterator[str]:
+    """Yield a path or a call in lines; a part of one is not painted, since it leads nowhere."""
+    first, *more = _wrap(content, room)
+    yield first if more else paint(first, "code")
+    yield from more
+
+
+def _pairs(pairs: Pairs, room: int, paint: Paint) -> Iterator[str]:
     names = [truncate(sanitize(name), room // 3) for name, _ in pairs.rows]
     edge = max(map(text_width, names), default=0)
     for name, (unit_name, value) in zip(names, pairs.rows, strict=True):
@@ -81,24 +100,28 @@ def _pairs(pairs: Pairs, room: int) -> Iterator[str]:
         shown = ", ".join(codes) if codes else format_cell(value, unit_of(unit_name)).text
         # Code that is broken cannot be copied: if it does not fit in one line, each has its own.
         texts = codes if codes and text_width(shown) > room - edge - _GAP else [shown]
-        first, *more = (line for text in texts for line in _wrap(text, room - edge - _GAP))
-        yield pad(name, edge, right=False) + " " * _GAP + first
+        width = room - edge - _GAP
+        if codes:
+            first, *more = (line for text in texts for line in _code(text, width, paint))
+        else:
+            first, *more = _wrap(shown, width)
+        yield paint(pad(name, edge, right=False), "name") + " " * _GAP + first
         yield from (" " * (edge + _GAP) + line for line in more)
 
 
-def _lanes(lanes: LaneDiagram, room: int) -> Iterator[str]:
+def _lanes(lanes: LaneDiagram, room: int, paint: Paint) -> Iterator[str]:
     """Yield two columns, with a line of dashes and its name above each lane."""
     half = (room - _GAP) // 2
-    yield from _side_by_side(*lanes.heads, half)
+    yield paint(_side_by_side(*lanes.heads, half).rstrip(), "heading")
     for lane in lanes.lanes:
         cut_off = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
-        yield f"-- {sanitize(lane.name)}{cut_off} ".ljust(room, "-")
+        yield paint(f"-- {sanitize(lane.name)}{cut_off} ".ljust(room, "-"), "faint")
         for left, right in lane.rows:
-            yield from _side_by_side(_item_text(left, half), _item_text(right, half), half)
+            yield _side_by_side(_item_text(left, half), _item_text(right, half), half)
 
 
-def _side_by_side(left: str, right: str, room: int) -> Iterator[str]:
-    yield pad(truncate(sanitize(left), room), room, right=False) + " " * _GAP + truncate(sanitize(right), room)
+def _side_by_side(left: str, right: str, room: int) -> str:
+    return pad(truncate(sanitize(left), room), room, right=False) + " " * _GAP + truncate(sanitize(right), room)
 
 
 def _item_text(item: Item | None, room: int) -> str:
@@ -143,7 +166,7 @@ class _Column:
         return pad(truncate(content, room), room, right=self.shown.is_number)
 
 
-def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
+def _grid(grid: Grid, limit: int, room: int, paint: Paint) -> Iterator[str]:
     shown = shown_columns(grid, limit, most=_MOST_COLUMNS)
     columns = [_Column(column, (sanitize(column.heading),)) for column in shown]
     if sum(column.natural_width + _GAP for column in columns) - _GAP > room:
@@ -152,10 +175,10 @@ def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
         room = max(room, _minimum_width(columns))
     fitting = _fitting_columns(columns, room)
     if fitting:
-        yield from _align(fitting, room)
+        yield from _align(fitting, room, paint)
     notes = [rows_note(grid, limit), _columns_note(grid, len(fitting))]
     if any(notes):
-        yield from _wrap("; ".join(part for part in notes if part), room)
+        yield from (paint(line, "faint") for line in _wrap("; ".join(part for part in notes if part), room))
 
 
 def _break_heading(column: ShownColumn) -> tuple[str, ...]:
@@ -172,10 +195,11 @@ def _break_heading(column: ShownColumn) -> tuple[str, ...]:
     return tuple(map(str.rstrip, lines))
 
 
-def _align(columns: Sequence[_Column], room: int) -> Iterator[str]:
+def _align(columns: Sequence[_Column], room: int, paint: Paint) -> Iterator[str]:
     rooms = _rooms(columns, room)
-    yield from _rows([column.name for column in columns], columns, rooms)
-    yield (" " * _GAP).join("-" * room for room in rooms)
+    names = _rows([column.name for column in columns], columns, rooms)
+    yield from (paint(line.rstrip(), "heading") for line in names)
+    yield paint((" " * _GAP).join("-" * room for room in rooms), "faint")
     cells = [column.shown.cells for column in columns]
     prose = [column.shown.is_prose for column in columns]
     for row in zip(*cells, strict=True):

@@ -22,13 +22,13 @@ from snapshot_explorer.core.errors import (
     TableNotFoundError,
 )
 from snapshot_explorer.core.hints import VERBS, Hint, Message, join, python_call, spell, without_period
-from snapshot_explorer.jupyter import terminal
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import find_command
 from snapshot_explorer.jupyter.command_line import LineToken, as_command
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.spelling import magic_line, quote_in_line
 from snapshot_explorer.jupyter.variables import escape, expand
+from snapshot_explorer.terminal import commands as terminal
 
 PACKAGE = Path(sx.__file__).parent
 OWNERS = {"table": sx.Table, "snapshot": sx.Snapshot, "lake": sx.Lake}
@@ -51,11 +51,15 @@ IN_NOTEBOOKS = {"explore"}
 
 @cache
 def constructions():
-    """Return the hints that the package constructs: file and line, verb, and the nodes of the arguments."""
+    """Return the hints that the package constructs: file and line, verb, and the nodes of the arguments.
+
+    Without those of `agents`, which no other surface spells: `tests/agents/test_tools.py` makes these calls.
+    """
     return [
         (f"{file.relative_to(PACKAGE)}:{node.lineno}", node)
         for file in sorted(PACKAGE.rglob("*.py"))
         if "Hint(" in (content := file.read_text()) and file != PACKAGE / "core" / "hints.py"
+        if file.parent.name != "agents"
         for node in ast.walk(ast.parse(content))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Hint"
     ]
@@ -174,9 +178,9 @@ def test_a_line_of_a_shell_parses_with_its_command(hint):
     if not hint.verb:
         command = next(item for item in commands if terminal.shell_line(hint, command=item) == line)
         needed = "17 " if any(item.required for item in command.arguments) and not command.accepts_path else ""
-        line = f"python -m snapshot_explorer {command.name} '/data/my orders' {needed}{line}"
-    head, words = shlex.split(line)[:3], shlex.split(line)[3:]
-    assert head == ["python", "-m", "snapshot_explorer"]
+        line = f"snapshot-explorer {command.name} '/data/my orders' {needed}{line}"
+    head, *words = shlex.split(line)
+    assert head == "snapshot-explorer"
     if words[0] not in terminal.names():  # a path, and the options of a card
         assert hint.verb == "open_table"
         return
@@ -227,7 +231,7 @@ def test_names_from_a_table_reach_the_command_as_they_are_or_not_at_all(path, br
     call = ast.parse(python_call(hint), mode="eval").body
     assert [call.args[0].value, call.keywords[0].value.value] == [path, branch]
     shell = terminal.shell_line(hint)
-    assert shell is None or shlex.split(shell)[3:] == [path, "--branch", branch]
+    assert shell is None or shlex.split(shell)[1:] == [path, "--branch", branch]
     line = magic_line(hint, COMMANDS)
     if line != python_call(hint):
         words = as_command(line.removeprefix("%snapshot "), None, commands=COMMANDS, is_table=lambda _: False).words
@@ -238,7 +242,8 @@ def test_names_from_a_table_reach_the_command_as_they_are_or_not_at_all(path, br
 IN_NOTEBOOKS_ALONE = ("jupyter/help_text.py", "jupyter/completion.py", "jupyter/extension.py", "jupyter/magics.py")
 IN_NOTEBOOKS_ALONE += ("jupyter/tables.py", "jupyter/commands/open.py")
 """Modules whose text only a notebook shows."""
-THAT_SPELL = ("core/hints.py", "jupyter/command.py", "jupyter/spelling.py", "jupyter/terminal.py")
+THAT_SPELL = ("core/hints.py", "jupyter/command.py", "jupyter/spelling.py", "terminal/commands.py")
+THAT_SPELL += ("terminal/notebook.py",)
 HELP = {"examples", "python", "notes", "notes_in_notebooks", "meaning"}
 """Fields of a command's record."""
 THAT_CITE = ("analysis/checks/result.py", "analysis/pairs/pair_plan.py", "history/expressions.py", "lake/changes.py")
@@ -325,8 +330,8 @@ def test_the_same_error_in_three_surfaces(shell, capsys, tmp_path):
     with pytest.raises(TableNotFoundError, match=re.escape(f"Open the table: open_table('{table}').")):
         sx.open_table(inside)
     assert shell.fails(f"%snapshot open {inside}").endswith(f"Open the table: %snapshot open {table}.")
-    assert terminal.run(["log", inside], room=80).text.endswith(f"Open the table: python -m snapshot_explorer {table}.")
-    assert f"python -m snapshot_explorer {table}." in terminal.run(["log", inside, "--json"], room=80).text
+    assert terminal.run(["log", inside], room=80).text.endswith(f"Open the table: snapshot-explorer {table}.")
+    assert f"snapshot-explorer {table}." in terminal.run(["log", inside, "--json"], room=80).text
 
 
 def test_the_same_result_in_three_surfaces(shell):
@@ -338,11 +343,11 @@ def test_the_same_result_in_three_surfaces(shell):
     assert "next            %snapshot log, %snapshot diff, %snapshot explore" in opened["text/plain"]
     assert "%snapshot diff" in opened["text/html"]
     text = terminal.run(["health", path], room=120).text
-    assert f"python -m snapshot_explorer verify {path}\n" in text
+    assert f"snapshot-explorer verify {path}\n" in text
     facts = json.loads(terminal.run(["health", path, "--json"], room=120).text)["symptoms"][0]
     sentence = "No file is missing: 18 versions can be loaded."
     assert facts == {
-        "hint": f"python -m snapshot_explorer verify {path}", "is_problem": False, "sentence": sentence
+        "hint": f"snapshot-explorer verify {path}", "is_problem": False, "sentence": sentence
     }  # fmt: skip
     assert "\n%snapshot verify\n" in shell.ok("%snapshot health").shown["text/plain"]
     assert "\ntable.verify()\n" in repr(table.health())

@@ -1,4 +1,4 @@
-"""`python -m snapshot_explorer` prints a table in a terminal."""
+"""`snapshot-explorer`, which is `python -m snapshot_explorer`, prints a table in a terminal."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ import pytest
 from snapshot_explorer import __version__, open_table, samples
 from snapshot_explorer.__main__ import main
 from snapshot_explorer.lake import LakeSnapshot
+from snapshot_explorer.terminal import commands
 from tests.support.delta.table_builder import DeltaTable, add
 
-RUN = "python -m snapshot_explorer"
+RUN = "snapshot-explorer"
 COMMAND = [sys.executable, "-m", "snapshot_explorer"]
 
 
@@ -119,8 +121,7 @@ def test_an_interrupt_ends_it_while_it_loads(monkeypatch):
 
 
 def test_the_version_is_printed(capsys):
-    with pytest.raises(SystemExit):
-        main(["--version"])
+    assert main(["--version"]) == 0
 
     assert capsys.readouterr().out == f"snapshot-explorer {__version__}\n"
 
@@ -195,8 +196,8 @@ def test_changed_rows_are_printed_as_json_also_without_a_key(capsys):
 
 def test_mistakes_are_one_line_that_can_be_typed_in_a_terminal(capsys, orders):
     for words, said in (
-        (["blame", orders], f"python -m snapshot_explorer blame {orders} needs CONDITION"),
-        (["blame"], "blame needs a path: python -m snapshot_explorer blame PATH."),
+        (["blame", orders], f"snapshot-explorer blame {orders} needs CONDITION"),
+        (["blame"], "blame needs a path: snapshot-explorer blame PATH."),
         (["diff", orders, "17..99"], "Version 99 does not exist."),
         (["log", orders, "-o", "x"], "--out is for notebooks."),
         (["logs", orders], "There is no command logs. Did you mean log?"),
@@ -261,17 +262,33 @@ def test_storage_options_come_from_a_file_whose_content_is_in_no_message(capsys,
 
 
 def test_help_names_the_commands(capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main(["--help"])
+    assert main(["--help"]) == 0
 
-    assert "runs a command of %snapshot: status, lake" in " ".join(capsys.readouterr().out.split())
+    shown = capsys.readouterr().out
+    assert "  What happened?                          log, show, tags, branches\n" in shown
+    assert "The exit status is 0,\n1 where a check fails, 2 where something cannot be read" in shown
+
+
+def test_without_words_ten_lines_name_every_command_by_its_question(capsys):
+    assert main([]) == 0
+
+    shown = capsys.readouterr().out.splitlines()
+    named = [name for line in shown[2:] for name in line.rpartition("  ")[2].split(", ")]
+    assert len(shown) == 10
+    assert named == [*commands.names(), "demo", "notebook", "mcp", "completion"]
+
+
+def test_the_installed_command_is_the_module():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert project["scripts"] == {"snapshot-explorer": "snapshot_explorer.__main__:run"}
 
 
 def test_help_is_about_the_terminal(capsys):
     status, shown, _ = printed(capsys, "log", "--help")
 
     assert status == 0
-    assert shown.startswith("python -m snapshot_explorer log PATH ")
+    assert shown.startswith("snapshot-explorer log PATH ")
     assert "--json" in shown
     assert "--out" not in shown
     assert "variable" not in shown
@@ -279,14 +296,14 @@ def test_help_is_about_the_terminal(capsys):
 
 def test_examples_in_help_are_lines_for_a_shell(capsys):
     _, shown, _ = printed(capsys, "bisect", "--help")
-    assert '  python -m snapshot_explorer bisect PATH "' in shown
+    assert '  snapshot-explorer bisect PATH "' in shown
 
     _, shown, _ = printed(capsys, "sql", "--help")
-    assert '  python -m snapshot_explorer sql PATH "select * from orders@17"' in shown
+    assert '  snapshot-explorer sql PATH "select * from orders@17"' in shown
     assert "%" not in shown
 
     _, shown, _ = printed(capsys, "lake", "--help")
-    assert "  python -m snapshot_explorer lake PATH --since yesterday --match 'ord*'\n" in shown
+    assert "  snapshot-explorer lake PATH --since yesterday --match 'ord*'\n" in shown
 
 
 def test_a_report_says_as_json_what_it_wrote(capsys, orders, tmp_path):

@@ -118,7 +118,10 @@ def test_it_holds_the_package_as_git_knows_it_and_nothing_else(names, known):
     about = f"snapshot_explorer-{snapshot_explorer.__version__}.dist-info"
 
     assert sorted(names) == sorted(
-        [*known, *(f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "licenses/LICENSE"))]
+        [
+            *known,
+            *(f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")),
+        ]
     )
     assert "snapshot_explorer/py.typed" in names
 
@@ -164,6 +167,8 @@ def test_its_metadata_say_what_it_is(metadata):
     assert metadata.get_all("Provides-Extra") == [
         "all",
         "catalogs",
+        "completion",
+        "mcp",
         "paimon-catalogs",
         "s3",
         "sketches",
@@ -199,6 +204,9 @@ def test_by_itself_it_does_everything_but_spark_which_says_what_to_install(wheel
     reported = json.loads(environment.python(SESSION, tmp_path).splitlines()[-1])
 
     assert Path(reported["file"]).is_relative_to(environment.folder)
+    command = environment.folder / ("Scripts" if sys.platform == "win32" else "bin") / "snapshot-explorer"
+    shown = subprocess.run([command, "demo"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "newest version  18" in shown
     assert reported["spark"] == [MISSING] * 3
     orders = snapshot_explorer.open_table(snapshot_explorer.samples.path("orders"))
     assert reported["rows"] == orders.at(8).count("amount < 0") > 0

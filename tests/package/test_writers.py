@@ -68,7 +68,7 @@ ALLOWED = {
     ("storage/__init__.py", "dump"): "a pickle, in memory",
     ("storage/concurrency.py", "put"): "into a queue",
     ("formats/row_groups.py", "to_json"): "text of a field",
-    ("jupyter/terminal.py", "to_json"): "text to print",
+    ("terminal/commands.py", "to_json"): "text to print",
     ("view/plotly_figure.py", "to_json"): "text of a figure",
     ("__main__.py", "dup2"): "standard output, when nobody reads it any more",
 }

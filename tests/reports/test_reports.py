@@ -140,4 +140,4 @@ def test_the_terminal_reports_on_all_tables_below_a_folder(orders, tmp_path, cap
     assert main(["report", folder, str(tmp_path / "s.html"), INCIDENT]) == 2
     assert capsys.readouterr().err == "A..B is for a report on one table. Leave it out.\n"
     assert main(["log", folder]) == 2
-    assert capsys.readouterr().err.endswith(f"Tables are below it: python -m snapshot_explorer lake {folder} --list.\n")
+    assert capsys.readouterr().err.endswith(f"Tables are below it: snapshot-explorer lake {folder} --list.\n")

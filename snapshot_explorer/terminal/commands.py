@@ -1,4 +1,4 @@
-"""The commands of `%snapshot` in a terminal: `python -m snapshot_explorer log PATH -n 5 --json`.
+"""The commands of `%snapshot` in a terminal: `snapshot-explorer log PATH -n 5 --json`.
 
 Nothing here needs IPython.
 """
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
 import orjson
@@ -47,16 +48,18 @@ from snapshot_explorer.jupyter.spelling import command_words
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
+from snapshot_explorer.lake.changes import LakeChanges
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
 from snapshot_explorer.view import DRAWN_ROWS, Code, Pairs, Part, codes_of, drawing_of, render_text, spelled
+from snapshot_explorer.view.text import Paint, leave_plain
 
 _NOT_HERE = ("explore", "open")
 """The command about open tables, and the one that shows a widget."""
 STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
 """The environment variable with the path of the file of storage options, where no option names one."""
-_RUN = "python -m snapshot_explorer"
+_RUN = "snapshot-explorer"
 _JSON = Option(flags=("--json",), meaning="print the result, or the error, as JSON")
 _OPENING = (
     Option(flags=("--branch",), metavar="B", meaning="open this branch of the table"),
@@ -84,7 +87,7 @@ class Output:
     """The output of a command."""
 
     status: int
-    """0, 1 where a check fails, 2 for an error."""
+    """0, 1 where a check fails, 2 for an error, or where a table of a lake cannot be read."""
     text: str
     is_error: bool = False
     """Whether it belongs to the stream for errors."""
@@ -166,6 +169,26 @@ def names() -> tuple[str, ...]:
     return tuple(command.name for command in _AVAILABLE)
 
 
+def overview(others: Sequence[str]) -> str:
+    """Return ten lines: how a line begins, and the commands by their question.
+
+    Args:
+        others: The names of the commands that are not about one table.
+    """
+    groups = [(question, [item.name for item in items]) for question, items in groupby(_AVAILABLE, _question)]
+    groups.append(("To begin, and elsewhere", list(others)))
+    edge = max(len(question) for question, _ in groups)
+    lines = [
+        f"{_RUN} PATH              what a table is and its newest commits, or the tables below a folder; only reads",
+        f"{_RUN} COMMAND PATH ...  a command of these; COMMAND --help explains it, --json prints JSON",
+    ]
+    return "\n".join([*lines, *(f"  {question:{edge}}  {', '.join(items)}" for question, items in groups)])
+
+
+def _question(command: Command) -> str:
+    return command.question
+
+
 @lru_cache(maxsize=8)
 def commands_for(path: str | None) -> tuple[Command, ...]:
     """Return the commands of a terminal, with the path in their lines; PATH without one."""
@@ -202,7 +225,7 @@ def _quote(value: str) -> str | None:
     return None if value.startswith("-") or sanitize(value) != value else shlex.quote(value)
 
 
-def run(words: Sequence[str], *, room: int) -> Output:
+def run(words: Sequence[str], *, room: int, paint: Paint = leave_plain) -> Output:
     """Run a command on a table, and return its output.
 
     Args:
@@ -210,6 +233,7 @@ def run(words: Sequence[str], *, room: int) -> Output:
             returns the result as JSON, and `--branch`, `--format` and `--options FILE` determine how the table is
             opened.
         room: The width of text.
+        paint: Marks text for a terminal; see `render_text`.
     """
     name, *others = words
     path = others[0] if others and not others[0].startswith("-") else None
@@ -222,7 +246,8 @@ def run(words: Sequence[str], *, room: int) -> Output:
             return Output(status=0, text=_help(command))
         result = _result(command, path, others[1:])
         call = spelling(shown_path)
-        return Output(status=_status(result), text=_json(result, call) if is_json else text_of(result, call, room))
+        text = _json(result, call) if is_json else text_of(result, call, room, paint=paint)
+        return Output(status=status_of(result), text=text)
     except (UsageError, SnapshotExplorerError) as error:
         message = sanitize(" ".join(spell(error.message, spelling(shown_path, command)).split()))
         if is_json:
@@ -231,13 +256,26 @@ def run(words: Sequence[str], *, room: int) -> Output:
         return Output(status=_ERROR, text=message, is_error=True)
 
 
-def _status(result: object) -> int:
-    if isinstance(result, CheckResult):
-        return result.exit_code
-    return 1 if isinstance(result, Verification) and not result.is_ok else 0
+def status_of(result: object) -> int:
+    """Return the exit status of a result; see `Output.status`."""
+    match result:
+        case CheckResult():
+            return result.exit_code
+        case Verification():
+            return 0 if result.is_ok else 1
+        case LakeChanges():
+            return _ERROR if result.unread else 0
+        case Lake():
+            return status_of(result.newest_overview)
+        case LakeSnapshot():
+            return status_of(result.versions)
+        case Frame() if not result.has_values:
+            has_problems = "problem" in result.column_names and result.column("problem").null_count < result.num_rows
+            return _ERROR if has_problems else 0
+    return 0
 
 
-def _storage_options(file: str) -> HiddenOptions | None:
+def storage_options_in(file: str) -> HiddenOptions | None:
     """Return the storage options in a JSON file. Messages do not contain the content of the file."""
     if file.lstrip().startswith("{"):  # others can see arguments in the list of processes, or in the log of a CI run
         raise InvalidArgumentError("--storage-options is the name of a JSON file, not the options themselves.")
@@ -269,7 +307,7 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
     variables: dict[str, object] = {}
     values = dict(arguments.values)
     file = values.pop("options", None) or os.environ.get(STORAGE_OPTIONS_VARIABLE)
-    storage_options = _storage_options(file) if file else None
+    storage_options = storage_options_in(file) if file else None
     tables = OpenTables(variables)
     if command.accepts_path and storage_options is not None:
         values["options"], variables["options"] = "options", storage_options
@@ -312,11 +350,13 @@ def _help(command: Command) -> str:
     return f"{command_help(shown, in_terminal=shown.prefix)}\n\nPATH is a folder or URL."
 
 
-def text_of(result: object, call: Callable[[Hint], str], room: int) -> str:
+def text_of(result: object, call: Callable[[Hint], str], room: int, *, paint: Paint = leave_plain) -> str:
     """Return a result as text, without the next steps that a terminal does not have.
 
     Args:
         call: Spells a hint.
+        room: The width of text.
+        paint: Marks text for a terminal; see `render_text`.
     """
     frame = _frame(result)
     shown = result if frame is None else frame
@@ -324,7 +364,8 @@ def text_of(result: object, call: Callable[[Hint], str], room: int) -> str:
         return str(result)
     drawing = drawing_of(shown)
     parts = tuple(_part(part) for part in drawing.parts)
-    return render_text(spelled(replace(drawing, parts=parts), call), room=room, limit=_DRAWN).lstrip("\n")
+    drawing = spelled(replace(drawing, parts=parts), call)
+    return render_text(drawing, room=room, limit=_DRAWN, paint=paint).lstrip("\n")
 
 
 def _part(part: Part) -> Part:

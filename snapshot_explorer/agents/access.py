@@ -1,0 +1,90 @@
+"""What a call of a tool may read, and for how long: the allowed folders, and the limits of the server."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.progress import StoppedError
+from snapshot_explorer.core.url_secrets import hide_url_secrets
+from snapshot_explorer.storage.allowed_roots import AllowedRoots, ConfinedOptions
+from snapshot_explorer.storage.location import LOCAL, parse_location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLimits:
+    """The limits of one call, which its answer states."""
+
+    rows: int = 50
+    """Rows that an answer contains."""
+    seconds: float = 60.0
+    size_bytes: int = 1 << 30
+    """Bytes of data files that a query, a row diff or a bisection may read, by the metadata."""
+    text_letters: int = 500
+    """Letters of one text from a table."""
+    answer_bytes: int = 100_000
+    """Bytes of the rows of an answer, as JSON."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value < 0:
+                raise InvalidArgumentError(f"The limit {name} must be 0 or more, got {value}.")
+
+
+class _CallRoots(AllowedRoots):
+    """The allowed folders during one call, whose end also ends its reads: each access to a storage checks it."""
+
+    __slots__ = ("admit",)
+
+    def __init__(self, roots: AllowedRoots, admit: Callable[[], None]) -> None:
+        super().__init__(roots.locations)
+        object.__setattr__(self, "admit", admit)
+
+    def __reduce__(self) -> tuple[type[AllowedRoots], tuple[object]]:
+        return AllowedRoots, (self.locations,)  # other processes end with their tasks
+
+
+class Access:
+    """The access of one call, whose time begins when this is created."""
+
+    def __init__(self, roots: AllowedRoots, options: Mapping[str, Any] | None, limits: CallLimits) -> None:
+        self.roots = tuple(root.shown for root in roots.locations)
+        self.limits = limits
+        self._stopped = threading.Event()
+        self._until = monotonic() + limits.seconds
+        confined = _CallRoots(roots, self.check_stop)
+        self._options = ConfinedOptions(options or {}, confined)
+        self._local_options = ConfinedOptions({}, confined)
+
+    def stop(self) -> None:
+        """End the call: nothing waits for its answer."""
+        self._stopped.set()
+
+    def check_stop(self) -> None:
+        """Raise StoppedError if the call has ended, or its time is over."""
+        if self._stopped.is_set() or monotonic() > self._until:
+            raise StoppedError
+
+    def options_for(self, path: str) -> ConfinedOptions:
+        """Return the options to open a path with, which keep all reads below the allowed folders."""
+        return self._local_options if parse_location(path).protocol == LOCAL else self._options
+
+
+def allowed_roots(paths: Sequence[str]) -> AllowedRoots:
+    """Return the folders that a server allows.
+
+    Raises:
+        InvalidArgumentError: There is none, a local one does not exist, or a URL contains a secret.
+    """
+    if not paths:
+        raise InvalidArgumentError("No folder is allowed. Name one or more: --allow /data --allow s3://lake/shop.db.")
+    for path in paths:
+        if (shown := hide_url_secrets(path)) != path:
+            raise InvalidArgumentError(f"{shown} contains a secret. Put it into a file: --storage-options FILE.")
+        location = parse_location(path)
+        if location.protocol == LOCAL and not Path(location.address).is_dir():
+            raise InvalidArgumentError(f"{location.shown} is not a folder. Check the path that is allowed.")
+    return AllowedRoots.of(paths)

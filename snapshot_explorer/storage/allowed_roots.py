@@ -1,0 +1,49 @@
+"""Folders below which everything must be that is read, for programs that answer questions of others."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from snapshot_explorer.core.errors import AccessDeniedError
+from snapshot_explorer.storage.hidden import HiddenOptions
+from snapshot_explorer.storage.location import LOCAL, Location, is_outside, parse_location, same_family, shorten
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedRoots:
+    """Folders. Nothing outside of them is read or listed, whichever links lead there."""
+
+    locations: tuple[Location, ...]
+
+    @classmethod
+    def of(cls, paths: Sequence[str]) -> "AllowedRoots":
+        """Return the folders at these paths and URLs; the links of a local one are followed now."""
+        return cls(tuple(_without_links(parse_location(path)) for path in paths))
+
+    def admit(self) -> None:
+        """Called before each access to a storage. A subclass may raise, to end a call that takes too long."""
+
+    def check(self, location: Location) -> None:
+        """Raise AccessDeniedError if a file or folder is outside. On the local disk, looks at each link of its path."""
+        target = _without_links(location)
+        if not any(same_family(target, root) and not is_outside(target, root) for root in self.locations):
+            raise AccessDeniedError(
+                f"{shorten(location.shown)} is not read: it is outside of the folders that are allowed, "
+                f"{', '.join(root.shown for root in self.locations)}."
+            )
+
+
+class ConfinedOptions(HiddenOptions):
+    """Options of a storage with which only what is below some folders is read."""
+
+    def __init__(self, options: Mapping[str, Any], roots: AllowedRoots) -> None:
+        super().__init__(options)
+        self.roots = roots
+
+
+def _without_links(location: Location) -> Location:
+    if location.protocol != LOCAL:
+        return location
+    address = os.path.realpath(location.address)
+    return Location(protocol=LOCAL, address=address, shown=location.shown)

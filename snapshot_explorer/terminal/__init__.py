@@ -1,0 +1,1 @@
+"""The `snapshot-explorer` command: the commands of `%snapshot` in a terminal, and what surrounds them there."""

@@ -1,0 +1,153 @@
+"""The SDK's own client over each transport: in memory, stdio and streamable HTTP."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from snapshot_explorer import __version__
+from snapshot_explorer.agents.access import CallLimits, allowed_roots
+from snapshot_explorer.agents.server import make_server
+from snapshot_explorer.agents.tools import TOOLS
+
+mcp = pytest.importorskip("mcp")
+COMMAND = [sys.executable, "-m", "snapshot_explorer", "mcp"]
+
+
+async def session(client, lake):
+    """List the tools, and follow one incident to its end; return what was seen."""
+    tools = (await client.list_tools()).tools
+    first = await client.call_tool("bisect", {"path": f"{lake}/orders", "condition": "amount < 0"})
+    call = first.structured_content["next_calls"][0]
+    rows = await client.call_tool(call["tool"], call["arguments"])
+    refused = await client.call_tool("describe_table", {"path": "/etc"})
+    return tools, first, rows, refused
+
+
+def check(seen):
+    tools, first, rows, refused = seen
+    assert [tool.name for tool in tools] == [tool.name for tool in TOOLS]
+    assert all(tool.annotations.read_only_hint and tool.output_schema for tool in tools)
+    assert first.structured_content["facts"]["first_version"] == 8
+    assert json.loads(first.content[0].text) == first.structured_content
+    assert rows.structured_content["facts"]["updated"] == 16
+    assert refused.is_error
+    assert "outside of the folders that are allowed" in refused.content[0].text
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_in_memory(lake, mode):
+    async def run():
+        server = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits())
+        async with mcp.Client(server, mode=mode) as client:
+            assert client.server_info.name == "snapshot-explorer"
+            return await session(client, lake)
+
+    check(asyncio.run(run()))
+
+
+def test_over_stdio(lake):
+    async def run():
+        parameters = mcp.StdioServerParameters(
+            command=COMMAND[0], args=[*COMMAND[1:], "--allow", str(lake)], env=dict(os.environ)
+        )
+        async with mcp.Client(mcp.stdio_client(parameters)) as client:
+            return await session(client, lake)
+
+    check(asyncio.run(run()))
+
+
+@pytest.fixture
+def port(lake):
+    """The port of a server over HTTP."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        number = free.getsockname()[1]
+    with subprocess.Popen([*COMMAND, "--allow", str(lake), "--http", str(number)], stderr=subprocess.PIPE) as process:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                socket.create_connection(("127.0.0.1", number), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield number
+        process.terminate()
+
+
+def test_over_http_on_the_loopback_interface(lake, port):
+    async def run():
+        async with mcp.Client(f"http://127.0.0.1:{port}/mcp") as client:
+            return await session(client, lake)
+
+    check(asyncio.run(run()))
+
+
+def test_pages_of_other_origins_are_refused(port):
+    import httpx
+
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    headers = {"accept": "application/json, text/event-stream"}
+    for bad in ({"origin": "https://evil.example"}, {"host": "evil.example"}):
+        answer = httpx.post(f"http://127.0.0.1:{port}/mcp", json=body, headers=headers | bad)
+        assert answer.status_code in (403, 421)
+
+
+def test_a_call_that_takes_too_long_is_stopped_and_says_so(lake):
+    slow = "select count(*) from o a, o b, o c, o d, o e, o f, o g where a.amount + b.amount + g.amount < 0"
+
+    async def run():
+        server = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits(seconds=1))
+        async with mcp.Client(server) as client:
+            answer = await client.call_tool("sql", {"query": slow, "tables": {"o": f"{lake}/orders"}})
+            again = await client.call_tool("history", {"path": f"{lake}/orders"})
+        return answer, again
+
+    answer, again = asyncio.run(run())
+    assert answer.is_error
+    assert "The call took more than 1 seconds" in answer.content[0].text
+    assert not again.is_error
+
+
+def test_progress_reaches_the_client(lake, monkeypatch):
+    from snapshot_explorer.core import progress
+
+    monkeypatch.setattr(progress, "PATIENCE", 0)
+    monkeypatch.setattr(progress, "EVERY", 0)
+    seen = []
+
+    async def note(done, total, message):
+        seen.append((done, total, message))
+
+    async def run():
+        server = make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits())
+        async with mcp.Client(server) as client:
+            await client.call_tool("find_tables", {}, progress_callback=note)
+
+    asyncio.run(run())
+    assert any(message == "Opening tables" for _, _, message in seen)
+
+
+def test_a_mistake_in_the_command_line_is_one_line(tmp_path):
+    done = subprocess.run([*COMMAND, "--allow", str(tmp_path / "none")], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert done.stderr == f"{tmp_path / 'none'} is not a folder. Check the path that is allowed.\n"
+
+
+def test_without_the_sdk_the_message_says_what_to_install(monkeypatch, lake, capsys):
+    from snapshot_explorer.__main__ import main
+    from snapshot_explorer.agents import server
+
+    monkeypatch.setattr(server, "find_spec", lambda _: None)
+
+    assert main(["mcp", "--allow", str(lake)]) == 2
+    assert "pip install 'snapshot-explorer[mcp]'" in capsys.readouterr().err
+
+
+def test_the_server_has_the_version_of_the_package(lake):
+    assert make_server(allowed_roots([str(lake)]), options=None, limits=CallLimits()).version == __version__
