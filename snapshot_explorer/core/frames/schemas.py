@@ -54,6 +54,17 @@ COMMITS = pa.schema(
         _column("removed_rows", pa.int64(), "rows in the removed files, and those deleted by vectors", "rows"),
         _column("added_bytes", pa.int64(), "size of the added files", "bytes"),
         _column("removed_bytes", pa.int64(), "size of the removed files", "bytes"),
+        _column("rows_inserted", pa.int64(), "rows that the commit inserted; null if not counted", "rows"),
+        _column("rows_updated", pa.int64(), "rows that the commit updated; null if not counted", "rows"),
+        _column("rows_deleted", pa.int64(), "rows that the commit deleted; null if not counted", "rows"),
+        _column("rows_rewritten", pa.int64(), "unchanged rows that moved to other files; null if not counted", "rows"),
+        _column(
+            "rows_source",
+            pa.string(),
+            "where these four counts are from: writer (recorded), metadata (proven by the files), rows (read and "
+            "compared); if not counted: net (the net change is added_rows less removed_rows), contradicted (the "
+            "writer's counts and the files disagree), or null",
+        ),
         _column("total_rows", pa.int64(), "rows in all live files, less those deleted by vectors", "rows"),
         _column("watermark", UTC_MILLIS, "event-time watermark"),
         _column("tags", pa.list_(pa.string()), "tags on the version"),
@@ -74,7 +85,11 @@ keeps the value above.
 Row counts are of files, less the rows that deletion vectors delete: a commit that deletes with vectors has
 `removed_rows`. If the writer did not record the number of these rows, or an Iceberg version has position deletes, the
 affected counts are null. Rows that readers merge by their primary key (Paimon), and rows that equality deletes remove
-(Iceberg), are counted. For Hudi, counts of rows that log files may change are null."""
+(Iceberg), are counted. For Hudi, counts of rows that log files may change are null.
+
+`rows_inserted`, `rows_updated` and `rows_deleted` are of the rows of the table, not of its files: all three are known,
+or none is. An updated row is one that the statement wrote anew, with other values or the same. `rows_rewritten` counts
+rows that moved from removed to added files without a change; it may be null alone. See `formats.row_counts`."""
 
 MANIFESTS = pa.schema(
     [

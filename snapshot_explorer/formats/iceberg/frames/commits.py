@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -10,6 +12,7 @@ from snapshot_explorer.core import frames
 from snapshot_explorer.core.records import Kind, Readable
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
+from snapshot_explorer.formats.row_counts import RowChanges, logical_counts, no_record
 
 _COUNTERS = ("added-", "deleted-", "removed-", "total-")
 _COUNTS = {
@@ -23,6 +26,9 @@ _COUNTS = {
 _POSITIONS = ("added-position-deletes", "removed-position-deletes")
 _DELETE_FILES = ("added-delete-files", "removed-delete-files")
 _TOTALS = ("total-records", "total-position-deletes")
+_EQUALITY = ("added-equality-deletes", "removed-equality-deletes", "total-equality-deletes")
+_VECTORS = ("added-dvs", "removed-dvs")
+_POSITION_FILES = "added-position-delete-files"
 _USER, _TRINO_USER = "user", "trino_user"
 _MAX_DIGITS = 19
 _MAX = 2**63 - 1
@@ -54,7 +60,10 @@ def commits_frame(
     operation = column("operation")
     is_first = pa.array(parents, pa.int64()).is_null()
     is_replaced = pc.or_(pc.fill_null(pc.equal(column("replace-partitions"), "true"), fill_value=False), is_first)
-    columns = _counts(summaries, summary_keys, recorded) | {
+    counts = _counts(summaries, summary_keys, recorded)
+    columns = {
+        **counts,
+        **_logical_counts(history, versions, counts, recorded, operation),
         "version": pa.array(versions, pa.int64()),
         "committed_at": _times(times),
         "readable": pa.array(readable, pa.string()),
@@ -126,9 +135,77 @@ def _counts(
     return result | {"total_rows": pc.if_else(has_old_positions, None, recorded[_TOTALS[0]])}
 
 
+def _logical_counts(
+    history: IcebergHistory,
+    versions: Sequence[int],
+    columns: Mapping[str, pa.Array],
+    recorded: Mapping[str, pa.Array],
+    operation: pa.Array,
+) -> dict[str, pa.Array]:
+    """Return the logical counts. Writers record none: an UPDATE, a MERGE and an INSERT OVERWRITE look the same.
+
+    The rows of a snapshot without a parent replace those of the version before. Rows of removed data files are known if
+    no delete file was live before. Position deletes delete as many rows as the commit adds to those that it replaces: a
+    writer only deletes rows that it reads. Deletion vectors do so if the history never had position delete files, which
+    are merged into the vectors of their data files. Equality deletes delete an unknown number of rows.
+
+    Args:
+        columns: The counts of files of COMMITS; null for a summary without counters.
+        recorded: The counters, which are absent if they are 0.
+
+    Source: iceberg specification, "Snapshots" and "Deletion Vectors"; iceberg SnapshotSummary.
+    """
+
+    def number(name: str) -> pa.Array:
+        return pc.fill_null(recorded[name], 0)
+
+    def live_before(deletes: str) -> pa.Array:
+        added, removed = (number(f"{word}-{deletes}") for word in ("added", "removed"))
+        return pc.add(pc.subtract(recorded[f"total-{deletes}"], added), removed)
+
+    none_before = pc.and_(*(pc.equal(live_before(name), 0) for name in ("position-deletes", "equality-deletes")))
+    none_before = pc.fill_null(none_before, history.metadata.format_version == 1)
+    is_counted = columns["added_files"].is_valid()
+    removes_files = pc.greater(number("deleted-data-files"), 0)
+    has_positions, has_equality, has_vectors = (
+        reduce(pc.or_, (pc.greater(number(name), 0) for name in names))
+        for names in (_POSITIONS, _EQUALITY[:2], _VECTORS)
+    )
+    removed = pc.if_else(pc.or_(pc.invert(removes_files), none_before), number("deleted-records"), None)
+    positions = pc.subtract(*map(number, _POSITIONS))
+    is_lost = pc.or_(removes_files, pc.less(positions, 0))
+    if pc.any(has_vectors).as_py() and not _has_only_vectors(history):
+        is_lost = pc.or_(is_lost, has_vectors)
+    removed = pc.if_else(has_positions, pc.if_else(is_lost, None, positions), removed)
+    replacing = set(history.without_commit).difference(history.after_gaps)
+    return logical_counts(
+        RowChanges(
+            added=pc.if_else(is_counted, number("added-records"), None),
+            removed=pc.if_else(pc.and_not(is_counted, has_equality), removed, None),
+            removes_files=np.array(removes_files, np.bool_),
+            keeps_rows=_is(operation, "replace"),
+            is_plain=np.array([version not in replacing for version in versions], np.bool_),
+            deletes_only=_is(operation, "delete"),
+            recorded=no_record(len(versions)),
+        )
+    )
+
+
+def _is(operation: pa.Array, word: str) -> npt.NDArray[np.bool_]:
+    return np.array(pc.fill_null(pc.equal(operation, word), fill_value=False), np.bool_)
+
+
+def _has_only_vectors(history: IcebergHistory) -> bool:
+    """Return whether the history begins without delete files and never had position delete files."""
+    snapshots = history.metadata.snapshots
+    parents, summaries = snapshots.columns(("parent_id", "summary"), list(history.ids.values()))
+    is_whole = not summaries or parents[0] is None or summaries[0].get("total-delete-files") == "0"
+    return is_whole and not any(_POSITION_FILES in summary for summary in summaries)
+
+
 def _recorded_counts(summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str]) -> dict[str, pa.Array]:
     """Return the counters of summaries with these keys; null where one is absent, or is not a count."""
-    every = (*_COUNTS.values(), *_POSITIONS, *_DELETE_FILES, *_TOTALS)
+    every = (*_COUNTS.values(), *_POSITIONS, *_DELETE_FILES, *_TOTALS, *_EQUALITY, *_VECTORS)
     names, count = [name for name in every if name in summary_keys], len(summaries)
     texts = pa.array([summary.get(name) for name in names for summary in summaries], pa.string())
     is_count = pc.and_(pc.ascii_is_decimal(texts), pc.less_equal(pc.binary_length(texts), _MAX_DIGITS))
