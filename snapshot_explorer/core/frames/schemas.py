@@ -583,6 +583,7 @@ _COMMIT_COUNTS = [
     COMMITS.field(name)
     for name in ("added_files", "removed_files", "added_rows", "removed_rows", "added_bytes", "removed_bytes")
 ]
+_ROW_COUNTS = [COMMITS.field(f"rows_{name}") for name in ("inserted", "updated", "deleted")]
 
 LAKE_OVERVIEW = pa.schema(
     [
@@ -596,14 +597,19 @@ LAKE_OVERVIEW = pa.schema(
         _column("usual_seconds", pa.int64(), "the median time between recent commits; null if unknown"),
         _column("late_after_seconds", pa.int64(), "the age from which the table is late; null if unknown"),
         _column("commits", pa.int64(), "commits since the time in the title; null if there are more than were read"),
-        _column("added_rows", pa.int64(), "rows that they added, without maintenance; null if unknown", "rows"),
-        _column("removed_rows", pa.int64(), "rows that they removed, without maintenance; null if unknown", "rows"),
+        *_ROW_COUNTS,
+        _column("added_rows", pa.int64(), "rows in added files, without maintenance; null if unknown", "rows"),
+        _column("removed_rows", pa.int64(), "rows in removed files, without maintenance; null if unknown", "rows"),
         _column("added_bytes", pa.int64(), "size of the files that they added", "bytes"),
         _column("removed_bytes", pa.int64(), "size of the files that they removed", "bytes"),
         _column(
             "total_rows", pa.int64(), "rows of the newest version, as COMMITS counts them; null if unknown", "rows"
         ),
-        _column("recent_rows", pa.list_(pa.int64()), "rows that each recent commit added, oldest first"),
+        _column(
+            "recent_rows",
+            pa.list_(pa.int64()),
+            "rows that each recent commit inserted, or added if not counted, oldest first",
+        ),
         _column("schema_changes", pa.int64(), "commits since then that changed the schema; null if unknown"),
         _column("anomalies", pa.list_(pa.string()), "numbers that jump since then, and repeated appends, in words"),
         _column(
@@ -628,7 +634,11 @@ LAKE_COMMITS = pa.schema(
         _column("table", pa.string(), "the table"),
         *(COMMITS.field(name) for name in ("version", "kind", "operation", "user")),
         *_COMMIT_COUNTS,
-        *(COMMITS.field(name) for name in ("total_rows", "schema_id", "readable", "details")),
+        *_ROW_COUNTS,
+        *(
+            COMMITS.field(name)
+            for name in ("rows_rewritten", "rows_source", "total_rows", "schema_id", "readable", "details")
+        ),
     ]
 )
 

@@ -28,7 +28,7 @@ _DELETE_FILES = ("added-delete-files", "removed-delete-files")
 _TOTALS = ("total-records", "total-position-deletes")
 _EQUALITY = ("added-equality-deletes", "removed-equality-deletes", "total-equality-deletes")
 _VECTORS = ("added-dvs", "removed-dvs")
-_POSITION_FILES = "added-position-delete-files"
+_POSITION_FILES = ("added-position-delete-files", "removed-position-delete-files")
 _USER, _TRINO_USER = "user", "trino_user"
 _MAX_DIGITS = 19
 _MAX = 2**63 - 1
@@ -146,8 +146,8 @@ def _logical_counts(
 
     The rows of a snapshot without a parent replace those of the version before. Rows of removed data files are known if
     no delete file was live before. Position deletes delete as many rows as the commit adds to those that it replaces: a
-    writer only deletes rows that it reads. Deletion vectors do so if the history never had position delete files, which
-    are merged into the vectors of their data files. Equality deletes delete an unknown number of rows.
+    writer only deletes rows that it reads. Deletion vectors do so if no position delete file was live before, which are
+    merged into the vectors of their data files. Equality deletes delete an unknown number of rows.
 
     Args:
         columns: The counts of files of COMMITS; null for a summary without counters.
@@ -174,11 +174,12 @@ def _logical_counts(
     removed = pc.if_else(pc.or_(pc.invert(removes_files), none_before), number("deleted-records"), None)
     positions = pc.subtract(*map(number, _POSITIONS))
     is_lost = pc.or_(removes_files, pc.less(positions, 0))
-    if pc.any(has_vectors).as_py() and not _has_only_vectors(history):
-        is_lost = pc.or_(is_lost, has_vectors)
+    if pc.any(has_vectors).as_py():
+        exact = _after_only_vectors(history)
+        is_lost = pc.or_(is_lost, pc.and_not(has_vectors, pa.array([item in exact for item in versions], pa.bool_())))
     removed = pc.if_else(has_positions, pc.if_else(is_lost, None, positions), removed)
     replacing = set(history.without_commit).difference(history.after_gaps)
-    return logical_counts(
+    logical = logical_counts(
         RowChanges(
             added=pc.if_else(is_counted, number("added-records"), None),
             removed=pc.if_else(pc.and_not(is_counted, has_equality), removed, None),
@@ -189,18 +190,31 @@ def _logical_counts(
             recorded=no_record(len(versions)),
         )
     )
+    has_net = pc.or_(columns["added_rows"].is_valid(), logical["rows_inserted"].is_valid())
+    return {**logical, "rows_source": pc.if_else(has_net, logical["rows_source"], None)}
 
 
 def _is(operation: pa.Array, word: str) -> npt.NDArray[np.bool_]:
     return np.array(pc.fill_null(pc.equal(operation, word), fill_value=False), np.bool_)
 
 
-def _has_only_vectors(history: IcebergHistory) -> bool:
-    """Return whether the history begins without delete files and never had position delete files."""
+def _after_only_vectors(history: IcebergHistory) -> frozenset[int]:
+    """Return the versions before which no position delete file is live.
+
+    Their number is the sum of those that were added and removed since there was no delete file.
+    """
     snapshots = history.metadata.snapshots
     parents, summaries = snapshots.columns(("parent_id", "summary"), list(history.ids.values()))
-    is_whole = not summaries or parents[0] is None or summaries[0].get("total-delete-files") == "0"
-    return is_whole and not any(_POSITION_FILES in summary for summary in summaries)
+    live: int | None = 0 if parents[:1] == [None] else None
+    result = set()
+    for version, summary in zip(history.ids, summaries, strict=True):
+        if live == 0:
+            result.add(version)
+        added, removed = (summary.get(name, "0") for name in _POSITION_FILES)
+        is_count = added.isdecimal() and removed.isdecimal()
+        live = live + int(added) - int(removed) if live is not None and is_count else None
+        live = 0 if summary.get("total-delete-files") == "0" else live
+    return frozenset(result)
 
 
 def _recorded_counts(summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str]) -> dict[str, pa.Array]:
