@@ -208,7 +208,8 @@ class Iceberg(TableFormat):
         tags: dict[int, list[str]] = {}
         for name, version in self._tags(history).items():
             tags.setdefault(version, []).append(name)
-        return commits_frame(history, versions, self._readable(source, history, versions), tags)
+        is_moved = source.locations.note is not None
+        return commits_frame(history, versions, self._readable(source, history, versions), tags, is_moved=is_moved)
 
     def _readable(self, source: Source, history: IcebergHistory, versions: Sequence[int]) -> list[Readable | None]:
         if self._storage.local_address("") is None:

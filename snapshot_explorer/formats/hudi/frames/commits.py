@@ -85,6 +85,8 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
     changes_rows[of_version[_changes_rows(files)]] = True
     is_empty = np.array([commit.is_empty for commit in commits.values()], np.bool_)
     counts = _counts(state, versions, is_empty)
+    is_service = np.array([commit.is_service for commit in commits.values()], np.bool_)
+    is_even = np.array(pc.fill_null(pc.equal(counts["added_rows"], counts["removed_rows"]), fill_value=False), np.bool_)
     columns = {
         "version": pa.array(versions, pa.int64()),
         "committed_at": pa.array(committed_at(source, versions), frames.COMMITS.field("committed_at").type),
@@ -103,8 +105,9 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
                 added=counts["added_rows"],
                 removed=counts["removed_rows"],
                 removes_files=pc.fill_null(counts["removed_files"], 1).to_numpy() > 0,
-                keeps_rows=np.array([commit.is_service for commit in commits.values()], np.bool_),
-                is_plain=np.ones(len(versions), np.bool_),
+                # Compactions of log files with deletes by event time change rows: seen with Hudi 0.15.
+                keeps_rows=is_service & is_even,
+                is_plain=~is_service,
                 deletes_only=np.array([commit.operation in _DELETING for commit in commits.values()], np.bool_),
                 recorded=_recorded(metrics, counts, instants),
             )

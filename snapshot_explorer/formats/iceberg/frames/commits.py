@@ -39,6 +39,8 @@ def commits_frame(
     versions: Sequence[int],
     readable: Sequence[Readable | None],
     tags: Mapping[int, Sequence[str]],
+    *,
+    is_moved: bool,
 ) -> pa.Table:
     """Return the COMMITS frame of versions, in their order, from the metadata file alone.
 
@@ -63,7 +65,7 @@ def commits_frame(
     counts = _counts(summaries, summary_keys, recorded)
     columns = {
         **counts,
-        **_logical_counts(history, versions, counts, recorded, operation),
+        **_logical_counts(history, versions, counts, recorded, operation, is_moved=is_moved),
         "version": pa.array(versions, pa.int64()),
         "committed_at": _times(times),
         "readable": pa.array(readable, pa.string()),
@@ -141,17 +143,21 @@ def _logical_counts(
     columns: Mapping[str, pa.Array],
     recorded: Mapping[str, pa.Array],
     operation: pa.Array,
+    *,
+    is_moved: bool,
 ) -> dict[str, pa.Array]:
     """Return the logical counts. Writers record none: an UPDATE, a MERGE and an INSERT OVERWRITE look the same.
 
     The rows of a snapshot without a parent replace those of the version before. Rows of removed data files are known if
     no delete file was live before. Position deletes delete as many rows as the commit adds to those that it replaces: a
     writer only deletes rows that it reads. Deletion vectors do so if no position delete file was live before, which are
-    merged into the vectors of their data files. Equality deletes delete an unknown number of rows.
+    merged into the vectors of their data files. Position delete files have paths of data files, which name none of them
+    in some tables that were moved. Equality deletes delete an unknown number of rows.
 
     Args:
         columns: The counts of files of COMMITS; null for a summary without counters.
         recorded: The counters, which are absent if they are 0.
+        is_moved: Whether the table is elsewhere than its metadata records.
 
     Source: iceberg specification, "Snapshots" and "Deletion Vectors"; iceberg SnapshotSummary.
     """
@@ -174,17 +180,21 @@ def _logical_counts(
     removed = pc.if_else(pc.or_(pc.invert(removes_files), none_before), number("deleted-records"), None)
     positions = pc.subtract(*map(number, _POSITIONS))
     is_lost = pc.or_(removes_files, pc.less(positions, 0))
+    has_only_vectors = pa.repeat(pa.scalar(False), len(versions))  # noqa: FBT003 - the value
     if pc.any(has_vectors).as_py():
         exact = _after_only_vectors(history)
-        is_lost = pc.or_(is_lost, pc.and_not(has_vectors, pa.array([item in exact for item in versions], pa.bool_())))
-    removed = pc.if_else(has_positions, pc.if_else(is_lost, None, positions), removed)
+        has_only_vectors = pa.array([version in exact for version in versions], pa.bool_())
+    # A position delete file names data files by their paths, a vector by its metadata, which follows a moved table.
+    is_unsure = pc.if_else(has_vectors, pc.invert(has_only_vectors), is_moved)
+    removed = pc.if_else(has_positions, pc.if_else(pc.or_(is_lost, is_unsure), None, positions), removed)
+    is_matched = pc.or_(none_before, pc.or_(has_only_vectors, not is_moved))
     replacing = set(history.without_commit).difference(history.after_gaps)
     logical = logical_counts(
         RowChanges(
             added=pc.if_else(is_counted, number("added-records"), None),
             removed=pc.if_else(pc.and_not(is_counted, has_equality), removed, None),
             removes_files=np.array(removes_files, np.bool_),
-            keeps_rows=_is(operation, "replace"),
+            keeps_rows=_is(operation, "replace") & np.array(is_matched, np.bool_),
             is_plain=np.array([version not in replacing for version in versions], np.bool_),
             deletes_only=_is(operation, "delete"),
             recorded=no_record(len(versions)),
