@@ -1,5 +1,7 @@
 """Counts the rows that commits changed by reading the rows that differ."""
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.diff import row_diff
@@ -9,6 +11,8 @@ from snapshot_explorer.core.errors import SnapshotExplorerError, SnapshotNotFoun
 from snapshot_explorer.core.hints import Message, without_period
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.engines.local import count
+from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.history import History
 
 
@@ -19,19 +23,13 @@ def count_rows(history: History, commits: pa.Table) -> tuple[str, ...]:
     sentence if the rows of some commits cannot be compared.
     """
     uncounted = commits.filter(pc.and_(commits["rows_inserted"].is_null(), commits["kind"].is_valid()))
-    table_format, errors = history.table_format, dict[int, SnapshotExplorerError]()
+    errors = dict[int, SnapshotExplorerError]()
     with step("Counting rows", total=len(uncounted)) as counting:
         for commit in uncounted.select(["version", "committed_at"]).to_pylist():
-            version = commit["version"]
-            before = history.listing.predecessor(version)
             try:
-                if before not in history.listing.versions or history.gaps([before, version]):
-                    raise SnapshotNotFoundError("the version before the commit is not known")
-                sides = table_format.version(before), table_format.version(version)
-                plan = plan_diff(history.path, table_format, *sides, DiffRequest(name=history.name))
-                history.open_branch.row_counts.keep(commit, row_diff(plan).counts)
+                history.open_branch.row_counts.keep(commit, _count(history, commit["version"]))
             except SnapshotExplorerError as error:
-                errors[version] = error
+                errors[commit["version"]] = error
             counting.advance()
     if not errors:
         return ()
@@ -43,3 +41,16 @@ def count_rows(history: History, commits: pa.Table) -> tuple[str, ...]:
             ".",
         ),
     )
+
+
+def _count(history: History, version: int) -> Mapping[str, int]:
+    """Return the rows that differ from the version before, by kind; of the first version of a table, all rows."""
+    table_format, listing = history.table_format, history.listing
+    after = table_format.version(version)
+    if version == listing.versions[0] and not listing.has_expired:
+        return {"inserted": count(after, after.plan(None).splits, scan_of(after.arrow_schema, ()))}
+    before = listing.predecessor(version)
+    if before not in listing.versions or history.gaps([before, version]):
+        raise SnapshotNotFoundError("The version before it is not known.")
+    plan = plan_diff(history.path, table_format, table_format.version(before), after, DiffRequest(name=history.name))
+    return row_diff(plan).counts
