@@ -63,7 +63,7 @@ def _uncounted_text(source: object, added: int | None, removed: int | None) -> s
     if source == "contradicted":
         return f"{_NOT_COUNTED}: the writer's counts and the files disagree"
     if source != "net" or added is None or removed is None:
-        return f"{_NOT_COUNTED} ({added:,} written)" if added else _NOT_COUNTED
+        return f"{pluralize(added, 'row')} written, changes not counted" if added else _NOT_COUNTED
     net, both = added - removed, min(added, removed)
     signed = f"{'+' if net > 0 else MINUS if net < 0 else ''}{abs(net):,}"
     return f"{signed} rows net" + (f" (at most {both:,} rewritten)" if both else "")

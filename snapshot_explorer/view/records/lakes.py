@@ -150,8 +150,10 @@ def _span(seconds: int) -> str:
 
 
 def _rows_text(row: Mapping[str, Any]) -> str | None:
-    written = None if row["added_rows"] is None else f"{row['added_rows']:,} written"
-    return row_counts_text(*(row[f"rows_{name}"] for name in ("inserted", "updated", "deleted"))) or written
+    counts = [row[f"rows_{name}"] for name in ("inserted", "updated", "deleted")]
+    if None in counts:
+        return None if row["added_rows"] is None else f"{row['added_rows']:,} written"
+    return row_counts_text(*counts) if any(counts) else "0"
 
 
 def _change_text(added: int | None, removed: int | None, shown: Callable[[int], str]) -> str | None:
