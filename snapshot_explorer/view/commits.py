@@ -35,8 +35,6 @@ STYLES = {
     "maintenance": Style(color=KIND_COLORS["maintenance"], pattern="|", symbol="square-open", sign=""),
 }
 OTHER = Style(color=GRAY, pattern="", symbol="x", sign="")
-QUIET = Style(color=GRAY, pattern="", symbol="diamond", sign="~")
-"""The style of commits that change no row."""
 MAX_NAMES = 8
 """The maximum number of tags, or branches, of a version that are named."""
 _LONGEST_MESSAGE = 300

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.view.commits import MAX_NAMES, QUIET, name_line, with_totals
+from snapshot_explorer.view.commits import MAX_NAMES, name_line, with_totals
 from snapshot_explorer.view.figures import clean_text, numbers, numbers_with_gaps
 from snapshot_explorer.view.row_changes import with_row_changes
 from snapshot_explorer.view.timeline.flags import bars_top
@@ -112,7 +112,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
 
 def _look(marks: TimelineMarks, style: Style, of_kind: npt.NDArray[np.bool_]) -> Style:
     """Return the style of a kind: gray if none of its commits changes rows."""
-    return QUIET if marks.bars.quiet[of_kind].all() else style
+    return style.quiet() if marks.bars.quiet[of_kind].all() else style
 
 
 def pack_numbers(values: Numbers) -> dict[str, object]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.view.anomaly_marks import listed_rules, rule_lines
-from snapshot_explorer.view.commits import QUIET, UNREADABLE, commit_hover_text, commit_table, time_texts
+from snapshot_explorer.view.commits import UNREADABLE, commit_hover_text, commit_table, time_texts
 from snapshot_explorer.view.drawing import Drawing, Line
 from snapshot_explorer.view.figures import (
     INK,
@@ -218,7 +218,7 @@ def _parts(marks: TimelineMarks) -> Iterator[tuple[str, Style, _Mask, float | No
     for kind, style, of_kind in marks.of_kinds():
         for chosen, look, width in (
             (of_kind & ~marks.bars.quiet, style, None),
-            (of_kind & marks.bars.quiet, QUIET, _THIN),
+            (of_kind & marks.bars.quiet, style.quiet(), _THIN),
         ):
             if chosen.any():
                 yield kind, look, chosen, width
