@@ -57,7 +57,7 @@ def check(table):
 
 def _differing_rows(table, before, version):
     """Return the inserted, updated and deleted rows, of the columns that have the same type in both versions."""
-    types = [{field.name: field.type for field in table.at(number).arrow_schema} for number in (before, version)]
+    types = [{column.name: column.type for column in table.at(number).schema.columns} for number in (before, version)]
     columns = [name for name, dtype in types[1].items() if types[0].get(name, dtype) == dtype]
     counts = table.diff_rows(before, version, columns=columns if 0 < len(columns) < len(types[1]) else None).counts
     return tuple(counts.get(name, 0) for name in ("inserted", "updated", "deleted"))

@@ -287,7 +287,7 @@ def redrawn(page, rows, totals):
 def test_the_scales_of_a_long_history_are_those_of_what_is_shown(page):
     added = [6_000_000 if at == 5_000 else None if at % 3 == 0 else 1_000 for at in range(10_000)]
     times = np.datetime64("2026-01-01", "us") + np.timedelta64(10, "m") * np.arange(10_000)
-    rows = with_columns(commits(10_000, total_rows=None), rows_inserted=added, committed_at=times)
+    rows = with_columns(commits(10_000, total_rows=None), added_rows=added, rows_inserted=added, committed_at=times)
     size = np.cumsum([one or 0 for one in added])
     totals = pa.table({"version": range(10_000), "files": size, "rows": size, "size_bytes": size})
     page.evaluate(RECORD)
