@@ -199,7 +199,9 @@ def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
         "change", pa.string(), metadata={"meaning": f"{y} added, then removed, to scale; ? where not known"}
     )
     return Grid(
-        with_row_changes(commits).select(names).add_column(3, field, pa.array(_signs(commits, y), pa.string())),
+        with_row_changes(commits, is_whole=False)
+        .select(names)
+        .add_column(3, field, pa.array(_signs(commits, y), pa.string())),
         total=total,
         noun="versions",
     )

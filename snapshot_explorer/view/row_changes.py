@@ -63,19 +63,24 @@ def _uncounted_text(source: object, added: int | None, removed: int | None) -> s
     if source == "contradicted":
         return f"{_NOT_COUNTED}: the writer's counts and the files disagree"
     if source != "net" or added is None or removed is None:
-        return f"{pluralize(added, 'row')} written, changes not counted" if added else _NOT_COUNTED
+        return f"{_NOT_COUNTED} ({added:,} written)" if added else _NOT_COUNTED
     net, both = added - removed, min(added, removed)
     signed = f"{'+' if net > 0 else MINUS if net < 0 else ''}{abs(net):,}"
     return f"{signed} rows net" + (f" (at most {both:,} rewritten)" if both else "")
 
 
-def with_row_changes(commits: pa.Table) -> pa.Table:
-    """Return COMMITS with a further column `rows`: what each commit did to rows, as text; null if it was not read."""
+def with_row_changes(commits: pa.Table, *, is_whole: bool = True) -> pa.Table:
+    """Return COMMITS with a further column `rows`: what each commit did to rows, as text; null if it was not read.
+
+    Args:
+        is_whole: Whether the text is never truncated.
+    """
     known = commits.drop_columns([name for name in ("details",) if name in commits.column_names]).to_pylist()
     texts = [None if row["kind"] is None else row_change_text(row) for row in known]
     meaning = "rows of the table that the commit inserted, updated and deleted, and those it only rewrote"
     return commits.append_column(
-        pa.field("rows", pa.string(), metadata={"meaning": meaning, "whole": "yes"}), pa.array(texts, pa.string())
+        pa.field("rows", pa.string(), metadata={"meaning": meaning} | ({"whole": "yes"} if is_whole else {})),
+        pa.array(texts, pa.string()),
     )
 
 

@@ -54,7 +54,7 @@ COMPACTION = commit(0, 0, 0, 100_000, source="metadata", added=100_000, removed=
             commit(source="contradicted", added=1, removed=2),
             "rows not counted: the writer's counts and the files disagree",
         ),
-        (commit(added=53, removed=41), "53 rows written, changes not counted"),
+        (commit(added=53, removed=41), "rows not counted (53 written)"),
         (commit(), "rows not counted"),
     ],
 )
