@@ -5,6 +5,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.history import history_of
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
+from tests.support.iceberg.table_builder import IcebergTable
 
 NAMES = ("rows_inserted", "rows_updated", "rows_deleted", "rows_rewritten", "rows_source")
 NOT_COUNTED = (None, None, None, None, None)
@@ -150,3 +151,92 @@ def test_a_new_schema_changes_no_row(table):
     table.commit(metadata(configuration={"x": "y"}), operation="SET TBLPROPERTIES")
 
     assert counts(table) == (0, 0, 0, 0, "metadata")
+
+
+@pytest.fixture
+def iceberg(memory_root):
+    """An Iceberg table with two files of 10 rows, and no delete files."""
+    result = IcebergTable(*memory_root, version=3)
+    for _ in range(2):
+        commit_iceberg(result)
+    return result
+
+
+def commit_iceberg(table, rows=10, removed=(), operation="append", positions=0, equalities=0, **summary):
+    totals = {"total-position-deletes": str(positions), "total-equality-deletes": str(equalities)}
+    rows = None if rows is None else [(number, "a") for number in range(rows)]
+    names = {name.replace("_", "-"): str(count) for name, count in summary.items()}
+    table.commit(rows, removed=removed, operation=operation, **totals | names)
+    opened = open_table(f"memory://{table.root}")
+    row = history_of(opened).table_format.commits([table.sequence]).to_pylist()[0]
+    return tuple(row[name] for name in NAMES)
+
+
+def test_an_iceberg_append_inserts_its_records(iceberg):
+    assert commit_iceberg(iceberg, 4) == (4, 0, 0, 0, "metadata")
+
+
+def test_whole_files_of_an_iceberg_table_without_deletes_are_deleted_rows(iceberg):
+    assert commit_iceberg(iceberg, None, ["data-1.parquet"], "delete") == (0, 0, 10, 0, "metadata")
+
+
+def test_an_iceberg_overwrite_has_a_net_change(iceberg):
+    assert commit_iceberg(iceberg, 9, ["data-1.parquet"], "overwrite") == NET
+
+
+def test_an_iceberg_replacement_changes_no_row(iceberg):
+    assert commit_iceberg(iceberg, 10, ["data-1.parquet"], "replace") == (0, 0, 0, 10, "metadata")
+    assert commit_iceberg(iceberg, 9, ["data-2.parquet"], "replace") == CONTRADICTED
+
+
+def test_position_deletes_are_deleted_rows(iceberg):
+    deletes = {"operation": "delete", "added_delete_files": 1, "added_position_deletes": 3}
+
+    assert commit_iceberg(iceberg, None, positions=3, **deletes) == (0, 0, 3, 0, "metadata")
+
+
+def test_a_vector_counts_what_it_adds_to_the_one_that_it_replaces(iceberg):
+    vector = {"operation": "delete", "added_delete_files": 1, "added_dvs": 1}
+    replaced = {"removed_delete_files": 1, "removed_dvs": 1, "removed_position_deletes": 3}
+
+    first = commit_iceberg(iceberg, None, positions=3, **vector, added_position_deletes=3)
+    second = commit_iceberg(iceberg, None, positions=5, **vector, added_position_deletes=5, **replaced)
+
+    assert [first, second] == [(0, 0, 3, 0, "metadata"), (0, 0, 2, 0, "metadata")]
+
+
+def test_a_vector_after_position_delete_files_is_not_counted(iceberg):
+    """It contains the positions of those files, which may stay."""
+    files = {"added_delete_files": 1, "added_position_delete_files": 1, "added_position_deletes": 3}
+    vector = {"added_delete_files": 1, "added_dvs": 1, "added_position_deletes": 5}
+
+    commit_iceberg(iceberg, None, operation="delete", positions=3, **files)
+
+    assert commit_iceberg(iceberg, None, operation="delete", positions=8, **vector) == NOT_COUNTED
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        {"added_delete_files": 1},
+        {"added_delete_files": 1, "added_equality_deletes": 2, "equalities": 2},
+        {"added_dvs": 1},
+        {"removed_delete_files": 1},
+    ],
+)
+def test_deletes_of_an_unknown_number_of_rows_are_not_counted(iceberg, summary):
+    assert commit_iceberg(iceberg, None, operation="delete", **summary) == NOT_COUNTED
+
+
+def test_files_that_position_deletes_may_apply_to_are_not_counted(iceberg):
+    commit_iceberg(iceberg, None, operation="delete", positions=3, added_delete_files=1, added_position_deletes=3)
+
+    assert commit_iceberg(iceberg, None, ["data-1.parquet"], "delete", positions=3) == (None,) * 5
+
+
+def test_position_deletes_of_a_moved_table_are_not_counted(memory_root):
+    table = IcebergTable(*memory_root, location="s3://lake/t")
+    commit_iceberg(table)
+    deletes = {"operation": "delete", "added_delete_files": 1, "added_position_deletes": 3}
+
+    assert commit_iceberg(table, None, positions=3, **deletes) == NOT_COUNTED

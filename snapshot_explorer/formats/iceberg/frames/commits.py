@@ -173,10 +173,14 @@ def _logical_counts(
     none_before = pc.fill_null(none_before, history.metadata.format_version == 1)
     is_counted = columns["added_files"].is_valid()
     removes_files = pc.greater(number("deleted-data-files"), 0)
-    has_positions, has_equality, has_vectors = (
+    has_positions, has_equality, has_vectors, has_delete_files = (
         reduce(pc.or_, (pc.greater(number(name), 0) for name in names))
-        for names in (_POSITIONS, _EQUALITY[:2], _VECTORS)
+        for names in (_POSITIONS, _EQUALITY[:2], _VECTORS, (*_DELETE_FILES, *_VECTORS))
     )
+    # Files whose rows or deletes are not counted.
+    lacks_added = pc.and_(pc.greater(number("added-data-files"), 0), recorded["added-records"].is_null())
+    lacks_removed = pc.and_(removes_files, recorded["deleted-records"].is_null())
+    lacks_removed = pc.or_(lacks_removed, pc.and_not(has_delete_files, has_positions))
     removed = pc.if_else(pc.or_(pc.invert(removes_files), none_before), number("deleted-records"), None)
     positions = pc.subtract(*map(number, _POSITIONS))
     is_lost = pc.or_(removes_files, pc.less(positions, 0))
@@ -191,8 +195,8 @@ def _logical_counts(
     replacing = set(history.without_commit).difference(history.after_gaps)
     logical = logical_counts(
         RowChanges(
-            added=pc.if_else(is_counted, number("added-records"), None),
-            removed=pc.if_else(pc.and_not(is_counted, has_equality), removed, None),
+            added=pc.if_else(pc.and_not(is_counted, lacks_added), number("added-records"), None),
+            removed=pc.if_else(pc.and_not(is_counted, pc.or_(has_equality, lacks_removed)), removed, None),
             removes_files=np.array(removes_files, np.bool_),
             keeps_rows=_is(operation, "replace") & np.array(is_matched, np.bool_),
             is_plain=np.array([version not in replacing for version in versions], np.bool_),
@@ -221,7 +225,7 @@ def _after_only_vectors(history: IcebergHistory) -> frozenset[int]:
         if live == 0:
             result.add(version)
         added, removed = (summary.get(name, "0") for name in _POSITION_FILES)
-        is_count = added.isdecimal() and removed.isdecimal()
+        is_count = all(text.isdecimal() and len(text) < _MAX_DIGITS for text in (added, removed))
         live = live + int(added) - int(removed) if live is not None and is_count else None
         live = 0 if summary.get("total-delete-files") == "0" else live
     return frozenset(result)
