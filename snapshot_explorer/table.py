@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 from snapshot_explorer.analysis.changes import ChangeBounds, ChangeCursor
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
+from snapshot_explorer.analysis.diff.counted_commits import count_rows
 from snapshot_explorer.analysis.health import Health, health_history, read_health
 from snapshot_explorer.analysis.profile.column_numbers import read_totals
 from snapshot_explorer.analysis.repair import Repair, RepairRequest, plan_repair, restored_version
@@ -215,6 +216,7 @@ class Table(VersionedTable, Shown):
         stat: bool = False,
         anomalies: bool = False,
         recorded_times: bool = False,
+        exact: bool = False,
     ) -> Frame:
         """Return the COMMITS frame, newest first. Reads no more commits than needed.
 
@@ -233,6 +235,9 @@ class Table(VersionedTable, Shown):
                 rules. Reads what that reads.
             recorded_times: Return the times that Delta's writers recorded in place of the times of the log's files,
                 which differ after a copy, and order by them. Refs by time use the times of the files.
+            exact: Count the rows that each commit inserted, updated and deleted also where metadata does not: read the
+                rows that differ from the version before. Later calls return these counts too. Rows are compared by the
+                primary key; without one, an updated row is a deleted and an inserted one.
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         check_limit(limit, "commits")
@@ -249,12 +254,20 @@ class Table(VersionedTable, Shown):
             versions = listed()
         read, unread = read_history(branch.format, versions, chosen, limit)
         rows = branch.keep_commits(read)
+        uncounted = count_rows(past, rows) if exact else ()
+        rows = branch.keep_commits(rows)
         total = len(versions) if chosen.passes_all else None
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = past.gaps([version for version in versions if version >= last])
         clock = self._open.format.clock
         unrecorded = clock.notes_on(rows)
-        notes = (*missing_notes(gaps), *unread_commit_notes(unread), *past.edge_notes(versions), *unrecorded)
+        notes = (
+            *missing_notes(gaps),
+            *unread_commit_notes(unread),
+            *past.edge_notes(versions),
+            *unrecorded,
+            *uncounted,
+        )
         if not len(rows):
             total = len(past.listing.versions)  # none of them matches
         if recorded_times:

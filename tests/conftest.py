@@ -318,6 +318,7 @@ SAMPLED = {
     "tests/queries/test_sql.py::test_a_correlated": 2,
     "tests/queries/test_sql.py::test_results_are": 10,
     "tests/refs/test_grammar.py::test_a_text": 2,
+    "tests/rows/test_logical_counts.py": 3,
     "tests/view/test_figures.py": 2,
     "tests/view/test_tracks.py": 2,
     "tests/repairs/test_repair.py": 2,

@@ -26,6 +26,8 @@ Kind = Literal[
     "maintenance",
     "other",
 ]
+RowSource = Literal["writer", "metadata", "rows", "net", "contradicted"]
+"""Where the logical counts of a commit are from."""
 MAINTENANCE_KINDS: tuple[Kind, ...] = ("compact", "analyze", "maintenance")
 """Kinds of commits that change no rows of the table."""
 
@@ -61,6 +63,15 @@ class Commit(Shown):
     """Rows in the removed files, counted in the same way, and rows that the commit deleted by deletion vectors."""
     added_bytes: int | None
     removed_bytes: int | None
+    rows_inserted: int | None
+    """Rows of the table that the commit inserted; None if not counted, then also `rows_updated` and `rows_deleted`."""
+    rows_updated: int | None
+    """Rows that the commit wrote anew, with other values or the same."""
+    rows_deleted: int | None
+    rows_rewritten: int | None
+    """Rows that moved from removed to added files without a change."""
+    rows_source: RowSource | None
+    """Where these counts are from; see `frames.COMMITS`."""
     total_rows: int | None
     """Rows in all live files after the commit, without rows deleted by deletion vectors; see `frames.COMMITS`."""
     watermark: datetime | None

@@ -22,6 +22,7 @@ from snapshot_explorer.history.loaded_version import LoadedVersion
 from snapshot_explorer.history.management import SnapshotManagement
 from snapshot_explorer.history.overview import last_part
 from snapshot_explorer.history.readability import KnownReadability
+from snapshot_explorer.history.row_counts import KnownRowCounts
 from snapshot_explorer.storage import Storage
 
 
@@ -50,6 +51,8 @@ class OpenBranch:
         self.storage = storage
         self.readability = KnownReadability()
         """What `Table.verify` found."""
+        self.row_counts = KnownRowCounts()
+        """The rows that commits changed, of those that were read and compared."""
         self._versions: tuple[int, ...] = ()
         self._tags: Mapping[str, int] = {}
         self._branch_names: tuple[str, ...] = ()
@@ -133,8 +136,8 @@ class OpenBranch:
         return self.keep_commits(commits), unread
 
     def keep_commits(self, commits: pa.Table) -> pa.Table:
-        """Return COMMITS that do not contradict what `Table.verify` found, and keep them for completion."""
-        self._commits = self.readability.applied_to(commits)
+        """Return COMMITS with what `Table.verify` and row counts found, and keep them for completion."""
+        self._commits = self.row_counts.applied_to(self.readability.applied_to(commits))
         return self._commits
 
     def lifetimes(self, cache_dir: str | PathLike[str] | None = None) -> FileLifetimes:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Grouping = Literal["table", "user", "hour"]
 _SUMS = ("added_rows", "removed_rows", "added_bytes", "removed_bytes")
-_DRAWN = ("committed_at", "table", "version", "kind", "operation", "user", "added_rows", "removed_rows", "total_rows")
+_DRAWN = ("committed_at", "table", "version", "kind", "operation", "user", "rows", "total_rows")
 
 
 def read_changes(table: Table, since: datetime, until: datetime) -> tuple[pa.Table, tuple[str, ...]]:
@@ -64,7 +64,8 @@ class LakeChanges(Frame):
         )
         span = f"{since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC"
         title = f"Changes of {last_part(name)}, {span}"
-        drawn = tuple(column for column in _DRAWN if not len(rows) or rows[column].null_count < len(rows))
+        empty = {column for column in rows.column_names if 0 < len(rows) == rows[column].null_count}
+        drawn = tuple(column for column in _DRAWN if column not in empty)
         period = {"since": since, "until": until}
         changes = cls(
             rows, title=title, noun="commits", drawn=drawn, notes=tuple(notes), kind="lake log", options=period

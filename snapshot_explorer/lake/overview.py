@@ -42,7 +42,8 @@ _MOST_DRAWN = 500
 """The maximum number of tables that are drawn, the most urgent first; the frame has all."""
 STATES = ("act", "watch", "unknown", "ok")
 _SUMS = ("added_rows", "removed_rows", "added_bytes", "removed_bytes")
-_READ = ["version", "kind", "added_files", *_SUMS, "total_rows", "readable", "schema_id"]
+_COUNTS = ("rows_inserted", "rows_updated", "rows_deleted")
+_READ = ["version", "kind", "added_files", *_SUMS, *_COUNTS, "total_rows", "readable", "schema_id"]
 """The columns of COMMITS from which the row of a table is computed, in addition to the time."""
 _Commit = dict[str, Any]
 """A commit with these columns and its time, aware."""
@@ -100,7 +101,7 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
         "usual_seconds": _seconds(pace.usual_gap),
         "late_after_seconds": _seconds(pace.latest_gap),
         "total_rows": commits[-1]["total_rows"],
-        "recent_rows": [commit["added_rows"] for commit in _changing_commits(commits)][-RECENT:],
+        "recent_rows": [_new_rows(commit) for commit in _changing_commits(commits)][-RECENT:],
     }
     is_whole = not lacking and newest_note is None
     row |= _changes_since(table, commits, request.since, versions[0] if is_complete else None, is_whole=is_whole)
@@ -225,11 +226,18 @@ def _changes_since(
     if first is None or not is_whole:
         return row
     row["commits"] = len(recent)
-    for name in _SUMS:
-        numbers = [commit[name] for commit in _changing_commits(recent)]
-        row[name] = None if None in numbers else sum(numbers)
+    changing = _changing_commits(recent)
+    for names, counted in ((_SUMS, changing), (_COUNTS, recent)):
+        numbers = {name: [commit[name] for commit in counted] for name in names}
+        row |= {name: None if None in values else sum(values) for name, values in numbers.items()}
     row["schema_changes"] = _schema_changes(table, commits, versions, first)
     return row
+
+
+def _new_rows(commit: _Commit) -> int | None:
+    """Return the rows that a commit inserted, or, if they are not counted, the rows in the files that it added."""
+    rows: int | None = commit["added_rows"] if commit["rows_inserted"] is None else commit["rows_inserted"]
+    return rows
 
 
 def _schema_changes(table: Table, commits: Sequence[_Commit], versions: Sequence[int], first: int) -> int | None:

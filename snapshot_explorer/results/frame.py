@@ -162,10 +162,7 @@ _COMMIT = (
     "kind",
     "operation",
     "user",
-    "added_files",
-    "removed_files",
-    "added_rows",
-    "removed_rows",
+    "rows",
     "total_rows",
     "readable",
     "tags",
@@ -173,7 +170,10 @@ _COMMIT = (
 
 
 def drawn_of_commits(rows: pa.Table) -> tuple[str, ...]:
-    """Return the columns of COMMITS to draw, without `operation`, `user` and `tags` if they are empty."""
+    """Return the columns of COMMITS to draw, without `operation`, `user` and `tags` if they are empty.
+
+    `rows` is what each commit did to the rows of the table, as text, which is made when it is drawn.
+    """
     empty = {name for name in ("operation", "user") if rows[name].null_count == rows.num_rows}
     empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
     return tuple(name for name in _COMMIT if name not in empty)

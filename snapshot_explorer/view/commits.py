@@ -15,8 +15,9 @@ from snapshot_explorer.core.records import Measure
 from snapshot_explorer.core.text import format_size, format_utc
 from snapshot_explorer.view.anomaly_marks import rule_lines
 from snapshot_explorer.view.drawing import Grid
-from snapshot_explorer.view.figures import Style, clean_text, escape_plotly, numbers, numbers_with_gaps
+from snapshot_explorer.view.figures import Style, clean_text, escape_plotly, numbers_with_gaps
 from snapshot_explorer.view.palette import GRAY, KIND_COLORS
+from snapshot_explorer.view.row_changes import commit_bars_of, row_change_text, with_row_changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,9 @@ UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loade
 
 
 def log_rows(commits: pa.Table, readable: Sequence[str] | None = None) -> pa.Table:
-    """Return COMMITS as a log shows them: operations with their message or predicate, and users without random ids.
+    """Return COMMITS as a log shows them, with the rows that each changed as text.
+
+    Operations have their message or predicate, and users no random ids.
 
     Args:
         readable: Whether each commit can be loaded, in words; by default without reasons.
@@ -64,7 +67,7 @@ def log_rows(commits: pa.Table, readable: Sequence[str] | None = None) -> pa.Tab
         field = commits.schema.field(index)
         field = field.with_metadata({**field.metadata, "prose": "yes"} if name == "readable" else field.metadata)
         commits = commits.set_column(index, field, pa.array(values, pa.string()))
-    return commits
+    return with_row_changes(commits)
 
 
 def commit_message(details: str | None) -> str:
@@ -152,9 +155,11 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
         f"version {row['version']}" + (f" {format_utc(time)}" if time is not None else ""),  # type: ignore[arg-type]  # a time
         clean_text(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
         + (f" by {clean_text(str(user), 40)}" if user else ""),
+        row_change_text(row),
         *(
             f"{name} +{_format_count(row, 'added', name)} -{_format_count(row, 'removed', name)}"
             for name in get_args(Measure)
+            if name != "rows"
         ),
         *([f"total rows {_number(row['total_rows'])}"] if "total_rows" in row else []),
     ]
@@ -183,15 +188,20 @@ def time_texts(column: pa.ChunkedArray) -> list[str]:
 
 def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
     """Return the table beside the figure: commits, newest first, each with a bar of signs."""
-    names = ["version", "committed_at", "kind", f"added_{y}", f"removed_{y}", "total_rows"]
+    sides = ["rows"] if y == "rows" else [f"added_{y}", f"removed_{y}"]
+    names = ["version", "committed_at", "kind", *sides, "total_rows"]
     names += [] if pc.all(pc.equal(commits["readable"], "yes"), skip_nulls=False).as_py() else ["readable"]
     names += [
         noun for noun in ("tags", "branches") if pc.any(pc.greater(pc.list_value_length(commits[noun]), 0)).as_py()
     ]
     names += ["jumps"] if commits["jumps"].null_count < len(commits) else []
-    field = pa.field(y, pa.string(), metadata={"meaning": f"{y} added, then removed, to scale; ? where not known"})
+    field = pa.field(
+        "change", pa.string(), metadata={"meaning": f"{y} added, then removed, to scale; ? where not known"}
+    )
     return Grid(
-        commits.select(names).add_column(3, field, pa.array(_signs(commits, y), pa.string())),
+        with_row_changes(commits, is_whole=False)
+        .select(names)
+        .add_column(3, field, pa.array(_signs(commits, y), pa.string())),
         total=total,
         noun="versions",
     )
@@ -199,12 +209,13 @@ def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
 
 def _signs(commits: pa.Table, y: Measure) -> list[str]:
     """Return a bar of signs for each commit; the largest change has the longest bar."""
-    added, removed = (numbers(commits[f"{side}_{y}"]).astype(np.float64) for side in ("added", "removed"))
-    unknown = commits[f"added_{y}"].is_null().to_numpy() | commits[f"removed_{y}"].is_null().to_numpy()
+    bars = commit_bars_of(commits, y)
+    added, removed = (np.where(bars.quiet, 0, side).astype(np.float64) for side in (bars.up, bars.down))
+    unknown = bars.unknown
     scale = _BAR / max(1.0, float((added + removed).max(initial=0.0)))
     # Any value but 0 has at least one sign.
     ups, downs = (np.ceil(side * scale).astype(np.int64) for side in (added, removed))
     return [
-        "?" if lacking else "+" * up + MINUS * down or "0"
+        "+" * up + MINUS * down + "?" * lacking or "0"
         for up, down, lacking in zip(ups.tolist(), downs.tolist(), unknown.tolist(), strict=True)
     ]

@@ -7,7 +7,7 @@ figures.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
@@ -54,6 +54,10 @@ class Style:
     """The symbol of its points, as plotly names it."""
     sign: str
     """The effect on the table: `+`, `-`, `~` for both, or empty."""
+
+    def quiet(self) -> Style:
+        """Return the style of commits that change no row: gray."""
+        return replace(self, color=GRAY, pattern="")
 
     def filling(self) -> Mapping[str, object]:
         """Return the marker of bars."""

@@ -9,6 +9,7 @@ import json
 import pytest
 
 from snapshot_explorer import open_table
+from tests.support import logical_counts
 from tests.support.oracles import delta_answers as answers
 from tests.support.oracles.delta_chosen import NAMES, SEED
 from tests.support.spark_catalogs import DescribingSession
@@ -41,6 +42,11 @@ def test_every_version_changed_what_deltas_feed_shows(written, name):
 
     for version, expected in about(written, name)["changes"].items():
         answers.assert_changes(table, int(version), expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rows_of_commits_are_those_that_differ(written, name):
+    logical_counts.check(answers.opened(written / "tables" / name))
 
 
 @pytest.mark.parametrize("name", NAMES)

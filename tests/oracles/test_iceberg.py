@@ -9,6 +9,7 @@ import os
 import pytest
 
 import snapshot_explorer
+from tests.support import logical_counts
 from tests.support.iceberg.histories import KINDS
 from tests.support.iceberg.pyiceberg_rows import inspected
 from tests.support.oracles import iceberg_answers as answers
@@ -37,6 +38,11 @@ def test_every_snapshot_has_the_rows_that_iceberg_reads(written, name):
 @pytest.mark.parametrize("name", KINDS)
 def test_changed_rows_lead_from_each_version_to_the_next(written, name):
     answers.assert_changes(written, name, answers.expected_snapshots(written, name))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_rows_of_commits_are_those_that_differ(written, name):
+    logical_counts.check(snapshot_explorer.open_table(written / "tables" / name))
 
 
 @pytest.mark.parametrize("name", KINDS)

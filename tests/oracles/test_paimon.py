@@ -12,6 +12,7 @@ import re
 import pytest
 
 from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
+from tests.support import logical_counts
 from tests.support.canonical import canonical_rows
 from tests.support.oracles.comparing import assert_every_version, assert_rows, open_written
 from tests.support.oracles.conditions import conditions, matching
@@ -48,6 +49,11 @@ def test_the_histories_were_written(written, release):
 @of_every_table
 def test_rows_are_what_paimon_reads_at_every_version(written, name, release):
     assert_every_version(written(release), name, unordered=TABLES[name].unordered)
+
+
+@of_every_table
+def test_the_rows_of_commits_are_those_that_differ(written, name, release):
+    logical_counts.check(open_written(written(release), name))
 
 
 @of_every_table

@@ -34,7 +34,16 @@ def commits(*rows):
         "tags": [],
         "details": "{}",
     }
-    return pa.Table.from_pylist([plain_facts | {"version": at} | row for at, row in enumerate(rows)], COMMITS)
+    facts = [plain_facts | {"version": at} | row for at, row in enumerate(rows)]
+    return pa.Table.from_pylist([counted(row) | row for row in facts], COMMITS)
+
+
+def counted(row):
+    """Return the logical counts of a commit whose added rows are inserted and whose removed rows are deleted."""
+    inserted, deleted = row["added_rows"], row["removed_rows"]
+    if inserted is None or row["kind"] == "overwrite":
+        return {"rows_source": None if inserted is None else "net"}
+    return {"rows_inserted": inserted, "rows_updated": 0, "rows_deleted": deleted, "rows_source": "metadata"}
 
 
 def many(count, **facts):
@@ -50,10 +59,10 @@ def traces(made):
 
 
 def test_what_was_added_goes_up_and_what_was_removed_goes_down():
-    made = figure(commits({}, {"kind": "overwrite", "added_rows": 3, "removed_rows": 7}))
+    made = figure(commits({}, {"kind": "merge", "added_rows": 3, "removed_rows": 7}))
 
     bars = [(bar.name, list(bar.x), list(bar.y)) for bar in made.data if bar.type == "bar"]
-    assert bars == [("+ append", [0], [10]), ("~ overwrite", [1], [3]), ("~ overwrite", [1], [-7])]
+    assert bars == [("+ append", [0], [10]), ("~ merge", [1], [3]), ("~ merge", [1], [-7])]
 
 
 def test_kinds_differ_by_color_and_by_pattern():
@@ -69,7 +78,7 @@ def test_bars_count_what_is_requested(y, up):
     made = figure(commits({}), y)
 
     assert list(traces(made)["+ append"].y) == [up]
-    assert made.layout.yaxis.title.text == f"{y} added, removed"
+    assert made.layout.yaxis.title.text == ("rows inserted, deleted" if y == "rows" else f"{y} added, removed")
 
 
 def test_what_is_not_counted_is_refused():
@@ -214,7 +223,7 @@ def test_the_pointer_tells_all_of_a_commit():
     assert first.split("<br>") == [
         "<b>version 0</b> 2026-01-01 00:00:00.000Z",
         "~ merge MERGE by ann",
-        "rows +10 -4",
+        f"+10 {MINUS}4 rows",
         "files +1 -0",
         "bytes +1.0 kB -0 B",
         "total rows 10",
@@ -287,7 +296,7 @@ def test_of_many_commits_those_that_tell_nothing_are_marked():
     made = figure(rows)
 
     assert len({*traces(made)["+ append"].x.tolist()}) == 1_000
-    assert list(traces(made)["? rows not known"].x) == [5_000]
+    assert list(traces(made)["? rows not counted"].x) == [5_000]
 
 
 def test_a_picture_is_a_figure_with_a_table_beside_it():
@@ -302,7 +311,7 @@ def test_a_picture_is_a_figure_with_a_table_beside_it():
     assert set(shown[PLOTLY]) == {"data", "layout", "config"}
     lines = shown["text/plain"].splitlines()
     assert lines[0] == "History of orders"
-    assert [line.split()[4] for line in lines[3:7]] == ["?", "0", "+" * 12 + MINUS * 12, "+" * 24]
+    assert [line.split()[4] for line in lines[3:7]] == ["?", "0", "?", "+" * 24]
     assert lines[-1] == "4 of 9 versions"
     assert "4 of 9 versions" in picture.figure.layout.title.text
     assert "<table" in shown["text/html"]

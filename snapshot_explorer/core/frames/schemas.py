@@ -54,6 +54,17 @@ COMMITS = pa.schema(
         _column("removed_rows", pa.int64(), "rows in the removed files, and those deleted by vectors", "rows"),
         _column("added_bytes", pa.int64(), "size of the added files", "bytes"),
         _column("removed_bytes", pa.int64(), "size of the removed files", "bytes"),
+        _column("rows_inserted", pa.int64(), "rows that the commit inserted; null if not counted", "rows"),
+        _column("rows_updated", pa.int64(), "rows that the commit updated; null if not counted", "rows"),
+        _column("rows_deleted", pa.int64(), "rows that the commit deleted; null if not counted", "rows"),
+        _column("rows_rewritten", pa.int64(), "unchanged rows that moved to other files; null if not counted", "rows"),
+        _column(
+            "rows_source",
+            pa.string(),
+            "where these four counts are from: writer (recorded), metadata (proven by the files), rows (read and "
+            "compared); if not counted: net (the net change is added_rows less removed_rows), contradicted (the "
+            "writer's counts and the files disagree), or null",
+        ),
         _column("total_rows", pa.int64(), "rows in all live files, less those deleted by vectors", "rows"),
         _column("watermark", UTC_MILLIS, "event-time watermark"),
         _column("tags", pa.list_(pa.string()), "tags on the version"),
@@ -74,7 +85,11 @@ keeps the value above.
 Row counts are of files, less the rows that deletion vectors delete: a commit that deletes with vectors has
 `removed_rows`. If the writer did not record the number of these rows, or an Iceberg version has position deletes, the
 affected counts are null. Rows that readers merge by their primary key (Paimon), and rows that equality deletes remove
-(Iceberg), are counted. For Hudi, counts of rows that log files may change are null."""
+(Iceberg), are counted. For Hudi, counts of rows that log files may change are null.
+
+`rows_inserted`, `rows_updated` and `rows_deleted` are of the rows of the table, not of its files: all three are known,
+or none is. An updated row is one that the statement wrote anew, with other values or the same. `rows_rewritten` counts
+rows that moved from removed to added files without a change; it may be null alone. See `formats.row_counts`."""
 
 MANIFESTS = pa.schema(
     [
@@ -568,6 +583,7 @@ _COMMIT_COUNTS = [
     COMMITS.field(name)
     for name in ("added_files", "removed_files", "added_rows", "removed_rows", "added_bytes", "removed_bytes")
 ]
+_ROW_COUNTS = [COMMITS.field(f"rows_{name}") for name in ("inserted", "updated", "deleted")]
 
 LAKE_OVERVIEW = pa.schema(
     [
@@ -581,14 +597,19 @@ LAKE_OVERVIEW = pa.schema(
         _column("usual_seconds", pa.int64(), "the median time between recent commits; null if unknown"),
         _column("late_after_seconds", pa.int64(), "the age from which the table is late; null if unknown"),
         _column("commits", pa.int64(), "commits since the time in the title; null if there are more than were read"),
-        _column("added_rows", pa.int64(), "rows that they added, without maintenance; null if unknown", "rows"),
-        _column("removed_rows", pa.int64(), "rows that they removed, without maintenance; null if unknown", "rows"),
+        *_ROW_COUNTS,
+        _column("added_rows", pa.int64(), "rows in added files, without maintenance; null if unknown", "rows"),
+        _column("removed_rows", pa.int64(), "rows in removed files, without maintenance; null if unknown", "rows"),
         _column("added_bytes", pa.int64(), "size of the files that they added", "bytes"),
         _column("removed_bytes", pa.int64(), "size of the files that they removed", "bytes"),
         _column(
             "total_rows", pa.int64(), "rows of the newest version, as COMMITS counts them; null if unknown", "rows"
         ),
-        _column("recent_rows", pa.list_(pa.int64()), "rows that each recent commit added, oldest first"),
+        _column(
+            "recent_rows",
+            pa.list_(pa.int64()),
+            "rows that each recent commit inserted, or added if not counted, oldest first",
+        ),
         _column("schema_changes", pa.int64(), "commits since then that changed the schema; null if unknown"),
         _column("anomalies", pa.list_(pa.string()), "numbers that jump since then, and repeated appends, in words"),
         _column(
@@ -613,7 +634,11 @@ LAKE_COMMITS = pa.schema(
         _column("table", pa.string(), "the table"),
         *(COMMITS.field(name) for name in ("version", "kind", "operation", "user")),
         *_COMMIT_COUNTS,
-        *(COMMITS.field(name) for name in ("total_rows", "schema_id", "readable", "details")),
+        *_ROW_COUNTS,
+        *(
+            COMMITS.field(name)
+            for name in ("rows_rewritten", "rows_source", "total_rows", "schema_id", "readable", "details")
+        ),
     ]
 )
 

@@ -208,7 +208,8 @@ class Iceberg(TableFormat):
         tags: dict[int, list[str]] = {}
         for name, version in self._tags(history).items():
             tags.setdefault(version, []).append(name)
-        return commits_frame(history, versions, self._readable(source, history, versions), tags)
+        is_moved = source.locations.note is not None
+        return commits_frame(history, versions, self._readable(source, history, versions), tags, is_moved=is_moved)
 
     def fingerprint(self, version: int) -> str:
         """Return the hash of the table's id and of the snapshot's id, which is random."""

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, get_args
 
+from snapshot_explorer.arrow.value_text import MINUS
 from snapshot_explorer.core.records import Measure
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.command import TABLE, Arguments, Call, Command, Invocation, Option
@@ -39,6 +40,7 @@ def _log(invocation: Invocation) -> "Frame | go.Figure":
         stat=arguments.has("stat"),
         anomalies=arguments.has("anomalies"),
         recorded_times=arguments.has("recorded-times"),
+        exact=arguments.has("exact"),
     )
     if note := history_of(table).table_format.clock.copied_note(frame.to_arrow()):
         invocation.show_once(note)
@@ -71,6 +73,7 @@ LOG = Command(
         "%snapshot log --picture",
         "%snapshot log 100..200 --picture --measure files",
         "%snapshot log --picture --since @7d --no-maintenance --anomalies",
+        "%snapshot log --exact -n 5",
         "h = %snapshot log -t orders -n 100",
     ),
     arguments=(RANGE,),
@@ -109,6 +112,10 @@ LOG = Command(
             flags=("--recorded-times",),
             meaning="show and order by the times that Delta's writers recorded: after a copy, file times differ",
         ),
+        Option(
+            flags=("--exact",),
+            meaning="count the rows that each commit changed also where metadata does not: reads the rows that differ",
+        ),
         Option(flags=("-p", "--picture"), meaning="as a figure, with a table beside it"),
         Option(
             flags=("--measure",),
@@ -118,11 +125,14 @@ LOG = Command(
         ),
         TABLE,
     ),
-    notes="Reads only the commits that it returns, unless it filters by kind or text. Row counts are those of the "
-    "files, without rows that deletion vectors delete: Paimon's keys are not merged, and Iceberg's equality "
-    "deletes are not applied. In the picture, bars above the axis show what a commit added, bars below what it "
-    "removed, by kind; the line is the total. Tags are flags, dotted lines are new schemas; versions on grey can no "
-    "longer be loaded. --anomalies marks versions where a number jumps, with the rule on hover and below the table; "
-    "it reads the statistics of all files. Without figures, only the table is shown. In Python, "
+    notes="Reads only the commits that it returns, unless it filters by kind or text. Rows are those that a commit "
+    f"inserted (+), deleted ({MINUS}) and updated, as its writer recorded them or as its files prove; rows that it "
+    "only moved to other files are rewritten. A net change is the difference of the rows in files, where nothing else "
+    "is known. Rows that readers merge by a key, and rows that equality deletes remove, are not counted without "
+    "--exact. --stat shows the rows in files, without those that deletion vectors delete. In the picture, bars above "
+    "the axis show what a commit inserted or updated, bars below what it deleted or updated, by kind; thin gray ones "
+    "are rows that it only rewrote, and the line is the total. Tags are flags, dotted lines are new schemas; versions "
+    "on gray can no longer be loaded. --anomalies marks versions where a number jumps, with the rule on hover and "
+    "below the table; it reads the statistics of all files. Without figures, only the table is shown. In Python, "
     'orders.history(limit=10_000).picture(y="rows") is the picture, a plotly figure.',
 )

@@ -6,6 +6,7 @@ from snapshot_explorer.arrow.value_text import WORDS
 from snapshot_explorer.core.records import Commit, TableSchema
 from snapshot_explorer.view.dispatch import draw
 from snapshot_explorer.view.drawing import Drawing, Grid, Pairs
+from snapshot_explorer.view.row_changes import row_change_text
 from snapshot_explorer.view.stored_details import stored_details
 
 _DRAWN_COLUMNS = 200
@@ -14,9 +15,10 @@ _DRAWN_COLUMNS = 200
 
 @draw.register
 def _commit(commit: Commit) -> Drawing:
-    """A name and a value per line, then the details that its writer stored."""
-    names = [name for name in commit.__slots__ if name not in ("version", "details")]
-    values = {name: getattr(commit, name) for name in names}
+    """What it did to rows, a name and a value per line, then the details that its writer stored."""
+    stored = {name: getattr(commit, name) for name in commit.__slots__}
+    hidden = ("version", "details", *(f"rows_{name}" for name in ("inserted", "updated", "deleted", "rewritten")))
+    values = {"rows": row_change_text(stored)} | {name: stored[name] for name in stored if name not in hidden}
     values["readable"] = WORDS["readable"].get(commit.readable, commit.readable)
     known = Pairs(tuple(values.items()))
     return Drawing(title=f"version {commit.version}", parts=(known, *stored_details(commit.details)))

@@ -16,6 +16,7 @@ from snapshot_explorer.lake.overview import STATES, LakeOverview
 from snapshot_explorer.lake.table_twins import Twins
 from snapshot_explorer.view.dispatch import draw, drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Pairs, Part
+from snapshot_explorer.view.row_changes import row_counts_text
 
 _EXPLAINED = 50
 """The maximum number of tables whose problems are written out below the overview; the frame has all."""
@@ -119,7 +120,7 @@ def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         "every": [None if row["usual_seconds"] is None else _span(row["usual_seconds"]) for row in rows],
         "rhythm": [row["rhythm"] for row in rows],
         "commits": [None if row["commits"] is None else f"{row['commits']:,}" for row in rows],
-        "rows": [_change_text(row["added_rows"], row["removed_rows"], lambda count: f"{count:,}") for row in rows],
+        "rows": [_rows_text(row) for row in rows],
         "bytes": [_change_text(row["added_bytes"], row["removed_bytes"], format_size) for row in rows],
         "recent": [sparkline(row["recent_rows"] or []) for row in rows],
         "format": [row["format"] for row in rows],
@@ -129,7 +130,8 @@ def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     meanings = {
         "age": "the age of the newest commit that changes data",
         "every": "the median time between recent commits that change data",
-        "recent": "rows added by each recent commit that changes data, oldest first",
+        "rows": "rows inserted, deleted and updated; where they are not counted, rows in added files",
+        "recent": "rows inserted by each recent commit that changes data, oldest first",
     }
     drawn = [name for name in columns if name not in _UNCHECKED or any(row[name] is not None for row in rows)]
     fields = [
@@ -145,6 +147,13 @@ def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 def _span(seconds: int) -> str:
     return span(timedelta(seconds=seconds))
+
+
+def _rows_text(row: Mapping[str, Any]) -> str | None:
+    counts = [row[f"rows_{name}"] for name in ("inserted", "updated", "deleted")]
+    if None in counts:
+        return None if row["added_rows"] is None else f"{row['added_rows']:,} written"
+    return row_counts_text(*counts) if any(counts) else "0"
 
 
 def _change_text(added: int | None, removed: int | None, shown: Callable[[int], str]) -> str | None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.view.commits import MAX_NAMES, OTHER, STYLES, name_line, with_totals
+from snapshot_explorer.view.commits import MAX_NAMES, name_line, with_totals
 from snapshot_explorer.view.figures import clean_text, numbers, numbers_with_gaps
+from snapshot_explorer.view.row_changes import with_row_changes
 from snapshot_explorer.view.timeline.flags import bars_top
 from snapshot_explorer.view.timeline.marks import timeline_marks
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from snapshot_explorer.view.figures import Style
     from snapshot_explorer.view.timeline.marks import TimelineMarks
 
     Numbers: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.uint8]
@@ -52,8 +54,8 @@ class TableFacts:
 def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[str, object]:
     """Return commits as columns, oldest first: the content of `timeline` as numbers of `pack_numbers`.
 
-    `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown` and `schema` are
-    0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no), and
+    `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown`, `quiet` and
+    `schema` are 0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no), and
     `shades` has the first and the last index of each range of these. `operations` and `users` each contain the
     distinct words and, for each commit, the index of its word. `names` are the lines of tags and branches.
 
@@ -75,11 +77,12 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
     readable = marks.rows["readable"].to_pylist()
     columns: dict[str, Numbers] = {
         "version": numbers(marks.rows["version"]),
-        "added": marks.added,
-        "removed": marks.removed,
+        "added": marks.bars.up,
+        "removed": marks.bars.down,
         "total": total.astype(np.float64),
         "kind": kind,
-        "unknown": marks.unknown.astype(np.uint8),
+        "unknown": marks.bars.unknown.astype(np.uint8),
+        "quiet": marks.bars.quiet.astype(np.uint8),
         "schema": marks.schema_changes.astype(np.uint8),
         "readable": np.array([_READABLE.get(word, 0) for word in readable], np.uint8),
         "time": numbers_with_gaps(marks.rows["committed_at"].cast("int64")).astype(np.float64),
@@ -87,21 +90,29 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
     return {
         **{name: pack_numbers(values) for name, values in columns.items()},
         "measure": y,
+        "sides": marks.sides,
+        "unknownWord": marks.unknown_word,
         "isCounted": marks.counted_versions is not None,
         "shades": [[shade.first, shade.last, _READABLE[shade.readable]] for shade in marks.shades],
         "line": line,
         "room": bars_top(marks.flags),
         "kinds": [
             {"name": clean_text(name), "color": look.color, "pattern": look.pattern, "sign": look.sign}
-            for name, look in ((name, STYLES.get(name, OTHER)) for name, _, _ in kinds)
+            for name, look in ((name, _look(marks, style, of_kind)) for name, style, of_kind in kinds)
         ],
         "flags": _flags(marks),
         "notes": list(facts.notes),
         "jumps": _jumps(marks),
         "operations": _words(marks.rows["operation"]),
         "users": _words(marks.rows["user"]),
+        "changes": _words(with_row_changes(marks.rows)["rows"]),
         "names": _names(marks.rows),
     }
+
+
+def _look(marks: TimelineMarks, style: Style, of_kind: npt.NDArray[np.bool_]) -> Style:
+    """Return the style of a kind: gray if none of its commits changes rows."""
+    return style.quiet() if marks.bars.quiet[of_kind].all() else style
 
 
 def pack_numbers(values: Numbers) -> dict[str, object]:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from snapshot_explorer.view.figures import INK
-from snapshot_explorer.view.palette import BLUE, GREEN, VERMILLION
-from snapshot_explorer.view.timeline.marks import timeline_marks
+from snapshot_explorer.view.palette import BLUE, GRAY, GREEN, VERMILLION
+from snapshot_explorer.view.timeline.marks import TimelineMarks, timeline_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy.typing as npt
     import pyarrow as pa
 
 BARS = 120
@@ -26,6 +25,8 @@ _EDGE_NAMES = 60
 
 def commit_bars(commits: pa.Table, measure: str, a: int | None, b: int | None) -> str:
     """Return SVG with bars up for additions and down for removals of commits, the newest on the right.
+
+    Commits that only rewrite rows have thin grey bars, which do not set the scale.
 
     Texts end with a blank: pages that drop SVG, such as untrusted notebooks, keep them in a row.
 
@@ -39,32 +40,30 @@ def commit_bars(commits: pa.Table, measure: str, a: int | None, b: int | None) -
         return ""
     drawn = timeline_marks(commits.slice(0, BARS), measure)
     versions = drawn.rows["version"].to_pylist()
-    added, removed = drawn.added.astype(np.float64), drawn.removed.astype(np.float64)
-    label = escape(f"{measure} added and removed by versions {versions[0]} to {versions[-1]}")
+    label = escape(f"{drawn.sides.replace(',', ' and')} by versions {versions[0]} to {versions[-1]}")
     marks = {at: "A B" if a == b else name for name, at in (("A", a), ("B", b)) if at is not None}
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}" '
         f'style="width:100%;max-width:{_WIDTH}px;height:auto" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{label}: </title>{''.join(_bars(versions, added, removed, marks))}"
+        f"<title>{label}: </title>{''.join(_bars(versions, drawn, marks))}"
         "</svg>"
     )
 
 
-def _bars(
-    versions: Sequence[int], added: npt.NDArray[np.float64], removed: npt.NDArray[np.float64], marks: dict[int, str]
-) -> Iterator[str]:
-    up, down = float(added.max(initial=0)), float(removed.max(initial=0))
+def _bars(versions: Sequence[int], drawn: TimelineMarks, marks: dict[int, str]) -> Iterator[str]:
+    up, down = (float(side.max(initial=0)) for side in drawn.heights)
     scale = (_HEIGHT - 3 * _EDGE) / max(1.0, up + down)
     zero = _EDGE + up * scale
     step = _WIDTH / len(versions)
     width = max(1.0, step * 0.7)
-    for amounts, sign, color in ((added, -1, GREEN), (removed, 1, VERMILLION)):
-        bars = (
-            f"M{at * step + (step - width) / 2:.1f},{zero:.1f}v{sign * amount * scale:.1f}h{width:.1f}V{zero:.1f}z"
-            for at, amount in enumerate(amounts.tolist())
-            if amount
-        )
-        yield f'<path d="{"".join(bars)}" fill="{color}"/>'
+    for side, most, sign, loud in ((drawn.bars.up, up, -1, GREEN), (drawn.bars.down, down, 1, VERMILLION)):
+        for is_quiet, thin, color in ((False, width, loud), (True, max(1.0, width / 4), GRAY)):
+            bars = (
+                f"M{at * step + (step - thin) / 2:.1f},{zero:.1f}v{sign * amount * scale:.1f}h{thin:.1f}V{zero:.1f}z"
+                for at, amount in enumerate(np.where(drawn.bars.quiet == is_quiet, np.minimum(side, most), 0).tolist())
+                if amount
+            )
+            yield f'<path d="{"".join(bars)}" fill="{color}"/>'
     for at, version in enumerate(versions):
         if version in marks:
             yield _mark(at * step + step / 2, marks[version], version)

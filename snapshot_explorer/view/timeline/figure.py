@@ -31,12 +31,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import plotly.graph_objects as go
 
+    from snapshot_explorer.view.figures import Style
+
     _Mask = npt.NDArray[np.bool_]
     _Numbers = npt.NDArray[np.int64]
 
 _MAX_BARS = 1_000
 """The maximum number of commits drawn as bars with complete tooltips. More are thin lines, drawn by WebGL, with their
 time and counts."""
+_THIN = 0.2
+"""The width of the bar of a commit that only rewrites rows, of the distance between versions."""
 _USUAL, _OUTLIER, _ROOM = 0.95, 4, 1.5
 """The axis ends at `_ROOM` times the quantile `_USUAL` of the bars if a bar is higher than `_OUTLIER` times it."""
 _FEWEST_BARS, _NAMED_CUTS = 8, 6
@@ -121,7 +125,7 @@ def _figure(marks: TimelineMarks, title: str, total: int | None, notes: Sequence
             | {"anchor": "y", "title": {"text": ""}}
             | fixed,
             xaxis2=_date_axis(marks) | fixed,
-            yaxis=axis(f"{marks.y} added, removed", domain=[0.36, 1], **_range(marks), **fixed),
+            yaxis=axis(marks.sides, domain=[0.36, 1], **_range(marks), **fixed),
             yaxis2=axis(marks.total_line[1], domain=[0, 0.28], zeroline=False, rangemode="tozero", **fixed),
             yaxis3={"range": [0, 1], "fixedrange": True, "visible": False, **over_all},
         )
@@ -141,8 +145,8 @@ def _cut(values: _Numbers) -> float:
 
 def _range(marks: TimelineMarks) -> dict[str, list[float]]:
     """Return the range of the bars' axis if bars are cut or flags need space; otherwise plotly chooses one."""
-    up, down = _cut(marks.added), _cut(marks.removed)
-    is_cut = up < marks.added.max(initial=0) or down < marks.removed.max(initial=0)
+    up, down = map(_cut, marks.heights)
+    is_cut = any(top < side.max(initial=0) for top, side in ((up, marks.bars.up), (down, marks.bars.down)))
     share, bottom = bars_top(marks.flags), -1.05 * down
     if (share == 1 and not is_cut) or up == bottom:
         return {}
@@ -152,7 +156,7 @@ def _range(marks: TimelineMarks) -> dict[str, list[float]]:
 
 def _cut_marks(marks: TimelineMarks) -> Iterator[dict[str, object]]:
     """Yield a mark with its height for each bar that is cut, up to a number of bars on each side."""
-    for values, sign in ((marks.added, 1), (marks.removed, -1)):
+    for values, sign in zip(marks.heights, (1, -1), strict=True):
         most = _cut(values)
         highest = np.argsort(-values, kind="stable")[:_NAMED_CUTS]
         for index in highest[values[highest] > most].tolist():
@@ -206,13 +210,34 @@ def _traces(marks: TimelineMarks) -> Iterator[go.Scatter | go.Bar]:
         yield _hover(marks)
 
 
+def _parts(marks: TimelineMarks) -> Iterator[tuple[str, Style, _Mask, float | None]]:
+    """Yield each kind with its style, a mask of its commits and the width of their bars, None for the usual one.
+
+    Commits that only rewrite rows are apart, thin and gray.
+    """
+    for kind, style, of_kind in marks.of_kinds():
+        for chosen, look, width in (
+            (of_kind & ~marks.bars.quiet, style, None),
+            (of_kind & marks.bars.quiet, style.quiet(), _THIN),
+        ):
+            if chosen.any():
+                yield kind, look, chosen, width
+
+
+def _drawn_sides(marks: TimelineMarks) -> tuple[_Numbers, _Numbers]:
+    """Return the heights of bars up and down: of a commit that only rewrites rows, no higher than all others."""
+    up, down = (most.max(initial=0) for most in marks.heights)
+    return np.minimum(marks.bars.up, up), np.minimum(marks.bars.down, down)
+
+
 def _bars(marks: TimelineMarks) -> Iterator[go.Bar]:
     """Yield a bar up and a bar down per commit."""
     import plotly.graph_objects as go
 
-    for kind, look, chosen in marks.of_kinds():
+    up, down = _drawn_sides(marks)
+    for kind, look, chosen, width in _parts(marks):
         name = plotly_text(f"{look.sign} {kind}".strip())
-        for values, shown in ((marks.added, True), (-marks.removed, False)):
+        for values, shown in ((up, True), (-down, False)):
             if not shown and not values[chosen].any():
                 continue
             yield go.Bar(
@@ -220,6 +245,7 @@ def _bars(marks: TimelineMarks) -> Iterator[go.Bar]:
                 y=values[chosen],
                 marker=look.filling(),
                 name=name,
+                width=width,
                 legendgroup=kind,
                 showlegend=shown,
                 hoverinfo="skip",
@@ -231,20 +257,23 @@ def _thin_bars(marks: TimelineMarks) -> Iterator[go.Scatter]:
     import plotly.graph_objects as go
 
     times = np.array(time_texts(marks.rows["committed_at"]), np.object_)
-    width = max(1.0, _MAX_BARS / len(marks.rows))
-    for kind, look, of_kind in marks.of_kinds():
-        chosen = of_kind & ~marks.unknown
+    times = np.where(marks.bars.unknown, times + f"<br>{marks.y} {marks.unknown_word}; in files:", times)
+    thickness = max(1.0, _MAX_BARS / len(marks.rows))
+    up, down = _drawn_sides(marks)
+    is_drawn = ~marks.bars.unknown | (up + down > 0)
+    for kind, look, of_kind, is_quiet in _parts(marks):
+        chosen = of_kind & is_drawn
         name = plotly_text(f"{look.sign} {kind}".strip())
         if not chosen.any():
             continue
-        added, removed = marks.added[chosen], marks.removed[chosen]
-        ends = np.stack([added, -removed, np.full(len(added), np.nan)], 1).ravel()
-        is_exact = max(added.max(), removed.max()) < _EXACT_FLOATS
+        counts = "+%{customdata[0]:,} -%{customdata[1]:,}" if is_quiet else "+%{y:,} -%{customdata:,}"
+        ends = np.stack([up[chosen], -down[chosen], np.full(chosen.sum(), np.nan)], 1).ravel()
+        is_exact = max(up[chosen].max(), down[chosen].max()) < _EXACT_FLOATS
         yield go.Scatter(
             x=np.repeat(marks.x[chosen], 3),
             y=ends.astype(np.float32) if is_exact else ends,
             mode="lines",
-            line={"color": look.color, "width": width, "simplify": False},
+            line={"color": look.color, "width": thickness, "simplify": False},
             connectgaps=False,
             name=name,
             legendgroup=kind,
@@ -252,16 +281,15 @@ def _thin_bars(marks: TimelineMarks) -> Iterator[go.Scatter]:
         )
         yield go.Scatter(
             x=marks.x[chosen],
-            y=added,
-            customdata=removed,
+            y=up[chosen],
+            customdata=np.stack([marks.bars.up[chosen], marks.bars.down[chosen]], 1) if is_quiet else down[chosen],
             text=times[chosen].tolist(),
             mode="lines",  # as markers, each would be an element of the page
             line={"color": "rgba(0,0,0,0)"},
             showlegend=False,
             name=name,
             legendgroup=kind,
-            hovertemplate=f"version %{{x}}<br>%{{text}} UTC<br>{name}<br>"
-            f"{marks.y} +%{{y:,}} -%{{customdata:,}}<extra></extra>",
+            hovertemplate=f"version %{{x}}<br>%{{text}} UTC<br>{name}<br>{marks.y} {counts}<extra></extra>",
         )
 
 
@@ -269,16 +297,16 @@ def _unknown(marks: TimelineMarks) -> Iterator[go.Scatter]:
     """Yield marks on the zero line for commits that do not record their changes."""
     import plotly.graph_objects as go
 
-    if not marks.unknown.any():
+    if not marks.bars.unknown.any():
         return
     trace = go.Scattergl if _is_long(marks) else go.Scatter
     yield trace(
-        x=marks.x[marks.unknown],
-        y=np.zeros(int(marks.unknown.sum()), np.int8),
+        x=marks.x[marks.bars.unknown],
+        y=np.zeros(int(marks.bars.unknown.sum()), np.int8),
         mode="markers",
         marker={"symbol": "circle-x-open", "size": 8, "color": INK, "line": {"width": 1.5, "color": INK}},
-        name=f"? {marks.y} not known",
-        hovertemplate=f"version %{{x}}<br>{marks.y} not known<extra></extra>",
+        name=f"? {marks.y} {marks.unknown_word}",
+        hovertemplate=f"version %{{x}}<br>{marks.y} {marks.unknown_word}<extra></extra>",
         hoverinfo=None if _is_long(marks) else "skip",
     )
 
@@ -358,7 +386,7 @@ def _hover(marks: TimelineMarks) -> go.Scatter:
 
     return go.Scatter(
         x=marks.x,
-        y=marks.added,
+        y=_drawn_sides(marks)[0],
         mode="markers",
         marker={"opacity": 0, "color": INK},
         hovertext=[commit_hover_text(row, schema) for row, schema in commit_records(marks)],

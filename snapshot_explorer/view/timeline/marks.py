@@ -19,6 +19,7 @@ from snapshot_explorer.core.records import Measure
 from snapshot_explorer.history.anomaly_marks import with_marks
 from snapshot_explorer.view.commits import OTHER, STYLES, UNREADABLE
 from snapshot_explorer.view.figures import Style, numbers, numbers_with_gaps, version_positions
+from snapshot_explorer.view.row_changes import CommitBars, commit_bars_of
 from snapshot_explorer.view.timeline.flags import FlagLayer, place_flags
 
 if TYPE_CHECKING:
@@ -64,22 +65,26 @@ class TimelineMarks:
         return version_positions(numbers(self.rows["version"]))[1]
 
     @cached_property
-    def added(self) -> _Numbers:
-        """The amount that each commit added; 0 if unknown."""
-        return numbers(self.rows[f"added_{self.y}"])
+    def bars(self) -> CommitBars:
+        """What each commit changed."""
+        return commit_bars_of(self.rows, self.y)
 
     @cached_property
-    def removed(self) -> _Numbers:
-        """The amount that each commit removed; 0 if unknown."""
-        return numbers(self.rows[f"removed_{self.y}"])
+    def heights(self) -> tuple[_Numbers, _Numbers]:
+        """The heights of bars up and down that set the scale: 0 for a commit that only rewrites rows, unless all do."""
+        up, down, quiet = self.bars.up, self.bars.down, self.bars.quiet
+        loud = ~quiet & (up + down > 0)
+        return (np.where(quiet, 0, up), np.where(quiet, 0, down)) if loud.any() else (up, down)
 
-    @cached_property
-    def unknown(self) -> _Mask:
-        """A mask of commits that do not record their additions or removals."""
-        lacking: _Mask = (
-            self.rows[f"added_{self.y}"].is_null().to_numpy() | self.rows[f"removed_{self.y}"].is_null().to_numpy()
-        )
-        return lacking
+    @property
+    def sides(self) -> str:
+        """The name of the axis of bars."""
+        return "rows inserted, deleted" if self.y == "rows" else f"{self.y} added, removed"
+
+    @property
+    def unknown_word(self) -> str:
+        """What is said of the changes that `bars.unknown` marks."""
+        return "not counted" if self.y == "rows" else "not known"
 
     @cached_property
     def kinds(self) -> npt.NDArray[np.object_]:
@@ -128,13 +133,13 @@ class TimelineMarks:
         if self.sizes is not None and self.y != "rows":
             return self._total_of_sizes(self.sizes), f"total {self.y}"
         totals = self.rows["total_rows"]
-        if self.y == "rows" and (self.unknown.any() or not totals.null_count):
+        if self.y == "rows" and (self.bars.unknown.any() or not totals.null_count):
             return numbers_with_gaps(totals), "total rows"
-        net = np.cumsum(self.added - self.removed)
-        if not self.unknown.any():
+        net = np.cumsum(self.bars.up - self.bars.down)
+        if not self.bars.unknown.any():
             return net, f"net {self.y} of these commits"
         # After the first commit without counts, the total is unknown.
-        known = np.cumsum(self.unknown) == 0
+        known = np.cumsum(self.bars.unknown) == 0
         return np.where(known, net.astype(np.float64), np.nan), f"net {self.y} of these commits"
 
     def _total_of_sizes(self, sizes: pa.Table) -> npt.NDArray[np.float64]:

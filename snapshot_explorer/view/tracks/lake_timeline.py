@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.view.commits import commit_lines
 from snapshot_explorer.view.drawing import Drawing, Grid, Line
+from snapshot_explorer.view.row_changes import with_row_changes
 from snapshot_explorer.view.tracks.tracks import Mark, Track, Tracks, TracksPicture
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def lake_timeline(
     more += [] if len(drawn) == len(commits) else [f"{len(drawn):,} of {len(commits):,} commits"]
     lines = [*notes, *more]
     grid = Grid(
-        commits.select(["committed_at", "table", "version", "kind", "operation", "user", "added_rows", "removed_rows"]),
+        with_row_changes(commits).select(["committed_at", "table", "version", "kind", "operation", "user", "rows"]),
         noun="commits",
     )
     drawing = Drawing(title=title, parts=(*map(Line, lines), grid))
@@ -56,12 +57,13 @@ def lake_timeline(
 
 
 def _tracks(commits: pa.Table, lanes: Sequence[str]) -> tuple[Track, ...]:
-    """Return a track of commits for each lane; marks grow with the rows that were added."""
+    """Return a track of commits for each lane; marks grow with the rows that were inserted."""
     marks: dict[str, list[Mark]] = {lane: [] for lane in lanes}
     rows = commits.append_column("tags", pa.nulls(len(commits), pa.list_(pa.string()))).to_pylist()
     for row in rows:
         lines = [row["table"], *commit_lines(row | {"branches": None}, schema_changed=False)]
-        size = 8 + 2 * math.log10(1 + (row["added_rows"] or 0))
+        inserted = row["added_rows"] if row["rows_inserted"] is None else row["rows_inserted"]
+        size = 8 + 2 * math.log10(1 + (inserted or 0))
         mark = Mark(place=row["committed_at"], group=row["kind"], hover="\n".join(lines), size=size)
         marks[row["table"]].append(mark)
     return tuple(Track(label=lane, marks=tuple(marks[lane])) for lane in lanes)

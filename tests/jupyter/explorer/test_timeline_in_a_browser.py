@@ -88,7 +88,12 @@ COLUMNS = (
 def commits(count, first=0, **facts):
     row = {"readable": "yes", "kind": "append", "tags": [], "details": "{}", "schema_id": 0, "removed_rows": 0}
     rows = [row | {"version": first + at, "added_rows": 50 + at % 50, "total_rows": at} | facts for at in range(count)]
-    return pa.Table.from_pylist(rows, COMMITS)
+    return pa.Table.from_pylist([row | counted(row["added_rows"], row["removed_rows"]) for row in rows], COMMITS)
+
+
+def counted(added, removed):
+    """Return the logical counts of commits that insert what they add and delete what they remove."""
+    return {} if added is None else {"rows_inserted": added, "rows_updated": 0, "rows_deleted": removed}
 
 
 def state(rows, a, b, **more):
@@ -237,7 +242,7 @@ def test_ten_thousand_commits_are_drawn_together_and_described_one_by_one(page):
 
     assert shown_text(page).split("\n") == [
         *("50 commits of 50 versions: versions 4950 to 4999", "rows +3,725 -4,000", "", "The nearest:"),
-        *("version 4999", "+ append", "rows +99 -80", "total rows 4,999"),
+        *("version 4999", "+ append", "+99 \N{MINUS SIGN}80 rows", "total rows 4,999"),
     ]
 
 
@@ -246,9 +251,9 @@ def test_a_commit_far_larger_than_all_others_is_cut_and_marked(page):
     minutes = pa.array(range(0, 12_000_000, 60_000), pa.timestamp("ms", "UTC"))
     rows = commits(200)
     added = [6_000_000 if at == 100 else value for at, value in enumerate(rows["added_rows"].to_pylist())]
-    # It is a compaction: there is no other bar downwards that it could be compared with.
+    # There is no other bar downwards that it could be compared with.
     removed = [6_000_000 if at == 100 else 0 for at in range(200)]
-    rows = with_columns(rows, added_rows=added, removed_rows=removed, committed_at=minutes)
+    rows = with_columns(rows, rows_inserted=added, rows_deleted=removed, committed_at=minutes)
     totals = pa.table({"version": range(200), "files": range(200), "rows": range(900, 1_100), "size_bytes": [1] * 200})
     show(page, rows, b=99, totals=totals, anomalies=at_one)
     words = page.locator(".sx-legend").inner_text()
@@ -282,7 +287,7 @@ def redrawn(page, rows, totals):
 def test_the_scales_of_a_long_history_are_those_of_what_is_shown(page):
     added = [6_000_000 if at == 5_000 else None if at % 3 == 0 else 1_000 for at in range(10_000)]
     times = np.datetime64("2026-01-01", "us") + np.timedelta64(10, "m") * np.arange(10_000)
-    rows = with_columns(commits(10_000, total_rows=None), added_rows=added, committed_at=times)
+    rows = with_columns(commits(10_000, total_rows=None), added_rows=added, rows_inserted=added, committed_at=times)
     size = np.cumsum([one or 0 for one in added])
     totals = pa.table({"version": range(10_000), "files": size, "rows": size, "size_bytes": size})
     page.evaluate(RECORD)
@@ -309,7 +314,7 @@ def test_what_is_not_known_or_cannot_be_loaded_is_listed(page):
     show(page, commits(4, added_rows=None, readable="no", total_rows=None))
 
     words = page.locator(".sx-legend").inner_text()
-    assert "? rows not known" in words
+    assert "? rows not counted" in words
     assert "cannot be loaded" in words
 
 

@@ -13,6 +13,7 @@ from snapshot_explorer.core.errors import UNREADABLE
 from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.frames.counts import Counts, DeltaLiveFiles, counts_of
+from snapshot_explorer.formats.delta.frames.logical_counts import logical_columns
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.frames.readability import Readability
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
@@ -22,7 +23,7 @@ from snapshot_explorer.storage import Storage
 
 log = logger_of(__name__)
 
-_COUNTS = tuple(field.name for field in fields(Counts))
+_COUNTS = tuple(field.name for field in fields(Counts) if field.name in frames.COMMITS.names)
 _AT_ONCE = 256
 """Commits whose actions are in memory at the same time."""
 _CHEAP_FILES = 64
@@ -67,6 +68,7 @@ class DeltaHistory:
         )
         counts = counts_of(versions, actions, live_files)
         rearranging = _rearranging(actions)
+        logical = logical_columns(versions, actions.commit_infos, counts, rearranging)
         return {
             version: {
                 "version": version,
@@ -74,6 +76,7 @@ class DeltaHistory:
                 "readable": readable[version],
                 "tags": [],
                 **{name: getattr(counts[version], name) for name in _COUNTS},
+                **logical[version],
                 **_commit_columns(version, actions, counts[version], rearranged=version in rearranging),
             }
             for version, time in zip(versions, times, strict=True)

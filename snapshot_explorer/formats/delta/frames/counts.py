@@ -37,6 +37,11 @@ class Counts:
     removed_bytes: int | None = 0
     total_rows: int | None = None
     """Live rows in all live files after the commit."""
+    replaces_vectors: bool = False
+    """Whether a deletion vector replaces another one: if it deletes other rows, their numbers are not the difference of
+    both."""
+    repeats_files: bool = False
+    """Whether a file is added again that is known to be live: it adds no row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +84,10 @@ def counts_of(versions: Sequence[int], actions: Actions, known: DeltaLiveFiles |
             removed.append(_merge_sizes(recorded, was))
             if was is not None:
                 rows.take(was.rows)
+        repeats_files = False
         for file, size in commit.added:
             if (was := live.get(file)) is not None:
+                repeats_files = True
                 rows.take(was.rows)
             live[file] = size
             rows.add(size.rows)
@@ -96,6 +103,8 @@ def counts_of(versions: Sequence[int], actions: Actions, known: DeltaLiveFiles |
             added_bytes=_Sum(item.size_bytes for item in added).value,
             removed_bytes=_Sum(item.size_bytes for item in removed).value,
             total_rows=rows.value if known is not None and known.version <= version else None,
+            replaces_vectors=_replaces_vectors(commit),
+            repeats_files=repeats_files,
         )
     return result
 
@@ -129,6 +138,12 @@ def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | N
     if kept:
         return added_rows.value, removed_rows.value
     return _Sum(size.rows for _, size in commit.added).value, _Sum(size.rows for size in removed).value
+
+
+def _replaces_vectors(commit: _Commit) -> bool:
+    """Return whether a file has a deletion vector before and another one after the commit."""
+    before, after = ({_path(file): file for file, _ in side if "\n" in file} for side in (commit.removed, commit.added))
+    return any(after.get(path, file) != file for path, file in before.items())
 
 
 def _path(key: str) -> str:

@@ -16,6 +16,8 @@ from snapshot_explorer.formats.capabilities import CommitClock
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details, written_files
 from snapshot_explorer.formats.hudi.metadata.file_states import FileStates, sums
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at, empty_note
+from snapshot_explorer.formats.hudi.metadata.timeline import Instant
+from snapshot_explorer.formats.row_counts import RECORDED, RowChanges, logical_counts
 
 _KINDS: Mapping[str, Kind] = {
     "INSERT": "append",
@@ -37,6 +39,8 @@ _KINDS: Mapping[str, Kind] = {
     "INDEX": "maintenance",
     "BUCKET_RESCALE": "maintenance",
 }
+
+_DELETING = ("DELETE", "DELETE_PREPPED", "DELETE_PARTITION")
 
 _COUNTED = (("numWrites", "rows"), ("numInserts", "inserts"), ("numUpdateWrites", "updates"), ("numDeletes", "deletes"))
 """The sums in the details of a commit, by the names of fields of its write stats, and the columns of WRITTEN."""
@@ -86,6 +90,9 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
     changes_rows = np.zeros(len(versions), np.bool_)
     changes_rows[of_version[_changes_rows(files)]] = True
     is_empty = np.array([commit.is_empty for commit in commits.values()], np.bool_)
+    counts = _counts(state, versions, is_empty)
+    is_service = np.array([commit.is_service for commit in commits.values()], np.bool_)
+    is_even = np.array(pc.fill_null(pc.equal(counts["added_rows"], counts["removed_rows"]), fill_value=False), np.bool_)
     columns = {
         "version": pa.array(versions, pa.int64()),
         "committed_at": pa.array(committed_at(source, versions), frames.COMMITS.field("committed_at").type),
@@ -98,7 +105,19 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
             for commit, instant in zip(commits.values(), instants, strict=True)
         ],
         "identifier": [_identifier(instant.text, instant.completion, instant.action) for instant in instants],
-        **_counts(state, versions, is_empty),
+        **counts,
+        **logical_counts(
+            RowChanges(
+                added=counts["added_rows"],
+                removed=counts["removed_rows"],
+                removes_files=pc.fill_null(counts["removed_files"], 1).to_numpy() > 0,
+                # Compactions of log files with deletes by event time change rows: seen with Hudi 0.15.
+                keeps_rows=is_service & is_even,
+                is_plain=~is_service,
+                deletes_only=np.array([commit.operation in _DELETING for commit in commits.values()], np.bool_),
+                recorded=_recorded(metrics, counts, instants),
+            )
+        ),
         "total_rows": pa.array([totals.get(version) for version in versions], pa.int64()),
         "tags": [list(tags.get(version, ())) for version in versions],
         "details": [
@@ -107,6 +126,24 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
         ],
     }
     return frames.table_of(frames.COMMITS, columns)
+
+
+def _recorded(
+    metrics: Mapping[str, Sequence[int]], counts: Mapping[str, pa.Array], instants: Sequence[Instant]
+) -> dict[str, pa.Array]:
+    """Return the counts that writers recorded; null where files do not confirm them, and for replaced file groups.
+
+    A writer counts deletes of keys that the table does not have, and log files contain changes that may have no effect.
+
+    Source: hudi HoodieWriteMergeHandle, HoodieCreateHandle, HoodieAppendHandle.
+    """
+    is_written = pa.array([instant.action != "replacecommit" for instant in instants], pa.bool_())
+    is_known = pc.and_(is_written, pc.and_(counts["added_rows"].is_valid(), counts["removed_rows"].is_valid()))
+    names = ("numInserts", "numUpdateWrites", "numDeletes")
+    return {
+        name: pc.if_else(is_known, pa.array(metrics[metric], pa.int64()), None)
+        for name, metric in zip(RECORDED, names, strict=True)
+    }
 
 
 def _records(columns: Mapping[str, Sequence[int]]) -> Iterator[dict[str, int]]:

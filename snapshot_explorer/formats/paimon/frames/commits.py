@@ -23,9 +23,12 @@ from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.formats.row_counts import RowChanges, logical_counts, no_record
 from snapshot_explorer.storage import Storage
 
-_COUNTED = ("kind", "rows", "size_bytes")
+_COUNTED = ("kind", "rows", "size_bytes", "min_key", "write_columns")
+_NO_FIELDS = b"\0\0\0\0"
+"""The beginning of a serialized row without fields: the key of a file in a table without primary key."""
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 _KINDS: Mapping[str, Kind] = {"APPEND": "append", "COMPACT": "compact", "ANALYZE": "analyze"}
 _OVERWRITES: Mapping[str, Kind] = {"DELETE": "delete", "TRUNCATE": "delete", "UPDATE": "update", "MERGE": "merge"}
@@ -85,7 +88,7 @@ def read_commits(
         "metadata" if snapshot.id in left else readable_of(snapshot, known=known)
         for snapshot, known in zip(snapshots, delta.known, strict=True)
     ]
-    return commits_frame(snapshots, delta, readable, states=states)
+    return commits_frame(snapshots, delta, readable, states=states, is_alone=not history.might_have_branches)
 
 
 def _known_versions(snapshots: Sequence[PaimonSnapshot], changes: Changes) -> set[int]:
@@ -98,6 +101,7 @@ def commits_frame(
     readable: Sequence[Readable | None],
     *,
     states: IndexStates | None = None,
+    is_alone: bool,
 ) -> pa.Table:
     """Return the COMMITS frame without tags. Counts are null for a commit whose delta no longer exists.
 
@@ -105,6 +109,7 @@ def commits_frame(
         delta: The files that each commit changed, with `deleted_rows.FILE_COLUMNS` if there are `states`.
         readable: Whether each version can be loaded.
         states: The deletion vectors before and after each commit; None if there are none.
+        is_alone: Whether the table has no branch whose rows readers may combine with its own.
     """
     counts = _counts(delta, len(snapshots))
     unknown = ~np.array(delta.known, np.bool_)
@@ -116,6 +121,7 @@ def commits_frame(
         totals = [row.total for row in rows]
         for name, values in (("added", [row.added for row in rows]), ("removed", [row.removed for row in rows])):
             columns[f"{name}_rows"] = pc.if_else(pa.array(unknown), None, pa.array(values, pa.int64()))
+    columns |= _logical_counts(snapshots, delta, columns, are_vectors_known=states is not None, is_alone=is_alone)
     details = commit_details(snapshots)
     columns |= {name: details.column(name) for name in details.column_names}
     columns |= {
@@ -168,6 +174,44 @@ def _counts(delta: Changes, commits: int) -> dict[str, npt.NDArray[np.int64]]:
             np.add.at(sums, owners, delta.entries.column(column).to_numpy()[chosen])
             counts[f"{word}_{unit}"] = sums
     return counts
+
+
+def _logical_counts(
+    snapshots: Sequence[PaimonSnapshot],
+    delta: Changes,
+    columns: Mapping[str, pa.Array],
+    *,
+    are_vectors_known: bool,
+    is_alone: bool,
+) -> dict[str, pa.Array]:
+    """Return the logical counts; null if files have a key, so that readers merge their rows, or only some columns.
+
+    Whether a compaction changes the rows of a table with a primary key depends on its options, which COMMITS do not
+    read: with deletion vectors or the merge engine first-row, rows of level 0 are invisible until then. In a table
+    without a key, a commit of kind COMPACT that only replaces deletion vectors deletes rows.
+
+    Source: paimon docs, "Deletion Vectors", "First Row", "Data Evolution".
+    """
+    key, written = (delta.entries.column(name) for name in ("min_key", "write_columns"))
+    is_merged = np.zeros(len(snapshots), np.bool_)
+    is_keyed = pc.invert(pc.fill_null(pc.starts_with(key, _NO_FIELDS), fill_value=False))
+    is_merged[delta.commits[np.array(pc.or_(is_keyed, written.is_valid()), np.bool_)]] = True
+    kinds = np.array([snapshot.kind for snapshot in snapshots], np.object_)
+    has_indexes = np.array([item.index_manifest is not None for item in snapshots], np.bool_)
+    is_plain = is_alone & ~is_merged & (are_vectors_known | ~has_indexes)
+    added, removed = (pc.if_else(pa.array(is_plain), columns[f"{word}_rows"], None) for word in ("added", "removed"))
+    is_even = np.array(pc.fill_null(pc.equal(added, removed), fill_value=False), np.bool_)
+    return logical_counts(
+        RowChanges(
+            added=added,
+            removed=removed,
+            removes_files=pc.fill_null(columns["removed_files"], 0).to_numpy() > 0,
+            keeps_rows=(kinds == "ANALYZE") | ((kinds == "COMPACT") & is_even),
+            is_plain=is_plain,
+            deletes_only=np.array([kind_of(snapshot) == "delete" for snapshot in snapshots], np.bool_),
+            recorded=no_record(len(snapshots)),
+        )
+    )
 
 
 def _watermark(millis: int | None) -> datetime | None:

@@ -100,6 +100,8 @@ class PaimonHistory:
         self._expected: int | None = None
         self.branches_seen: Sequence[str] = ()
         """The branches of the table when it was opened, if they were listed."""
+        self.might_have_branches = True
+        """Whether the table had branches when it was opened, or that is unknown."""
         self._expired_seen: frozenset[int] = frozenset()
 
     @property
@@ -113,6 +115,8 @@ class PaimonHistory:
         Their files are requested later, together with a new listing. Does nothing for branches other than the main one,
         or on the local disk, where requests cost little.
         """
+        if folders:
+            self.might_have_branches = self._layout.branch is not None or "branch" in folders
         if self._layout.branch is None and not self._storage.is_local:
             kinds = [kind for kind in ("tag", "changelog", "branch") if kind in folders]
             with suppress(SnapshotExplorerError):  # raised when the listings are needed

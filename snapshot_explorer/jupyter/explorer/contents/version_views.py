@@ -11,7 +11,7 @@ from snapshot_explorer.analysis.retention import read_readability
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import WORDS, format_cell, truncate, unit_of
 from snapshot_explorer.history import history_of
-from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_row
+from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, page_rows
 from snapshot_explorer.jupyter.explorer.state import READS
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.view import Part
 
 _IN_HEADLINE = ("version", "kind", "operation", "user")
+_IN_SENTENCE = ("added_", "removed_", "rows_inserted", "rows_updated", "rows_deleted", "rows_rewritten")
 _LONGEST_FACT = 300
 _MOST_VALUES = 24
 """The maximum number of columns whose statistics are shown."""
@@ -41,7 +42,7 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     values = {"version": values["version"], **({"local time": local} if local else {}), **values}
     values["readable"] = WORDS["readable"].get(values["readable"], values["readable"])
     known = Pairs(tuple((name, value) for name, value in values.items() if value not in (None, [])))
-    headline = commit_row(rows.to_pylist()[0], "rows")
+    headline = commit_rows(rows, 0, "rows")["rows"][0]
     return ViewResult(
         drawing=Drawing(title=f"Version {version}", parts=(known, *details)),
         headline={**headline, "facts": _facts(values)},
@@ -60,9 +61,9 @@ def _facts(values: dict[str, Any]) -> list[list[str]]:
             f"{sign}{text}" for sign, text, count in zip("+\N{MINUS SIGN}", texts, sides, strict=True) if count != 0
         ]
         if any(sides):
-            facts.append([unit, " ".join(signed)])
+            facts.append(["rows in files" if unit == "rows" else unit, " ".join(signed)])
     for name, value in values.items():
-        if value not in (None, []) and name not in _IN_HEADLINE and not name.startswith(("added_", "removed_")):
+        if value not in (None, []) and name not in _IN_HEADLINE and not name.startswith(_IN_SENTENCE):
             shown = format_cell(value, unit_of(name))
             facts.append([name.replace("_", " "), truncate(shown.text, _LONGEST_FACT)])
     return facts

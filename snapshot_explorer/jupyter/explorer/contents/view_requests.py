@@ -73,7 +73,7 @@ class ViewResult:
     shares: tuple[tuple[str, int], ...] = ()
     """The parts of a bar above the rest, with how many files each counts."""
     headline: Mapping[str, Any] | None = None
-    """The record that the page shows in place of the title, for a commit by `page.commit_list.commit_row`."""
+    """The record that the page shows in place of the title, for a commit by `commit_list.commit_rows`."""
     choices: tuple[tuple[str, str], ...] = ()
     """The items that can be selected for details, such as manifests or rows: label and value."""
     grid: GridRows | None = None

@@ -255,12 +255,16 @@ function Commits({ app }) {
 }
 
 /** What a commit added and removed as a bar, whose length grows with the root of the number: one large commit hides no other. */
-function Changed({ row: { added, removed }, most }) {
-  const all = (added ?? 0) + (removed ?? 0);
-  if (!all) return null;
-  return html`<span class="sx-bar-of" aria-hidden="true" style=${{ width: `${8 + 48 * Math.sqrt(all / most)}px` }}><i class="sx-added" style=${{ flexGrow: added ?? 0 }}></i>
-    <i class="sx-removed" style=${{ flexGrow: removed ?? 0 }}></i></span>`;
+function Changed({ row: { added, removed, updated, isQuiet }, most }) {
+  const [up, down] = [added, removed].map((side) => (side ?? 0) + (updated ?? 0));
+  if (isQuiet || !(up + down)) return null;
+  return html`<span class="sx-bar-of" aria-hidden="true" style=${{ width: `${8 + 48 * Math.sqrt((up + down) / most)}px` }}><i class="sx-added" style=${{ flexGrow: up }}></i>
+    <i class="sx-removed" style=${{ flexGrow: down }}></i></span>`;
 }
+
+/** What a commit added, removed and updated, in a few letters; the sentence is its tooltip. */
+const Counts = ({ row }) => html`<span class="sx-counts" title=${row.change}>${row.isQuiet ? html`<span class="sx-faint">rewrites</span>` : html`<span class="sx-plus">${signed("+", row.added)}</span>${" "}
+  <span class="sx-minus">${signed("\u2212", row.removed)}</span>${" "}<span>${signed("~", row.updated)}</span>${row.isNet && html` <span class="sx-faint">net</span>`}`}</span>`;
 
 function Commit({ app, row, at }) {
   const style = { top: `${at * HIGH}px` };
@@ -273,7 +277,7 @@ function Commit({ app, row, at }) {
     <span class="sx-dot" style=${{ background: colors[row.kind] ?? "#6b6b6b", color: isDark(colors[row.kind]) ? "#fff" : "#000" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
     <b class="sx-number">${row.version}</b>
     <span class="sx-what">${!isLong && html`${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}`}</span>
-    <span class="sx-counts"><span class="sx-plus">${signed("+", row.added)}</span> <span class="sx-minus">${signed("\u2212", row.removed)}</span></span>
+    <${Counts} row=${row} />
     <${Changed} row=${row} most=${app.listed.most} />
     <span class="sx-by sx-faint" title=${row.user}>${[isLong && `${row.operation} ${row.message}`.trim(), who, row.time === null ? "" : ago(row.time), ...row.tags.map((tag) => `tag ${tag}`),
       ...(row.readable === "metadata" || row.readable === "no" ? ["cannot be loaded"] : [])].filter(Boolean).join(" \u00b7 ")}</span></div>`;
@@ -339,10 +343,9 @@ const Lanes = ({ app, heads, lanes }) => html`<div class="sx-box"><table class="
 
 /** What a commit did, in a sentence, its facts in columns, and what its writer stored. */
 function CommitView({ app, view }) {
-  const { operation, kind, user, time, message, facts } = view.headline, stored = view.parts.slice(1);
-  const [rows] = facts.filter(([name]) => name === "rows");
+  const { operation, kind, user, time, message, facts, change } = view.headline, stored = view.parts.slice(1);
   return html`<div class="sx-answer"><b>${operation}</b>${user && html` by <b>${user}</b>`}${time !== null && html`, <span title=${local(time, app.zone)}>${ago(time)}</span>`}
-      ${rows && html`: <span class="sx-number">${rows[1]}</span> rows`}</div>
+: <span class="sx-number">${change}</span></div>
     ${message && html`<p><code class="sx-predicate">${message}</code></p>`}
     <dl class="sx-facts sx-two"><dt>version</dt><dd>${view.headline.version}, ${kind}</dd>${facts.map(([name, text]) => html`<dt>${name}</dt><dd class="sx-number">${text}</dd>`)}</dl>
     ${stored.length > 0 && html`<details class="sx-stored"><summary>What the writer stored (${stored.flatMap((part) => part.pairs ?? []).length} values)</summary>

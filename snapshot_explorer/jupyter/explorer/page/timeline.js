@@ -3,6 +3,7 @@
 
 import { Key, draw, html, shapeOf } from "./pictures.js";
 
+const QUIET = "rgba(128,128,128,0.7)";
 const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#C46A9C", JUMP = "#D55E00";
 // White letters stand out from both colors by 4.5 to 1.
 const MARKERS = [["A", "#B85000", [7, 5]], ["B", "#0072B2", []]];
@@ -45,11 +46,13 @@ function unpack(sent, facts) {
     total: numbers(facts.total),
     kind: numbers(sent.kind),
     unknown: numbers(sent.unknown),
+    quiet: numbers(sent.quiet),
     readable: numbers(sent.readable),
     schema: numbers(sent.schema),
     time: numbers(sent.time),
     operations: { ...sent.operations, at: numbers(sent.operations.at) },
     users: { ...sent.users, at: numbers(sent.users.at) },
+    changes: { ...sent.changes, at: numbers(sent.changes.at) },
     jumps: new Map((facts.jumps ?? []).map(({ at, text }) => [at, text])),
   };
 }
@@ -194,7 +197,7 @@ export class Timeline {
     };
     draw(data?.count ? html`${data.kinds.map(({ name, sign, color, pattern }) => html`<button type="button" title="Hide or show these commits" aria-pressed=${String(!this.hidden.has(name))}
         onClick=${() => toggle(name)}><i style=${{ background: pattern ? `url(${tile(pattern, color).toDataURL()})` : color }}></i>${`${sign} ${name}`.trim()}</button>`)}
-      ${data.unknown.includes(1) && html`<${Key} path=${shapeOf("unknown", 7, 7)} color=${faint} isLine>? ${data.measure} not known</${Key}>`}
+      ${data.unknown.includes(1) && html`<${Key} path=${shapeOf("unknown", 7, 7)} color=${faint} isLine>? ${data.measure} ${data.unknownWord}</${Key}>`}
       <${Key} path="M0,7h14" color=${faint} isLine>${data.line}</${Key}>
       ${data.jumps.size > 0 && html`<${Key} path=${shapeOf("diamond", 7, 7)} color=${JUMP}>anomalies</${Key}>`}
       ${data.schema.includes(1) && html`<${Key} path="M7,0v14" color=${PURPLE} isLine dash="2 2">schema changed</${Key}>`}
@@ -279,20 +282,28 @@ export class Timeline {
     return { starts: Array.from({ length: Math.ceil(count / each) }, (_, i) => i * each), name: `${each} versions` };
   }
 
-  /** Return the bars: what the commits of each added and removed, by kind, and how high both are. */
+  /**
+   * Return the bars: what the commits of each added and removed, by kind, and how high both are. What commits rewrote
+   * that change no row is apart: it only sets the scale where nothing else is.
+   */
   stacked(plot) {
     const { data } = this, { starts, name } = this.edges(plot), count = starts.length, kinds = data.kinds.length;
     const byKind = [new Float64Array(count * kinds), new Float64Array(count * kinds)];
-    const heights = [new Float64Array(count), new Float64Array(count)];
+    const heights = [new Float64Array(count), new Float64Array(count)], quiet = [new Float64Array(count), new Float64Array(count)];
     const shown = data.kinds.map((kind) => !this.hidden.has(kind.name));
     for (let bar = 0; bar < count; bar += 1)
       for (let i = starts[bar]; i < (starts[bar + 1] ?? data.count); i += 1)
         [data.up, data.down].forEach((side, way) => {
           if (!shown[data.kind[i]]) return;
+          if (data.quiet[i]) {
+            quiet[way][bar] += side[i];
+            return;
+          }
           byKind[way][bar * kinds + data.kind[i]] += side[i];
           heights[way][bar] += side[i];
         });
-    return { starts, name, count, kinds, byKind, heights, tops: this.tops(heights) };
+    const isQuiet = !heights.some((side) => side.some(Boolean));
+    return { starts, name, count, kinds, byKind, heights, quiet, tops: this.tops(isQuiet ? quiet : heights) };
   }
 
   /**
@@ -325,7 +336,7 @@ export class Timeline {
     ink.textBaseline = "middle";
     ink.textAlign = "right";
     for (const [scale, first, last, about, title, middle] of [
-      [this.bar, zero, top, 6, `${data.measure} added, removed`, (1 + BARS) / 2],
+      [this.bar, zero, top, 6, data.sides, (1 + BARS) / 2],
       [this.height, min, peak, 3, data.line, LINE / 2]]) {
       const marked = ticks(first, last, about, 1);
       for (const tick of marked) {
@@ -358,7 +369,7 @@ export class Timeline {
   }
 
   bars({ at, ratio, right }) {
-    const { ink, data, stacks: { starts, count, kinds, byKind, heights, tops, name } } = this;
+    const { ink, data, stacks: { starts, count, kinds, byKind, heights, quiet, tops, name } } = this;
     const zero = this.bar(0);
     let cut = 0;
     for (let bar = 0; bar < count; bar += 1) {
@@ -367,7 +378,12 @@ export class Timeline {
       const width = Math.max(2, last - first - gap), x = (first + last - width) / 2;
       [1, -1].forEach((sign, way) => {
         let sum = 0;
-        const most = tops[way], height = heights[way][bar];
+        const most = tops[way], height = heights[way][bar], rewritten = Math.min(most, quiet[way][bar]);
+        if (rewritten) {
+          const thin = Math.max(1, Math.min(3, width / 4)), y0 = this.bar(0), y1 = this.bar(sign * rewritten);
+          ink.fillStyle = QUIET;
+          ink.fillRect((first + last - thin) / 2, Math.min(y0, y1), thin, Math.abs(y0 - y1));
+        }
         for (let kind = 0; kind < kinds; kind += 1) {
           const value = byKind[way][bar * kinds + kind];
           if (!value || sum >= most) continue;
@@ -505,9 +521,10 @@ export class Timeline {
     const kind = data.kinds[data.kind[i]], thousands = (number) => number.toLocaleString("en-US");
     const time = Number.isNaN(data.time[i]) ? "" : ` ${local(data.time[i], "UTC")}${this.model.get("page")?.isZoneKnown ? " UTC" : ""}`;
     const counts = data.unknown[i] ? " not known" : ` +${thousands(data.added[i])} -${thousands(data.removed[i])}`;
+    const change = data.changes.words[data.changes.at[i]], isEnough = change && data.measure === "rows";
     const [operation, user] = [data.operations, data.users].map(({ words, at }) => words[at[i]]);
     return [`version ${data.version[i]}${time}`, [kind.sign, kind.name, operation, user && `by ${user}`].filter(Boolean).join(" "),
-      data.measure + counts, ...(data.schema[i] ? ["schema changed"] : []), ...(data.names[i] ?? []),
+      ...(change ? [change] : []), ...(isEnough ? [] : [data.measure + counts]), ...(data.schema[i] ? ["schema changed"] : []), ...(data.names[i] ?? []),
       ...(READABLE[data.readable[i]] ? [READABLE[data.readable[i]]] : [])].join("\n");
   }
 

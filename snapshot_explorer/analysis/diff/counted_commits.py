@@ -1,0 +1,56 @@
+"""Counts the rows that commits changed by reading the rows that differ."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from snapshot_explorer.analysis.diff.diff import row_diff
+from snapshot_explorer.analysis.diff.diff_plan import DiffRequest, plan_diff
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.core.errors import SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.hints import Message, without_period
+from snapshot_explorer.core.progress import step
+from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.engines.local import count
+from snapshot_explorer.engines.scan import scan_of
+from snapshot_explorer.history import History
+
+
+def count_rows(history: History, commits: pa.Table) -> tuple[str, ...]:
+    """Read the rows that differ for each of COMMITS that has no counts; the history then returns these counts.
+
+    Rows are compared by the primary key; without one, an updated row is a deleted and an inserted one. Returns a
+    sentence if the rows of some commits cannot be compared.
+    """
+    uncounted = commits.filter(pc.and_(commits["rows_inserted"].is_null(), commits["kind"].is_valid()))
+    errors = dict[int, SnapshotExplorerError]()
+    with step("Counting rows", total=len(uncounted)) as counting:
+        for commit in uncounted.select(["version", "committed_at"]).to_pylist():
+            try:
+                history.open_branch.row_counts.keep(commit, _count(history, commit["version"]))
+            except SnapshotExplorerError as error:
+                errors[commit["version"]] = error
+            counting.advance()
+    if not errors:
+        return ()
+    return (
+        Message(
+            f"The rows of {pluralize(len(errors), 'commit')} cannot be counted, such as those of version "
+            f"{next(iter(errors))}: ",
+            without_period(next(iter(errors.values())).message),
+            ".",
+        ),
+    )
+
+
+def _count(history: History, version: int) -> Mapping[str, int]:
+    """Return the rows that differ from the version before, by kind; of the first version of a table, all rows."""
+    table_format, listing = history.table_format, history.listing
+    after = table_format.version(version)
+    if version == listing.versions[0] and not listing.has_expired:
+        return {"inserted": count(after, after.plan(None).splits, scan_of(after.arrow_schema, ()))}
+    before = listing.predecessor(version)
+    if before not in listing.versions or history.gaps([before, version]):
+        raise SnapshotNotFoundError("The version before it is not known.")
+    plan = plan_diff(history.path, table_format, table_format.version(before), after, DiffRequest(name=history.name))
+    return row_diff(plan).counts
