@@ -30,10 +30,11 @@ _LAKE: Sequence[str] = (
     "committed_at",
     "rhythm",
     "commits",
-    "added_rows",
-    "removed_rows",
+    "rows_inserted",
+    "rows_updated",
+    "rows_deleted",
 )
-_LAKE = (*_LAKE, "total_rows", "schema_changes", "anomalies", "note", "problem", "path")
+_LAKE = (*_LAKE, "added_rows", "removed_rows", "total_rows", "schema_changes", "anomalies", "note", "problem", "path")
 _NO_ROWS = "Numbers are those of metadata: no row was read."
 
 
