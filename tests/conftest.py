@@ -112,6 +112,7 @@ PLACES = {
     "tests/package/test_docstrings.py::test_a_public_method": "extras",
     "tests/package/test_old_libraries.py::test_a_pyspark": "extras",
     "tests/package/test_old_libraries.py::test_what_pyspark": "extras",
+    "tests/package/test_release.py::test_workflows": "extras",
     "tests/storage/test_locations.py::test_a_file_elsewhere_on_the_same_storage_is_followed[s3": "extras",
     "tests/storage/test_locations.py::test_a_file_on_another_storage_is_not_followed[s3": "extras",
     "tests/storage/test_locations.py::test_the_refusal_names_the_location": "extras",

@@ -26,7 +26,8 @@ def _frame(frame: Frame) -> Drawing:
     """The notes, and the first rows in the columns to draw, without the columns in which nothing was checked."""
     limit = DRAWN_ROWS if frame.limit is None else frame.limit
     rows = drawn_rows(frame, limit)
-    unchecked = [name for name in rows.column_names if name in frame.column_names and frame.is_unchecked(name)]
+    own = frozenset(frame.column_names)
+    unchecked = [name for name in rows.column_names if name in own and frame.is_unchecked(name)]
     rows = rows.drop_columns(unchecked)
     # Rows that are not drawn at all do not count as cut off.
     total = max(frame.total or 0, len(rows), len(frame) if len(frame) > limit else 0)
