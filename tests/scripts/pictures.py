@@ -23,7 +23,7 @@ from snapshot_explorer import samples
 fsspec.filesystem("memory").put(samples.path("orders"), "/lake/shop.db/orders", recursive=True)
 path = "memory://lake/shop.db/orders"
 %snapshot open {path} as orders""",
-    "%snapshot log 5..12",
+    "%snapshot log 5..12 --exact",
     """e = %snapshot explore
 e.state.b, e.state.tab = 8, "manifests"
 found = e.wait().views["manifests"].result.choices

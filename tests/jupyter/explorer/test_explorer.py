@@ -248,6 +248,17 @@ def test_filters_change_what_is_offered_and_drawn(explorer):
     assert [kind["name"] for kind in explorer.commits["kinds"]] == ["compact"]
 
 
+def test_the_list_says_which_commits_changed_no_row_and_which_are_not_counted(explorer):
+    remarks = {one["version"]: one["remark"] for one in explorer.listed["rows"]}
+
+    assert (remarks["18"], remarks["10"], remarks["8"]) == ("rewrites", "no change", "16 written")
+
+    explorer.state.measure = "files"
+    explorer.wait()
+
+    assert {one["remark"] for one in explorer.listed["rows"]} == {""}
+
+
 def test_what_a_filter_refuses_is_reported_and_goes_back(explorer):
     before = explorer.page["answers"]
 

@@ -62,10 +62,20 @@ def _commit_row(row: dict[str, Any], measure: str, *, is_quiet: bool) -> dict[st
         "updated": updated,
         "isQuiet": is_quiet,
         "isNet": measure == "rows" and row["rows_source"] == "net",
+        "remark": _remark(row, is_quiet=is_quiet) if measure == "rows" else "",
         "change": row_change_text(row),
         "tags": [sanitize(truncate(name, _LONGEST)) for name in (row["tags"] or [])[:3]],
         "readable": row["readable"],
     }
+
+
+def _remark(row: dict[str, Any], *, is_quiet: bool) -> str:
+    """Return what stands in place of the rows that a commit changed if it changed none, or if they are not counted."""
+    if is_quiet:
+        return "rewrites" if row["rows_inserted"] is None or row["rows_rewritten"] else "no change"
+    if row["rows_inserted"] is not None or row["rows_source"] == "net":
+        return ""
+    return f"{row['added_rows']:,} written" if row["added_rows"] else "not counted"
 
 
 def overview(commits: pa.Table, versions: tuple[int, ...], measure: str) -> dict[str, Any]:

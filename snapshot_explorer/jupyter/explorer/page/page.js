@@ -263,7 +263,7 @@ function Changed({ row: { added, removed, updated, isQuiet }, most }) {
 }
 
 /** What a commit added, removed and updated, in a few letters; the sentence is its tooltip. */
-const Counts = ({ row }) => html`<span class="sx-counts" title=${row.change}>${row.isQuiet ? html`<span class="sx-faint">rewrites</span>` : html`<span class="sx-plus">${signed("+", row.added)}</span>${" "}
+const Counts = ({ row }) => html`<span class="sx-counts" title=${row.change}>${row.remark ? html`<span class="sx-faint">${row.remark}</span>` : html`<span class="sx-plus">${signed("+", row.added)}</span>${" "}
   <span class="sx-minus">${signed("\u2212", row.removed)}</span>${" "}<span>${signed("~", row.updated)}</span>${row.isNet && html` <span class="sx-faint">net</span>`}`}</span>`;
 
 function Commit({ app, row, at }) {
