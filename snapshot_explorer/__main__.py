@@ -35,6 +35,7 @@ _PROGRAM = "snapshot-explorer"
 _DRAWN = 20
 _WIDTHS = 40, 120
 """The minimum and the maximum width of text."""
+_EXACT = "--exact"
 _NO_PAGER = "--no-pager"
 _DEMO = "orders"
 """The sample that is shown without a name."""
@@ -119,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--branch", metavar="B", help="the branch; the main one without it")
     parser.add_argument("--format", metavar="F", help=f"{formats.names()}; detected without it")
     parser.add_argument("-n", "--limit", metavar="N", type=int, default=_DRAWN, help="the most commits (20)")
+    parser.add_argument(_EXACT, action="store_true", help="count the rows of commits by reading those that differ")
     parser.add_argument(_NO_PAGER, action="store_true", help="print without a pager")
     parser.add_argument("--version", action="version", version=f"{_PROGRAM} {__version__}")
     return parser
@@ -194,7 +196,7 @@ def _demo(name: str) -> commands.Output:
     """Return the card and the log of a sample, in the folder of the package: what is shown can be typed."""
     folder = Path(samples.__file__).parent / name
     path = str(folder) if name in samples.names() else samples.path(name)
-    output = _read(_parser().parse_args([path]))
+    output = _read(_parser().parse_args([path, _EXACT]))
     if name != _DEMO:
         return output
     hints = (
@@ -212,7 +214,7 @@ def _read(options: argparse.Namespace) -> commands.Output:
     try:
         table = open_table(options.path, branch=options.branch, format=options.format)
         read_overview(table)
-        log = table.history(limit=options.limit)
+        log = table.history(limit=options.limit, exact=options.exact)
     except SnapshotExplorerError as error:
         below = _tables_below(options.path) if isinstance(error, TableNotFoundError) else None
         if below is None:

@@ -227,6 +227,8 @@ def test_the_demo_shows_a_sample_and_lines_that_can_be_typed(capsys):
     shown = capsys.readouterr().out
     lines = [line for line in shown.splitlines() if line.startswith("snapshot-explorer ")]
     assert "newest version  18" in shown
+    assert "14 rows updated" in shown
+    assert "not counted" not in shown
     assert [line.split()[1] for line in lines] == ["diff", "bisect", "blame"]
     path = lines[0].split()[2]
     assert Path(path) == Path(samples.__file__).parent / "orders"
