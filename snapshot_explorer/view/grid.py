@@ -33,6 +33,8 @@ class ShownColumn:
 
     is_prose: bool = False
     """Whether it contains sentences, which are wrapped and never cut: `prose` in the field metadata."""
+    wraps: bool = False
+    """Whether plain text wraps it, as it does sentences: `wraps` in the field metadata."""
 
     @property
     def is_path(self) -> bool:
@@ -71,6 +73,7 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
                 values=tuple(rows.column(position).to_pylist()) if pa.types.is_integer(field.type) else (),
                 is_whole=b"whole" in metadata,
                 is_prose=b"prose" in metadata,
+                wraps=bool({b"prose", b"wraps"} & metadata.keys()),
             )
         )
     return tuple(columns)

@@ -73,13 +73,13 @@ def with_row_changes(commits: pa.Table, *, is_whole: bool = True) -> pa.Table:
     """Return COMMITS with a further column `rows`: what each commit did to rows, as text; null if it was not read.
 
     Args:
-        is_whole: Whether the text is never truncated.
+        is_whole: Whether the text is wrapped, and never truncated.
     """
     known = commits.drop_columns([name for name in ("details",) if name in commits.column_names]).to_pylist()
     texts = [None if row["kind"] is None else row_change_text(row) for row in known]
     meaning = "rows of the table that the commit inserted, updated and deleted, and those it only rewrote"
     return commits.append_column(
-        pa.field("rows", pa.string(), metadata={"meaning": meaning} | ({"whole": "yes"} if is_whole else {})),
+        pa.field("rows", pa.string(), metadata={"meaning": meaning} | ({"wraps": "yes"} if is_whole else {})),
         pa.array(texts, pa.string()),
     )
 

@@ -201,7 +201,7 @@ def _align(columns: Sequence[_Column], room: int, paint: Paint) -> Iterator[str]
     yield from (paint(line.rstrip(), "heading") for line in names)
     yield paint((" " * _GAP).join("-" * room for room in rooms), "faint")
     cells = [column.shown.cells for column in columns]
-    prose = [column.shown.is_prose for column in columns]
+    prose = [column.shown.wraps for column in columns]
     for row in zip(*cells, strict=True):
         texts = [
             [*_wrap(shown.text, room)] if wraps else [shown.text]
@@ -230,15 +230,17 @@ def _fitting_columns(columns: Sequence[_Column], room: int) -> Sequence[_Column]
 
 
 def _rooms(columns: Sequence[_Column], room: int) -> list[int]:
-    """Return a width for each column. While they do not fit, the widest shrinkable column shrinks."""
+    """Return a width for each column. While they do not fit, the widest shrinkable column shrinks; sentences last."""
     rooms = [column.natural_width for column in columns]
     minimum_width = [column.minimum_width for column in columns]
     over = min(sum(rooms) + _GAP * (len(rooms) - 1) - room, sum(rooms) - sum(minimum_width))
     while over > 0:
-        widest, position = max(
-            (item, position) for position, item in enumerate(rooms) if item > minimum_width[position]
+        _, position = max(
+            (item / (1 + columns[position].shown.wraps), position)
+            for position, item in enumerate(rooms)
+            if item > minimum_width[position]
         )
-        rooms[position] = widest - 1
+        rooms[position] -= 1
         over -= 1
     return rooms
 

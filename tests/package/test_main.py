@@ -60,11 +60,11 @@ def test_text_is_as_wide_as_the_terminal_and_in_its_letters(tmp_path):
     table = DeltaTable(None, tmp_path, fields=(("stra\u00dfe", "string"), ("size", "long")))
     table.commit(add("a", rows=1), add("b", rows=1))
 
-    answer = run(str(tmp_path), COLUMNS="50", PYTHONIOENCODING="ascii")
+    answer = run(str(tmp_path), COLUMNS="60", PYTHONIOENCODING="ascii")
 
     assert answer.returncode == 0
     assert "columns         stra\\xdfe, size" in answer.stdout
-    assert max(map(len, answer.stdout.splitlines())) <= 50
+    assert max(map(len, answer.stdout.splitlines())) <= 60
     assert "not shown: " in answer.stdout
 
 
