@@ -53,8 +53,8 @@ ALLOWED = {
     ("samples/__init__.py", "copytree"): "the copy of a sample",
     ("samples/__init__.py", "rmtree"): "the copy of a sample, when Python exits",
     # Into memory, a pipe between processes, or standard output.
-    ("analysis/diff/spark_diff.py", "new_stream"): "a message to an executor, in memory",
-    ("analysis/diff/spark_diff.py", "write_table"): "a message to an executor, in memory",
+    ("engines/spark/tasks.py", "new_stream"): "a message to an executor, in memory",
+    ("engines/spark/tasks.py", "write_table"): "a message to an executor, in memory",
     ("history/lifetimes/reading.py", "new_stream"): "the content of a file, in memory",
     ("history/lifetimes/reading.py", "write_table"): "the content of a file, in memory",
     ("jupyter/explorer/page/files.py", "write_table"): "a file for the browser, in memory",
