@@ -230,13 +230,13 @@ def _fitting_columns(columns: Sequence[_Column], room: int) -> Sequence[_Column]
 
 
 def _rooms(columns: Sequence[_Column], room: int) -> list[int]:
-    """Return a width for each column. While they do not fit, the widest shrinkable column shrinks; sentences last."""
+    """Return a width for each column. While they do not fit, the widest shrinkable one shrinks, text that wraps least."""
     rooms = [column.natural_width for column in columns]
     minimum_width = [column.minimum_width for column in columns]
     over = min(sum(rooms) + _GAP * (len(rooms) - 1) - room, sum(rooms) - sum(minimum_width))
     while over > 0:
         _, position = max(
-            (item / (1 + columns[position].shown.wraps), position)
+            (item / (3 if columns[position].shown.wraps else 1), position)
             for position, item in enumerate(rooms)
             if item > minimum_width[position]
         )
