@@ -230,7 +230,7 @@ def _fitting_columns(columns: Sequence[_Column], room: int) -> Sequence[_Column]
 
 
 def _rooms(columns: Sequence[_Column], room: int) -> list[int]:
-    """Return a width for each column. While they do not fit, the widest shrinkable one shrinks, text that wraps least."""
+    """Return a width for each column. While they do not fit, the widest shrinkable one shrinks, wrapped text least."""
     rooms = [column.natural_width for column in columns]
     minimum_width = [column.minimum_width for column in columns]
     over = min(sum(rooms) + _GAP * (len(rooms) - 1) - room, sum(rooms) - sum(minimum_width))
