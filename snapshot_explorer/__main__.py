@@ -7,8 +7,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from snapshot_explorer.table import read_overview
-
 _INTERRUPTED = 130
 """The exit status of a program that Ctrl-C ends, as shells write it."""
 _CLOSED_PIPE = 141
@@ -17,13 +15,13 @@ _CLOSED_PIPE = 141
 try:
     from snapshot_explorer import __version__, formats, samples
     from snapshot_explorer.agents.access import CallLimits
-    from snapshot_explorer.agents.server import serve
     from snapshot_explorer.core.errors import SnapshotExplorerError, TableNotFoundError
     from snapshot_explorer.core.hints import Hint, Message, spell
     from snapshot_explorer.core.url_secrets import hide_url_secrets
     from snapshot_explorer.lake.discovery import find_tables
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.results import Frame
+    from snapshot_explorer.table import read_overview
     from snapshot_explorer.terminal import commands
     from snapshot_explorer.terminal.completion import SHELLS, script
     from snapshot_explorer.terminal.notebook import start_notebook
@@ -177,6 +175,8 @@ def _run_program(name: str, options: argparse.Namespace, others: Sequence[str]) 
             case "demo":
                 return _demo(options.sample)
             case "mcp":
+                from snapshot_explorer.agents.server import serve  # noqa: PLC0415 - no other command needs it
+
                 file = options.storage_options or os.environ.get(commands.STORAGE_OPTIONS_VARIABLE)
                 limits = CallLimits(rows=options.max_rows, seconds=options.max_seconds, size_bytes=options.max_bytes)
                 storage_options = commands.storage_options_in(file) if file else None

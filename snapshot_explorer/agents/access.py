@@ -1,8 +1,8 @@
 """What a call of a tool may read, and for how long: the allowed folders, and the limits of the server."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -34,19 +34,6 @@ class CallLimits:
                 raise InvalidArgumentError(f"The limit {name} must be 0 or more, got {value}.")
 
 
-class _CallRoots(AllowedRoots):
-    """The allowed folders during one call, whose end also ends its reads: each access to a storage checks it."""
-
-    __slots__ = ("admit",)
-
-    def __init__(self, roots: AllowedRoots, admit: Callable[[], None]) -> None:
-        super().__init__(roots.locations)
-        object.__setattr__(self, "admit", admit)
-
-    def __reduce__(self) -> tuple[type[AllowedRoots], tuple[object]]:
-        return AllowedRoots, (self.locations,)  # other processes end with their tasks
-
-
 class Access:
     """The access of one call, whose time begins when this is created."""
 
@@ -55,7 +42,7 @@ class Access:
         self.limits = limits
         self._stopped = threading.Event()
         self._until = monotonic() + limits.seconds
-        confined = _CallRoots(roots, self.check_stop)
+        confined = replace(roots, check_stop=self.check_stop)
         self._options = ConfinedOptions(options or {}, confined)
         self._local_options = ConfinedOptions({}, confined)
 
@@ -77,7 +64,7 @@ def allowed_roots(paths: Sequence[str]) -> AllowedRoots:
     """Return the folders that a server allows.
 
     Raises:
-        InvalidArgumentError: There is none, a local one does not exist, or a URL contains a secret.
+        InvalidArgumentError: No folder is allowed, a local folder does not exist, or a URL contains a secret.
     """
     if not paths:
         raise InvalidArgumentError("No folder is allowed. Name one or more: --allow /data --allow s3://lake/shop.db.")

@@ -48,7 +48,7 @@ class Answer:
     python: str = ""
     """The Python call that returns the same; by default the one that the tool makes."""
     versions: Sequence[int] = ()
-    """The versions that were looked at, ascending: all of them, or some of which the first and the last are shown."""
+    """The versions examined, ascending. The answer names the first and the last."""
     read: Mapping[str, object] = field(default_factory=dict)
     """What was read, as far as it is known."""
     not_checked: Sequence[str] = ()
@@ -74,8 +74,11 @@ def document(
     """
     rows, reached = _rows(answer, limits)
     texts = [item for item in (answer.text, *answer.not_checked) if isinstance(item, Message)]
-    found = [call(hint) for hint in [*answer.hints, *(hint for message in texts for hint in message.hints)]]
-    calls = [item for number, item in enumerate(found) if item and item not in found[:number]]
+    calls: list[dict[str, object]] = []
+    for hint in (*answer.hints, *(hint for message in texts for hint in message.hints)):
+        spelled_call = call(hint)
+        if spelled_call is not None and spelled_call not in calls:
+            calls.append(spelled_call)
     ends = [*answer.versions[:1], *answer.versions[1:][-1:]]
     known = {"versions": ends, "read": answer.read}
     has_statements = sum(map(len, answer.statements)) <= limits.answer_bytes

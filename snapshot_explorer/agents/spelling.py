@@ -22,8 +22,8 @@ def tool_call(
     characters or of extreme length: a model would not repeat it as it is.
 
     Args:
-        asked: The arguments of the call that is answered: its table is that of hints without a path, and arguments
-            alone are added to them.
+        asked: The arguments of the call that is answered. A hint without a path is about the same table; a hint
+            without a verb repeats the call with further arguments.
         tool: The tool that was called.
     """
     if any(_is_odd(value) for value in hint.arguments.values()):

@@ -83,7 +83,7 @@ class ToolRequest:
         return self.open(self.arguments["path"], self.arguments.get("branch"))
 
     def open(self, path: str, branch: str | None = None) -> Table:
-        """Return the table at a path, of which nothing outside of the allowed folders is read."""
+        """Return the table at a path. Its files are read only below the allowed folders."""
         return open_table(path, branch=branch, storage_options=self.access.options_for(path))
 
 

@@ -35,7 +35,7 @@ _LAKE: Sequence[str] = (
     "rows_deleted",
 )
 _LAKE = (*_LAKE, "added_rows", "removed_rows", "total_rows", "schema_changes", "anomalies", "note", "problem", "path")
-_NO_ROWS = "Numbers are those of metadata: no row was read."
+_NO_ROWS = "The numbers come from metadata. No row was read."
 
 
 def _check_bytes(request: ToolRequest, size_bytes: int, advice: str) -> None:
@@ -145,9 +145,9 @@ def _find_anomalies(request: ToolRequest) -> Answer:
     jumps = [row for row in frame.to_arrow().to_pylist() if row["kind"] not in MAINTENANCE_KINDS]
     # A restore usually takes back what the commit to find has done.
     suspects = dict.fromkeys(row["version"] for row in sorted(jumps, key=lambda row: row["kind"] == "restore"))
-    found = f"Numbers jump at {pluralize(len(suspects), 'version')}" if suspects else "No number jumps"
+    summary = f"Numbers jump at {pluralize(len(suspects), 'version')}" if suspects else "No number jumps"
     return Answer(
-        text=f"{found} of {request.table.name} that changed data; later versions first.",
+        text=f"{summary} of {request.table.name} that changed data; later versions first.",
         versions=sorted(suspects),
         rows=frame,
         not_checked=[*frame.notes, "Numbers that metadata does not record were not compared. No row was read."],
@@ -303,9 +303,9 @@ def _limited(query: str, limit: int) -> str:
 def _health(request: ToolRequest) -> Answer:
     health = request.table.health(request.arguments.get("version"))
     problems = [item for item in health.symptoms if item.is_problem]
-    found = [part for item in problems for part in (item.sentence, " ")]
+    sentences = [part for item in problems for part in (item.sentence, " ")]
     return Answer(
-        text=Message(*found, health.verdict),
+        text=Message(*sentences, health.verdict),
         versions=[health.version],
         facts={"symptoms": [{"is_problem": item.is_problem, "sentence": item.sentence} for item in health.symptoms]},
         rows=health.findings,

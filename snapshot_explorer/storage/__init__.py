@@ -702,7 +702,7 @@ class Storage:
     def _resolve(self, path: str) -> tuple[Files, str]:
         """Return the file system and the address of a path. The path is checked before a connection is opened."""
         if self._roots is not None:
-            self._roots.admit()
+            self._roots.check_stop()
         if is_full_location(path):
             location = self._external_locations.resolve(path)
             if self._roots is not None:
@@ -814,9 +814,17 @@ def pickled_with_options(value: object) -> bytes:
     """
     content = io.BytesIO()
     pickler = pickle.Pickler(content, pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = copyreg.dispatch_table | {Storage: Storage._with_options}  # noqa: SLF001 - of this module
+    pickler.dispatch_table = copyreg.dispatch_table | {
+        Storage: Storage._with_options,  # noqa: SLF001 - of this module
+        pa.FixedSizeListType: _whole_list_type,
+    }
     pickler.dump(value)
     return content.getvalue()
+
+
+def _whole_list_type(dtype: pa.FixedSizeListType) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return what a type is made from. Arrow's own pickles lose whether its items are nullable."""
+    return pa.list_, (dtype.value_field, dtype.list_size)
 
 
 def _without_options(root: str, protocol: str, external_files: ExternalFiles, limits: Limits) -> Storage:

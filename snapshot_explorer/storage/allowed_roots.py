@@ -1,8 +1,8 @@
 """Folders below which everything must be that is read, for programs that answer questions of others."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from snapshot_explorer.core.errors import AccessDeniedError
@@ -10,19 +10,25 @@ from snapshot_explorer.storage.hidden import HiddenOptions
 from snapshot_explorer.storage.location import LOCAL, Location, is_outside, parse_location, same_family, shorten
 
 
+def _endless() -> None:
+    """Let work take as long as it does."""
+
+
 @dataclass(frozen=True, slots=True)
 class AllowedRoots:
     """Folders. Nothing outside of them is read or listed, whichever links lead there."""
 
     locations: tuple[Location, ...]
+    check_stop: Callable[[], None] = field(default=_endless, compare=False)
+    """Called before each access to a storage. It may raise, to end work that takes too long. Not pickled."""
 
     @classmethod
     def of(cls, paths: Sequence[str]) -> "AllowedRoots":
         """Return the folders at these paths and URLs; the links of a local one are followed now."""
         return cls(tuple(_without_links(parse_location(path)) for path in paths))
 
-    def admit(self) -> None:
-        """Called before each access to a storage. A subclass may raise, to end a call that takes too long."""
+    def __reduce__(self) -> tuple[type["AllowedRoots"], tuple[object]]:
+        return AllowedRoots, (self.locations,)  # another process ends with its task
 
     def check(self, location: Location) -> None:
         """Raise AccessDeniedError if a file or folder is outside. On the local disk, looks at each link of its path."""

@@ -89,11 +89,13 @@ class CommitChanges:
 def _together(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Yield parts, small ones together, so that a commit with few changes is one batch."""
     waiting: list[pa.Table] = []
+    rows = 0
     for part in parts:
         waiting.append(part)
-        if sum(map(len, waiting)) >= _BATCH_ROWS:
+        rows += len(part)
+        if rows >= _BATCH_ROWS:
             yield pa.concat_tables(waiting)
-            waiting = []
+            waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
 

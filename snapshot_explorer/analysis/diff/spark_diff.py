@@ -74,8 +74,7 @@ class SparkChangedRows(DiffRows):
     @cached_property
     def _collected(self) -> ChangedRows:
         payloads = self._frame(partial(_payloads, _without_splits(self._plan)), None).toLocalIterator()
-        # Pickles of types, from which executors have theirs, lack the nullability of the items of fixed-size lists.
-        return spill((_receive(bytes(row["payload"])).cast(self.schema) for row in payloads), self._plan.schema)
+        return spill((_receive(bytes(row["payload"])) for row in payloads), self._plan.schema)
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -100,24 +100,9 @@ def each_state(scan: HistoryScan) -> Iterator[RowStates]:
         yield from kept
 
 
-def joined_states(rows: HashedRows, schema: pa.Schema, turning: Sequence[int]) -> RowStates:
-    """Return states in which equal rows that end and begin at the same position are one.
-
-    Args:
-        rows: All states with some hashes, of which each has all its states here; in the columns of `states_schema`.
-        turning: The positions at which rows are continued, ascending.
-    """
-    return _continued(rows, len(schema), turning)[0]
-
-
 def states_schema(schema: pa.Schema) -> pa.Schema:
     """Return the columns of rows with their ranges and order."""
     return pa.schema([*schema, *_PERIOD])
-
-
-def with_ranges(states: RowStates, schema: pa.Schema) -> pa.Table:
-    """Return states as one table, in `states_schema`."""
-    return _with_period(states, states_schema(schema))
 
 
 def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memory_limit: int) -> None:
@@ -142,10 +127,10 @@ def read_states(scan: HistoryScan, keep: Callable[[RowStates], object], *, memor
             if not reasons:
                 raise
             raise UnreadableSplitsError(reasons) from error
-        turning = turning_positions(scan)
+        turning = np.flatnonzero(turning_positions(scan)).tolist()
         for rows, _ in replaced.pairs():
             if len(rows.hashes):
-                keep(_continued(rows, len(scan.schema), turning)[0])
+                keep(continued_states(rows, len(scan.schema), turning)[0])
 
 
 def splits_without_files(splits: Sequence[SplitHistory]) -> list[tuple[SplitHistory, SnapshotExplorerError]]:
@@ -191,7 +176,7 @@ class _Reader:
         self._replaced = replaced
         self._names = list(scan.schema.names)
         self._schema = states_schema(scan.schema)
-        self._is_turning = _turning_positions(scan) if scan.are_joined else np.zeros(scan.count + 1, np.bool_)
+        self._is_turning = turning_positions(scan) if scan.are_joined else np.zeros(scan.count + 1, np.bool_)
         self._is_simple = np.array([item.is_simple for item in scan.splits], np.bool_)
         self._first = np.array([item.states[0].first for item in scan.splits], np.int64)
         self._last = np.array([item.states[0].last for item in scan.splits], np.int64)
@@ -239,13 +224,13 @@ class _Reader:
             hashes = np.concatenate([np.zeros(0, np.uint64), *(own for _, own in parts)])
             if before is not None:
                 rows, hashes = pa.concat_tables([before.rows, rows]), np.concatenate([before.hashes, hashes])
-            states, chosen = _continued(
+            states, chosen = continued_states(
                 HashedRows(rows=rows, hashes=hashes), len(self._scan.schema), [item.states[0].first]
             )
             is_there = states.last == item.states[0].last
             self._sort(_filtered(states, ~is_there))
             held = _filtered(states, is_there)
-            before = HashedRows(rows=_with_period(held, self._schema), hashes=hashes[chosen[is_there]])
+            before = HashedRows(rows=with_ranges(held, self._schema), hashes=hashes[chosen[is_there]])
             reading.advance()
         if before is not None:
             self._sort(_of_period(before.rows, len(self._scan.schema)))
@@ -363,7 +348,7 @@ class _Reader:
         if is_replaced.any():
             chosen = _filtered(states, is_replaced)
             columns = [single_chunk(column) for column in chosen.rows.columns]
-            (batch,) = _with_period(chosen, self._schema).combine_chunks().to_batches()
+            (batch,) = with_ranges(chosen, self._schema).combine_chunks().to_batches()
             self._replaced.add(0, (int(chosen.first[0]), 0), batch, row_hashes(columns, len(chosen.first)))
             states = _filtered(states, ~is_replaced)
         if len(states.first):
@@ -371,12 +356,8 @@ class _Reader:
                 self._keep(states)
 
 
-def turning_positions(scan: HistoryScan) -> list[int]:
-    """Return the positions at which rows of a split may end and rows of a split may begin, ascending."""
-    return np.flatnonzero(_turning_positions(scan)).tolist()
-
-
-def _turning_positions(scan: HistoryScan) -> Mask:
+def turning_positions(scan: HistoryScan) -> Mask:
+    """Return the positions at which rows of a split may end and rows of a split may begin."""
     ends, begins = np.zeros((2, scan.count + 1), np.bool_)
     for item in scan.splits:
         for state in item.states:
@@ -441,7 +422,8 @@ def _chains(splits: Sequence[SplitHistory]) -> list[list[int]]:
     return [chain for chain in chains if len(chain) > 1]
 
 
-def _with_period(states: RowStates, schema: pa.Schema) -> pa.Table:
+def with_ranges(states: RowStates, schema: pa.Schema) -> pa.Table:
+    """Return states as one table, in `states_schema`."""
     period = [pa.array(values) for values in (states.first, states.last, states.order)]
     return pa.Table.from_arrays([*states.rows.columns, *period], schema=schema)
 
@@ -451,7 +433,7 @@ def _of_period(rows: pa.Table, columns: int) -> RowStates:
     return _states(rows.select(list(range(columns))), *period)
 
 
-def _continued(rows: HashedRows, columns: int, turning: Sequence[int]) -> tuple[RowStates, Ints]:
+def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> tuple[RowStates, Ints]:
     """Return the states of rows where equal rows that end and begin at the same position are one, and their indices.
 
     Args:

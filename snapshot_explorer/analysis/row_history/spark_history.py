@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.diff import memory_bytes
@@ -14,8 +15,8 @@ from snapshot_explorer.analysis.row_history.history import HELD_BYTES, HistoryRe
 from snapshot_explorer.analysis.row_history.history_result import HistoryStates, RowHistory, stored_schema
 from snapshot_explorer.analysis.row_history.reading import (
     HistoryScan,
+    continued_states,
     each_state,
-    joined_states,
     states_schema,
     turning_positions,
     with_ranges,
@@ -98,7 +99,7 @@ class SparkStates(HistoryStates):
             columns=plan.columns,
             where=scan.where,
             periods=reader.periods(plan),
-            turning=tuple(turning_positions(scan)),
+            turning=tuple(np.flatnonzero(turning_positions(scan)).tolist()),
         )
 
     @cached_property
@@ -106,8 +107,7 @@ class SparkStates(HistoryStates):
         stored, count = StoredRows(stored_schema(self._plan.columns), limit_bytes=HELD_BYTES), 0
         with stored:
             for row in self._frame(_as_payload, None).toLocalIterator():
-                # Pickles of types, from which executors have theirs, lack the nullability of items of fixed-size lists.
-                part = pa.ipc.open_stream(bytes(row["payload"])).read_all().cast(stored.schema)
+                part = pa.ipc.open_stream(bytes(row["payload"])).read_all()
                 stored.add(part)
                 count += len(part)
         return HistoryStates(stored, count)
@@ -173,7 +173,7 @@ def _messages(shared: _Shared, buckets: int, splits: Sequence[SplitHistory]) -> 
     """Yield the states of splits by the hashes of their rows. Runs on executors."""
     for states in each_state(shared.scan(splits)):
         hashes = row_hashes([single_chunk(column) for column in states.rows.columns], len(states.first))
-        yield from messages_of(with_ranges(states, shared.columns), hashes, buckets)
+        yield from messages_of(with_ranges(states, states_schema(shared.columns)), hashes, buckets)
 
 
 def _joined_states(
@@ -184,7 +184,8 @@ def _joined_states(
     """Yield the states of a bucket. Runs on executors."""
     tables = [pa.ipc.open_stream(payload).read_all() for payload in payloads]
     rows, hashes = received(tables, states_schema(shared.columns))
-    states = joined_states(HashedRows(rows=rows, hashes=hashes), shared.columns, shared.turning)
+    hashed = HashedRows(rows=rows, hashes=hashes)
+    states, _ = continued_states(hashed, len(shared.columns), shared.turning)
     yield from result(shared, shared.periods.applied_to(states, stored_schema(shared.columns)))
 
 
