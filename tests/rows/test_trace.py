@@ -124,7 +124,7 @@ def test_versions_that_expire_while_they_are_traced_are_unknown_and_never_called
 
     class WithWriter(system):
         def cat_file(self, path, **options):
-            if path.endswith("a.parquet"):
+            if path.endswith("a.parquet") and filesystem.exists(f"{root}/b.parquet"):
                 for version in (0, 1, 2):
                     filesystem.rm_file(f"{root}/_delta_log/{version:020}.json")
                 filesystem.rm_file(f"{root}/b.parquet")
@@ -136,7 +136,7 @@ def test_versions_that_expire_while_they_are_traced_are_unknown_and_never_called
     rows = {row["version"]: row["rows"] for row in trace.versions.to_arrow().to_pylist()}
     assert rows == {0: 0, 1: 1, 2: None, 3: 0}
     assert not trace.is_complete
-    assert "Not known in version 2: Version 2 has expired" in repr(trace)
+    assert re.search(r"Not known in version 2: .*b\.parquet", repr(trace))
 
 
 def test_each_file_is_read_once_and_commits_not_for_each_version_after_them(memory_root, register):

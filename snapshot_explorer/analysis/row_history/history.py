@@ -23,18 +23,19 @@ from snapshot_explorer.analysis.row_history.planning import plan_splits, planned
 from snapshot_explorer.analysis.row_history.reading import (
     HistoryScan,
     RowStates,
-    UnreadableSplitsError,
     read_states,
     splits_without_files,
+    unreadable_splits,
 )
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import UNREADABLE
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.results.stored_rows import StoredRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from snapshot_explorer.analysis.row_history.history_result import RowHistoryRequest
     from snapshot_explorer.analysis.row_history.planning import PlannedSplits, SplitHistory
@@ -133,17 +134,20 @@ class HistoryReader:
         """Return the result of a function of the plan; without the versions of the splits that it cannot read.
 
         Args:
-            read: Raises `UnreadableSplitsError`, and is called again with the plan of the versions that are left.
+            read: Reads the splits, and is called again with the plan of the versions that are left.
         """
         while True:
             plan = self.plan()
             try:
                 return read(plan)
-            except UnreadableSplitsError as error:
-                self._leave_out(error.reasons, self._kept)
+            except UNREADABLE:
+                reasons = list(unreadable_splits(self.scan(plan)))
+                if not reasons:
+                    raise
+                self._leave_out(reasons, self._kept)
 
     def _leave_out(
-        self, reasons: Sequence[tuple[SplitHistory, SnapshotExplorerError]], positions: Sequence[int]
+        self, reasons: Iterable[tuple[SplitHistory, SnapshotExplorerError]], positions: Sequence[int]
     ) -> None:
         for item, error in reasons:
             for state in item.states:
