@@ -148,7 +148,7 @@ def traced_metadata(
     """
     result = TracedStatistics()
     matching = _MatchingBounds(reference.arrow_schema, where)
-    named = table_format.maintenance.statistics_files(versions, reference.number or 0)
+    named = table_format.maintenance.statistics_files(versions, reference.number or 0, where.columns)
     result.unread.extend(named.unread)
     if named.files and matching.left_out:
         names = ", ".join(matching.left_out)
@@ -156,38 +156,23 @@ def traced_metadata(
     with step("Reading statistics", total=len(named.files)) as reading:
         for begin in range(0, len(named.files), _AT_ONCE):
             files = named.files[begin : begin + _AT_ONCE]
-            bounds = table_format.storage.together(*(_reader(file) for file in files))
-            result.files.extend(_traced(files, bounds, matching))
+            result.files.extend(_traced(files, named.read, matching))
             reading.advance(len(files))
     return result
 
 
-def _reader(file: StatisticsFile) -> Callable[[], Sequence[Bounds] | Exception]:
-    def read() -> Sequence[Bounds] | Exception:
-        try:
-            return file.read()
-        except _ERRORS as error:
-            return error
-
-    return read
-
-
 def _traced(
-    files: Sequence[StatisticsFile], bounds: Sequence[Sequence[Bounds] | Exception], matching: "_MatchingBounds"
+    files: Sequence[StatisticsFile],
+    read: Callable[[Sequence[StatisticsFile]], Sequence[Sequence[Bounds]]],
+    matching: "_MatchingBounds",
 ) -> list[TracedMetadata]:
     try:
-        columns = matching.columns_of([() if isinstance(known, Exception) else known for known in bounds])
+        columns = matching.columns_of(read(files))
     except _ERRORS as error:
-        if len(files) > 1:  # one by one, to find the columns that cannot be compared
-            pairs = zip(files, bounds, strict=True)
-            return [traced for file, known in pairs for traced in _traced([file], [known], matching)]
-        return [TracedMetadata(file=files[0], columns=None, reason=error.message)]
-    return [
-        TracedMetadata(file=file, columns=None, reason=str(known))
-        if isinstance(known, Exception)
-        else TracedMetadata(file=file, columns=names)
-        for file, known, names in zip(files, bounds, columns, strict=True)
-    ]
+        if len(files) > 1:  # one by one, to find those that cannot be read, or whose columns cannot be compared
+            return [traced for file in files for traced in _traced([file], read, matching)]
+        return [TracedMetadata(file=files[0], columns=None, reason=str(error))]
+    return [TracedMetadata(file=file, columns=names) for file, names in zip(files, columns, strict=True)]
 
 
 class _MatchingBounds:
