@@ -747,24 +747,23 @@ class Table(VersionedTable, Shown):
             return row_history(source, request, versions, engine=engine, memory_limit=memory_limit)
 
     @_reads_metadata_once
-    def trace(self, where: str) -> Trace:
+    def trace(self, where: str, *, engine: str | SparkSession | None = None) -> Trace:
         """Return where rows of a condition still are: in versions, data files, changelogs and statistics.
 
         Covers every version of every branch, versions that no branch leads to any more (Iceberg, after a rollback), and
-        rows that are deleted but still stored in a data file. A data file is
-        opened only if metadata does not rule out that it has a matching row, and its rows are read once for each set of
-        deletes. Every changelog file is read, and every metadata file that records statistics of the columns.
-        `Trace.verdict` never claims that rows are gone where something could not be read. Rows that the merge
-        of a primary-key table drops are not counted, and stated as unknown; so are versions in which a name of the
-        condition belongs to another column.
-
-        Plans each version at which files change that can have matching rows, and lists the files of each.
+        rows that are deleted but still stored in a data file. A data file is opened only if metadata does not rule out
+        that it has a matching row, and read once however many versions have it, as in `row_history`; all are read again
+        in parts if one cannot be read. Every changelog file is read, and every metadata file that records statistics of
+        the columns. `Trace.verdict` never claims that rows are gone where something could not be read. Rows that the
+        merge of a primary-key table drops are not counted, and stated as unknown; so are versions in which a name of
+        the condition belongs to another column.
 
         Args:
             where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
+            engine: `local` (the default), or `spark` or a session: executors then read the data files.
         """
         source = self._past.with_newest_state(is_newest_state=True)
-        return trace(source, where)
+        return trace(source, where, engine=engine)
 
     @_reads_metadata_once
     def repair(
@@ -884,6 +883,7 @@ class Table(VersionedTable, Shown):
         *,
         exact: bool = False,
         rules: AnomalyRules | None = None,
+        engine: str | SparkSession | None = None,
     ) -> Profile:
         """Return row count, nulls, minimum and maximum of columns at every version, as lines and as a frame.
 
@@ -898,6 +898,7 @@ class Table(VersionedTable, Shown):
             between: Two refs `A..B`, both included; by default all versions.
             exact: Read the rows: each file once for all versions that contain it, and merged files once for each state.
             rules: The thresholds of jumps; see `anomalies`.
+            engine: With `exact`, `local` (the default), or `spark` or a session: executors then read the rows.
         """
         source, versions = self._versions_of(between)
         names = [columns] if isinstance(columns, str) else columns
@@ -905,7 +906,7 @@ class Table(VersionedTable, Shown):
         arguments = () if columns is None else (columns,)
         call = f"{source.open_expression}.{call_text('profile_over', *arguments, between=between, exact=exact or None)}"
         with _naming_renamed_columns(source, versions):
-            return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
+            return profile_over(source, names, versions, exact=exact, call=call, rules=chosen, engine=engine)
 
     @overload
     def diff_rows(

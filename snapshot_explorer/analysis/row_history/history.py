@@ -114,7 +114,7 @@ class HistoryReader:
     @cached_property
     def _planned(self) -> PlannedSplits:
         """The splits of all versions; leaves out those that cannot be planned, or lack a local file."""
-        planned = plan_splits(self._source, self.affected, self._positions, self._columns, self._where)
+        planned = plan_splits(self._source, self.affected, self._positions, self._columns.of, self._where)
         self._unreadable |= planned.unreadable
         if self._source.format.storage.is_local:
             self._leave_out(splits_without_files(planned.splits), range(len(self._known)))

@@ -15,12 +15,11 @@ from snapshot_explorer.core.errors import UNREADABLE, SnapshotExplorerError
 from snapshot_explorer.core.progress import step
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from snapshot_explorer.analysis.diff.aligned_columns import AlignedColumns
     from snapshot_explorer.analysis.row_history.affected_versions import AffectedVersions
     from snapshot_explorer.analysis.row_history.group_states import GroupStates, Ints
-    from snapshot_explorer.analysis.row_history.history_columns import HistoryColumns
     from snapshot_explorer.core.records import Split
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
@@ -96,7 +95,7 @@ def plan_splits(
     source: History,
     affected: AffectedVersions,
     positions: Sequence[int],
-    columns: HistoryColumns,
+    columns_of: Callable[[TableVersion], AlignedColumns],
     where: Condition | None,
     *,
     with_deleted: bool = False,
@@ -105,12 +104,13 @@ def plan_splits(
 
     Args:
         positions: The positions of the versions among those of the lifetimes, ascending.
+        columns_of: Returns the mapping of the columns of a version to those of the history.
         where: The condition, in the columns of the history.
         with_deleted: Whether to return splits of matching rows that no version has, too: all rows of a data file with
             deletes are then in a raw split.
     """
     groups, affected = _grouped(source, affected, positions)
-    planner = _Planner(source, affected, columns, where, with_deleted=with_deleted)
+    planner = _Planner(source, affected, columns_of, where, with_deleted=with_deleted)
     try:
         return planner.planned(group_states(affected, groups), groups, positions)
     except _SeveralGroupsError:
@@ -190,7 +190,7 @@ class _Planner:
         self,
         source: History,
         affected: AffectedVersions,
-        columns: HistoryColumns,
+        columns_of: Callable[[TableVersion], AlignedColumns],
         where: Condition | None,
         *,
         with_deleted: bool,
@@ -201,7 +201,7 @@ class _Planner:
         self._paths = affected.lifetimes.intervals.paths(rows).to_pylist()
         self._first, self._last = (rows.column(name).to_numpy() for name in ("first", "last"))
         self._with_deleted = with_deleted
-        self._columns = columns
+        self._columns_of = columns_of
         self._where = where
         self._has_one_schema = len({schema for _, schema in affected.schemas}) == 1
 
@@ -262,7 +262,7 @@ class _Planner:
         """Return the splits of a version; None, with the reason in `failed`, if it cannot be planned."""
         try:
             version = self._source.format.version(self._versions[position])
-            columns = self._columns.of(version)
+            columns = self._columns_of(version)
             predicate = predicate_of(self._where, columns, version, of_a=True)
             parts = list(self._parts(version, predicate))
         except UNREADABLE as error:

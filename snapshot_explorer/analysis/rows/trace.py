@@ -158,7 +158,7 @@ def _traced_versions(
         source, reference, sorted(where.columns), starts, (known[0], known[-1]), are_required=False
     )
     own = parse_condition(where.text, columns.schema)
-    planned = plan_splits(source, affected, range(len(known)), columns, own, with_deleted=True)
+    planned = plan_splits(source, affected, range(len(known)), columns.of, own, with_deleted=True)
     scan = HistoryScan(splits=planned.splits, schema=pa.schema([]), where=own, count=len(known), are_joined=False)
     counts = _read_counts(scan, spark)
     totals = _totals(affected, planned, counts, result.files)
