@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -14,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.diff import memory_bytes
-from snapshot_explorer.analysis.row_history import HistoryScan, RowStates, collected_from, each_state, read_states
+from snapshot_explorer.analysis.row_history import HistoryScan
 from snapshot_explorer.analysis.row_history.affected_versions import affected_versions
 from snapshot_explorer.analysis.row_history.group_states import Ints, may_store
 from snapshot_explorer.analysis.row_history.history_columns import HistoryColumns
 from snapshot_explorer.analysis.row_history.planning import PlannedSplits, SplitHistory, plan_splits
-from snapshot_explorer.analysis.rows.matching_rows import FAILURES
+from snapshot_explorer.analysis.rows.matching_rows import Counts, count_matches
 from snapshot_explorer.analysis.rows.traced_metadata import (
     TracedChangelog,
     TracedMetadata,
@@ -29,7 +26,6 @@ from snapshot_explorer.analysis.rows.traced_metadata import (
 )
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import SnapshotExplorerError
-from snapshot_explorer.core.hints import Message
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.history.lifetimes import despite_expiry, time_of
 
@@ -160,97 +156,13 @@ def _traced_versions(
     own = parse_condition(where.text, columns.schema)
     planned = plan_splits(source, affected, range(len(known)), columns.of, own, with_deleted=True)
     scan = HistoryScan(splits=planned.splits, schema=pa.schema([]), where=own, count=len(known), are_joined=False)
-    counts = _read_counts(scan, spark)
+    counts = count_matches(scan, spark)
     totals = _totals(affected, planned, counts, result.files)
     yield from totals.versions(affected.lifetimes, planned.unreadable)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Counts:
-    """The matching rows of splits."""
-
-    live: Ints
-    """The live rows at each position, as the difference to the position before."""
-    stored: dict[int, int] = field(default_factory=dict)
-    """By split the rows that are read, before deletes; those of files that are merged are not counted."""
-    reasons: dict[int, str] = field(default_factory=dict)
-    """Why splits cannot be read, whose rows are in none of the others."""
-
-    def __add__(self, other: _Counts) -> _Counts:
-        return _Counts(
-            live=self.live + other.live, stored=self.stored | other.stored, reasons=self.reasons | other.reasons
-        )
-
-    @property
-    def table(self) -> pa.Table:
-        """The counts as one row."""
-        values = self.live.tolist(), list(self.stored.items()), list(self.reasons.items())
-        columns = [pa.array([value], dtype) for value, dtype in zip(values, _COUNTS.types, strict=True)]
-        return pa.Table.from_arrays(columns, schema=_COUNTS)
-
-    @classmethod
-    def of(cls, row: pa.Table) -> _Counts:
-        """Return the counts in one row."""
-        live, stored, reasons = (column[0].as_py() for column in row.columns)
-        return cls(live=np.asarray(live, np.int64), stored=dict(stored), reasons=dict(reasons))
-
-
-_COUNTS = pa.schema(
-    [
-        pa.field("live", pa.list_(pa.int64())),
-        pa.field("stored", pa.map_(pa.int64(), pa.int64())),
-        pa.field("reasons", pa.map_(pa.int64(), pa.string())),
-    ]
-)
-
-
-_Read = Callable[[HistoryScan, Callable[[RowStates], object], Ints], object]
-
-
-def _read_counts(scan: HistoryScan, spark: SparkSession | None) -> _Counts:
-    numbered = list(enumerate(scan.splits))
-    if spark is None:
-        return _counts(scan, numbered, partial(_read_together, memory_bytes(None)))
-    count = partial(_counts_table, replace(scan, splits=()))
-    tables = collected_from(spark, count, numbered, lambda item: item[1].split)
-    return sum(map(_Counts.of, tables), _Counts(live=np.zeros(scan.count + 1, np.int64)))
-
-
-def _counts_table(scan: HistoryScan, numbered: Sequence[tuple[int, SplitHistory]]) -> pa.Table:
-    """Return the matching rows of numbered splits as one row. Runs on executors."""
-    return _counts(scan, numbered, _read_in_turn).table
-
-
-def _counts(scan: HistoryScan, numbered: Sequence[tuple[int, SplitHistory]], read: _Read) -> _Counts:
-    """Return the matching rows of numbered splits. Reads some of them again if one cannot be read."""
-    numbers, splits = [number for number, _ in numbered], [item for _, item in numbered]
-    live, stored = np.zeros(scan.count + 1, np.int64), np.zeros(len(splits), np.int64)
-
-    def count(states: RowStates) -> None:
-        np.add.at(live, states.first, 1)
-        np.add.at(live, states.last, -1)
-
-    try:
-        read(replace(scan, splits=splits), count, stored)
-    except FAILURES as error:
-        if len(splits) == 1:
-            return _Counts(live=np.zeros_like(live), reasons={numbers[0]: Message(error)})
-        middle = len(splits) // 2
-        return _counts(scan, numbered[:middle], read) + _counts(scan, numbered[middle:], read)
-    return _Counts(live=live, stored=dict(zip(numbers, stored.tolist(), strict=True)))
-
-
-def _read_together(memory_limit: int, scan: HistoryScan, keep: Callable[[RowStates], object], matching: Ints) -> None:
-    read_states(scan, keep, memory_limit=memory_limit, matching=matching)
-
-
-def _read_in_turn(scan: HistoryScan, keep: Callable[[RowStates], object], matching: Ints) -> None:
-    for states in each_state(scan, matching):
-        keep(states)
-
-
 def _totals(
-    affected: AffectedVersions, planned: PlannedSplits, counts: _Counts, files: dict[str, TracedFile]
+    affected: AffectedVersions, planned: PlannedSplits, counts: Counts, files: dict[str, TracedFile]
 ) -> _Totals:
     """Return the matching rows of all versions, and add those of all files to `files`."""
     rows = affected.lifetimes.intervals.rows
@@ -333,7 +245,7 @@ class _Totals:
     """The matching rows of all versions."""
 
     def __init__(self, live: Ints) -> None:
-        """Begin with the live rows, as in `_Counts`."""
+        """Begin with the live rows, as in `Counts`."""
         self._rows, self._stored = (np.zeros((2, len(live)), np.int64) for _ in range(2))
         self._rows[0] = live
         self._reasons: list[tuple[int, int, str]] = []

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.analysis.diff.aligned_columns import align_columns
-from snapshot_explorer.analysis.rows.matching_rows import FAILURES, matching_rows
+from snapshot_explorer.analysis.row_history import HistoryScan, SplitHistory
+from snapshot_explorer.analysis.row_history.planning import SplitState
+from snapshot_explorer.analysis.rows.matching_rows import FAILURES, count_matches
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import InvalidArgumentError
@@ -120,7 +122,7 @@ def _changelog_paths(
 
 def _changelog_rows(
     changelogs: Changelogs, number: int, reference: TableVersion, where: Condition
-) -> dict[str, int | Exception] | Exception:
+) -> dict[str, int | str] | Exception:
     """Return the matching rows of each file, or the error by which none can be read."""
     try:
         changes = changelogs.of_version(number)
@@ -129,10 +131,17 @@ def _changelog_rows(
         splits = changes.splits(None)
         columns = align_columns(changes.reader, reference, sorted(where.columns))
         own = parse_condition(where.text, columns.schema)
-        counts = matching_rows(changes.reader, columns, own, splits)
+        state = SplitState(first=0, last=1)
+        read = [
+            SplitHistory(version=changes.reader, columns=columns, split=split, states=(state,), predicate=None)
+            for split in splits
+        ]
+        scan = HistoryScan(splits=read, schema=pa.schema([]), where=own, count=1, are_joined=False)
+        counts = count_matches(scan)
     except _ERRORS as error:
         return error
-    return {split.files[0]: count for split, count in zip(splits, counts, strict=True)}
+    known: dict[int, int | str] = {**counts.stored, **counts.reasons}
+    return {split.files[0]: known[number] for number, split in enumerate(splits)}
 
 
 def traced_metadata(
