@@ -616,6 +616,7 @@ class Table(VersionedTable, Shown):
         *,
         rules: AnomalyRules | None = None,
         key: str | Sequence[str] | None = None,
+        engine: str | SparkSession | None = None,
     ) -> Frame:
         """Return the versions where a number jumps, newest first, with the rule and the numbers that mark each.
 
@@ -629,13 +630,18 @@ class Table(VersionedTable, Shown):
             between: Two refs `A..B`, both included: only marks of these versions, which are compared with older ones.
             rules: The thresholds.
             key: The columns that identify a row: versions at which several rows begin to have the same key are marked
-                too. Reads these columns at every version. A null in a key of one column is not counted.
+                too. Reads these columns as `row_history`. A null in a key of one column is not counted.
+            engine: With `key`, `local` (the default), or `spark` or a session: executors then read the rows.
         """
         source, versions = self._versions_of(between)
         chosen = AnomalyRules.of(rules)
         names, keys = ([value] if isinstance(value, str) else value for value in (columns, key))
         with _naming_renamed_columns(source):
-            doubled = None if keys is None else duplicate_key_versions(source, keys, versions)
+            if keys is None and engine not in (None, "local"):
+                raise InvalidArgumentError(
+                    "Spark reads rows for anomalies of a key, and the rest is metadata. Name a key."
+                )
+            doubled = None if keys is None else duplicate_key_versions(source, keys, versions, engine=engine)
             return table_anomalies(source, names, versions, chosen, doubled)
 
     @_reads_metadata_once

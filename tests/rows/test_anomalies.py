@@ -2,10 +2,12 @@
 
 import statistics
 from itertools import pairwise
+from uuid import uuid4
 
+import fsspec
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
@@ -14,6 +16,7 @@ from snapshot_explorer.analysis.rows import AnomalyRules
 from snapshot_explorer.core import frames
 from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.delta.table_builder import DeltaTable
+from tests.support.row_histories import KINDS, STEPS, play
 
 
 def totals(values):
@@ -184,3 +187,18 @@ def test_versions_where_rows_begin_to_have_the_same_key_are_marked(tmp_path):
     assert "duplicates" not in before["measure"].to_pylist()
     with pytest.raises(InvalidArgumentError, match=r"^Unknown column 'ids' in key. Did you mean id\?"):
         opened.anomalies([], key="ids")
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@settings(max_examples=12, deadline=None)
+@given(steps=STEPS)
+def test_keys_begin_to_repeat_where_the_rows_of_a_version_do(kind, steps):
+    model = play(kind, fsspec.filesystem("memory"), f"/{uuid4().hex}", steps)
+
+    found = open_table(model.url).anomalies([], key="name")
+
+    marks = [row["version"] for row in found.to_dict() if row["measure"] == "duplicates"]
+    names = [[row[1] for row in rows.values() if row[1] is not None] for rows in model.rows]
+    repeats = [len(values) > len(set(values)) for values in names]
+    begins = [is_new and not before for before, is_new in zip([False, *repeats], repeats, strict=False)]
+    assert sorted(marks) == [version for version, is_first in zip(model.versions, begins, strict=True) if is_first]

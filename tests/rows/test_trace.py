@@ -57,7 +57,7 @@ def test_a_trace_is_what_brute_force_over_versions_files_and_metadata_finds(path
 
 
 @pytest.mark.parametrize("kind", sorted(MODELS))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_a_trace_counts_the_rows_of_a_model(kind, steps):
     model = play(kind, fsspec.filesystem("memory"), f"/{uuid4()}", steps)

@@ -125,6 +125,10 @@ def test_what_spark_cannot_evaluate_in_a_single_pass_is_refused(spark):
 
     with pytest.raises(InvalidArgumentError, match="counts, exact sums.*Leave out single_pass and the engine"):
         table.bisect("avg(id) > 1", engine=spark)
+    with pytest.raises(
+        InvalidArgumentError, match=r"not be exact here: a function is called with one version at a time\."
+    ):
+        table.bisect(lambda snapshot: snapshot.count() > 1, engine=spark)
     with pytest.raises(InvalidArgumentError, match="Spark evaluates conditions in a single pass"):
         table.bisect("id > 1", engine=spark, single_pass=False)
 
@@ -146,6 +150,20 @@ def test_a_trace_on_spark_finds_the_same_rows_and_evidence(spark, name, where):
 
         assert there.digest == here.digest
         assert (there.verdict, there.is_complete) == (here.verdict, here.is_complete)
+
+
+def test_profiles_and_anomalies_on_spark_have_the_same_numbers(spark):
+    table = open_table(str(DATA / "delta" / "dv_partitioned"))
+
+    with refused_if(PYSPARK_ARROW):
+        here, there = (table.profile_over(exact=True, engine=engine) for engine in ("local", spark))
+        assert there.to_arrow().equals(here.to_arrow())
+        here, there = (table.anomalies([], key="id", engine=engine) for engine in ("local", spark))
+        assert there.to_arrow().equals(here.to_arrow())
+    with pytest.raises(InvalidArgumentError, match="without exact=True numbers come from metadata"):
+        table.profile_over(engine=spark)
+    with pytest.raises(InvalidArgumentError, match="Name a key"):
+        table.anomalies(engine=spark)
 
 
 @pytest.mark.skipif(PYSPARK_ARROW.applies(), reason=PYSPARK_ARROW.problem)

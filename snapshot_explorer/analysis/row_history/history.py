@@ -72,12 +72,14 @@ class HistoryReader:
         between: Sequence[int] | None,
         *,
         without_columns: bool = False,
+        are_required: bool = True,
     ) -> None:
         """Read the log once, with the statistics of the condition's columns.
 
         Args:
             between: Consecutive versions; None for all.
             without_columns: Whether the states have no columns, and are only counted; instead of the request's.
+            are_required: As in `HistoryColumns`; versions with other types are then left out.
         """
         versions = source.versions_among(between)
         reference = source.format.version(versions[-1])
@@ -93,7 +95,8 @@ class HistoryReader:
             raise source.vanished()
         more = sorted(where.columns - set(names)) if where else []
         ends = known[positions[0]], known[positions[-1]]
-        columns = HistoryColumns(source, reference, [*names, *more], [start for start, _ in affected.schemas], ends)
+        starts = [start for start, _ in affected.schemas]
+        columns = HistoryColumns(source, reference, [*names, *more], starts, ends, are_required=are_required)
         self.affected = affected
         """The versions that can have changed rows, and the lifetimes of all files."""
         self._source = source

@@ -442,7 +442,7 @@ def continued_states(rows: HashedRows, columns: int, turning: Sequence[int]) -> 
     """
     states = _of_period(rows.rows, columns)
     values, first, last, order = states.rows, states.first, states.last, states.order
-    groups = _equal_groups(values, rows.hashes)
+    groups = equal_groups(values, rows.hashes)
     since = first.copy()
     is_continued = np.zeros(len(first), np.bool_)
     ending, beginning = _by_position(last, turning), _by_position(first, turning)
@@ -471,7 +471,7 @@ def _paired(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(has_partner), partner[has_partner]
 
 
-def _equal_groups(rows: pa.Table, hashes: npt.NDArray[np.uint64]) -> Ints:
+def equal_groups(rows: pa.Table, hashes: npt.NDArray[np.uint64]) -> Ints:
     """Return a number per row, equal for equal rows."""
     order = np.argsort(hashes)
     is_next = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
