@@ -114,9 +114,9 @@ def profile_over(
     if spark is not None and not exact:
         raise InvalidArgumentError(
             Message(
-                "Spark reads the rows of a profile, and numbers in metadata are read here. Add ",
+                "Spark reads the rows of a profile, and without ",
                 Hint("", {"exact": True}),
-                ", or leave out ",
+                " numbers come from metadata, on this machine. Add it, or leave out ",
                 Hint("", {"engine": "spark"}),
                 ".",
             )
