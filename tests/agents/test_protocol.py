@@ -140,8 +140,8 @@ def test_a_mistake_in_the_command_line_is_one_line(tmp_path):
 
 
 def test_without_the_sdk_the_message_says_what_to_install(monkeypatch, lake, capsys):
-    from snapshot_explorer.__main__ import main
     from snapshot_explorer.agents import server
+    from snapshot_explorer.terminal.program import main
 
     monkeypatch.setattr(server, "find_spec", lambda _: None)
 

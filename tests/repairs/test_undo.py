@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.core.hints import python_call
 from snapshot_explorer.errors import (
     InvalidArgumentError,
@@ -23,6 +22,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.spelling import magic_line
+from snapshot_explorer.terminal.program import main
 from tests.support.delta.table_builder import DeltaTable, metadata, remove
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.row_histories import KINDS, STEPS, play

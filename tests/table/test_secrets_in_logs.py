@@ -133,7 +133,7 @@ def test_no_page_report_or_lake_shows_a_secret_of_a_log(url, tmp_path):
 
 
 def test_no_line_of_a_magic_or_of_the_terminal_shows_a_secret_of_a_log(url, capsys):
-    from snapshot_explorer.__main__ import main
+    from snapshot_explorer.terminal.program import main
 
     for command in ("log", "files", "health", "verify", "orphans", "show", "readability", "retention"):
         for more in ([], ["--json"]):

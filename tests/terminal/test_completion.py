@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.terminal import completion
 from snapshot_explorer.terminal.commands import names
+from snapshot_explorer.terminal.program import main
 
 
 def test_without_shtab_the_message_says_what_to_install(monkeypatch, capsys):
