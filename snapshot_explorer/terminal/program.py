@@ -13,9 +13,8 @@ from snapshot_explorer.core.errors import SnapshotExplorerError, TableNotFoundEr
 from snapshot_explorer.core.hints import Hint, Message, spell
 from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.lake.discovery import find_tables
-from snapshot_explorer.opening import open_table
 from snapshot_explorer.results import Frame
-from snapshot_explorer.table import read_overview
+from snapshot_explorer.table import open_table, read_overview
 from snapshot_explorer.terminal import commands
 from snapshot_explorer.terminal.completion import SHELLS, script
 from snapshot_explorer.terminal.notebook import start_notebook

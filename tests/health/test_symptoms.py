@@ -10,7 +10,7 @@ from snapshot_explorer.analysis.health.symptoms import Symptom
 from snapshot_explorer.core.hints import Hint
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
 
 NO_JUMP = Symptom(is_problem=False, sentence="No number that metadata records jumps.", hint=Hint("table.anomalies"))
 

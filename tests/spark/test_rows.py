@@ -22,7 +22,7 @@ from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
 from tests.support import spark_clusters
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata

@@ -18,8 +18,7 @@ from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history import history_of
 from snapshot_explorer.history.lifetimes import FileLifetimes
 from snapshot_explorer.results import Frame
-from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Snapshot, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import pytest
 from snapshot_explorer import check, open_lake, open_table, report
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history import CachedMetadata
-from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.storage.masks import Mask
+from snapshot_explorer.table import Snapshot
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.outputs import Lines, chain_of, drawn, saved_by

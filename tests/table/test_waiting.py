@@ -11,8 +11,8 @@ from snapshot_explorer.errors import StorageError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.history import history_of
-from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.table import parts_of
 from snapshot_explorer.view import drawing_of, render_text
 from tests.support.blocking import SECONDS, blocking
 from tests.support.delta.table_builder import DeltaTable

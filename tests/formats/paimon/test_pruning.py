@@ -15,8 +15,8 @@ from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
 from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, parse_type
 from snapshot_explorer.formats.paimon.scan import buckets
-from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.table import parts_of
 from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"
