@@ -10,7 +10,7 @@ import pytest
 
 from snapshot_explorer import check, open_lake, open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.terminal.program import main
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 
 NIGHT = datetime(2026, 11, 22, 3, tzinfo=UTC)

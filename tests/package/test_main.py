@@ -17,7 +17,7 @@ import pytest
 from snapshot_explorer import __version__, open_table, samples
 from snapshot_explorer.lake import LakeSnapshot
 from snapshot_explorer.terminal import commands
-from snapshot_explorer.terminal.program import main
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable, add
 
 RUN = "snapshot-explorer"

@@ -10,7 +10,7 @@ import snapshot_explorer as sx
 from snapshot_explorer import check, report
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.results import Frame
-from snapshot_explorer.terminal.program import main
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable, add
 
 INCIDENT = "7..8"

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import open_table, samples
-from snapshot_explorer.core.limits import Limits
+from snapshot_explorer import Limits, open_table, samples
 from snapshot_explorer.errors import LimitError, SnapshotExplorerError, StorageError, UnsupportedFeatureError
 from snapshot_explorer.table import catalogs
 from tests.support.outputs import shown_by

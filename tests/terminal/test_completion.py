@@ -6,8 +6,7 @@ import subprocess
 import pytest
 
 from snapshot_explorer.terminal import completion
-from snapshot_explorer.terminal.commands import names
-from snapshot_explorer.terminal.program import main
+from tests.inner.terminal import main, names
 
 
 def test_without_shtab_the_message_says_what_to_install(monkeypatch, capsys):

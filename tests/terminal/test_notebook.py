@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer import samples
 from snapshot_explorer.terminal import notebook as program
-from snapshot_explorer.terminal.program import main
+from tests.inner.terminal import main
 
 
 @pytest.fixture
