@@ -35,8 +35,8 @@ _MODULES = {
     "analysis.compare.comparison.Comparison": "comparisons",
     "lake.lake.Lake": "lakes",
     "lake.instant.LakeSnapshot": "lakes",
-    "snapshot.Snapshot": "tables",
-    "table.Table": "tables",
+    "table.snapshot.Snapshot": "tables",
+    "table.table.Table": "tables",
     "view.plotly_figure.FigureWithTable": "figures",
 }
 """The module in `records` that draws a type. A type that is not listed is drawn like the type it inherits from."""

@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from snapshot_explorer import errors
-from snapshot_explorer.jupyter.explorer.explorer import Explorer
+from snapshot_explorer.jupyter.explorer import Explorer
 
 README = Path(__file__).parents[2] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ def test_the_query_over_two_versions_returns_rows_of_both(shell):
 
 
 def test_the_reader_features_of_delta_are_listed_as_they_are_read():
-    from snapshot_explorer.formats.delta.features import READER_FEATURES
+    from tests.inner.delta import READER_FEATURES
 
     read, refused = cells(DELTA, "reader features")
 
@@ -89,8 +89,7 @@ def test_the_reader_features_of_delta_are_listed_as_they_are_read():
 
 @pytest.mark.parametrize("option", [name for row in ("rows", "wide rows") for name in names(cells(PAIMON, row)[1])])
 def test_the_options_of_paimon_that_are_called_refused_are_refused_by_name(option):
-    from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-    from snapshot_explorer.formats.paimon.metadata.supported import check_table
+    from tests.inner.paimon import PaimonSchema, check_table
 
     schema = PaimonSchema(id=0, fields=(), partition_keys=(), primary_keys=(), options={}, comment=None)
     with pytest.raises(errors.UnsupportedFeatureError, match=re.escape(option)):
@@ -99,7 +98,7 @@ def test_the_options_of_paimon_that_are_called_refused_are_refused_by_name(optio
 
 @pytest.mark.parametrize("name", ["csv", "json", "lance", "vortex"])
 def test_the_files_that_are_called_refused_are_refused_by_name(name):
-    from snapshot_explorer.formats.paimon.metadata.supported import file_format
+    from tests.inner.paimon import file_format
 
     assert name in cells(PAIMON, "data files")[1]
     with pytest.raises(errors.UnsupportedFeatureError, match=f"files of the format {name}"):
