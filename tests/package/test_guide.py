@@ -129,3 +129,11 @@ def test_the_front_page_lists_every_page_every_notebook_and_ten_questions():
     }
     assert set(re.findall(r"\]\((\.\./[^)]+\.ipynb)\)", text)) == notebooks
     assert len(re.findall(r"^\| .*\]\(\w+\.md", questions, re.MULTILINE)) == 10
+
+
+def test_the_site_has_every_page_and_every_notebook():
+    listed = re.findall(r"^ +- ([\w/]+\.md)$", (ROOT / ".github/site/mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    notebooks = {f"{path.stem}.md" for path in GUIDE.parent.glob("*.ipynb")}
+
+    assert {f"guide/{page.name}" for page in PAGES} | notebooks <= set(listed)
+    assert len(listed) == len(set(listed))
