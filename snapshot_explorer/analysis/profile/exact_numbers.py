@@ -19,9 +19,7 @@ from snapshot_explorer.core.errors import UNREADABLE
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Bounds
-from snapshot_explorer.engines import local
 from snapshot_explorer.engines.collations import collation_of
-from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.history import column_names
 
 if TYPE_CHECKING:
@@ -68,7 +66,7 @@ def read_ranges(
     unread: dict[int, object] = dict.fromkeys(set(range(len(versions))).difference(places), _NO_FILES)
     unread |= {index_of[number]: error for number, error in lifetimes.unread.items() if number in index_of}
     unread |= {index_of[lifetimes.versions[position]]: error for position, error in planned.unreadable.items()}
-    for number, reason in reasons.items():
+    for number, reason in reversed(reasons.items()):  # the first one is named
         for state in splits[number].states:
             unread |= dict.fromkeys(places[state.first : state.last], reason)
     numbered = zip(*(rows[name].to_pylist() for name in ("split", "state")), strict=True)
@@ -81,6 +79,8 @@ def read_ranges(
 
 
 _NO_FILES = "its files are unknown"
+_AT_ONCE = 8
+"""Splits of a remote table that are read at the same time."""
 
 
 def _columns_of(
@@ -118,10 +118,12 @@ def _read(
     empty = _numbers_of(0, 0, None, {}, fields).slice(0, 0)
     if spark is None:
         with step("Reading splits", total=len(splits)) as reading:
-            parts = []
-            for item in numbered:
-                parts.append(_numbers_in(fields, [item]))
-                reading.advance()
+            parts: list[pa.Table] = []
+            for begin in range(0, len(splits), _AT_ONCE):
+                together = numbered[begin : begin + _AT_ONCE]
+                storage = splits[begin].version.storage
+                parts += storage.together(*(partial(_numbers_in, fields, [item]) for item in together))
+                reading.advance(len(together))
     else:
         parts = collected_from(spark, partial(_numbers_in, fields), numbered, lambda item: item[1].split)
     rows = pa.concat_tables([empty, *parts])
@@ -138,16 +140,22 @@ def _numbers_in(fields: Sequence[pa.Field], numbered: Sequence[tuple[int, SplitH
 def _of_split(number: int, item: SplitHistory, fields: Sequence[pa.Field]) -> list[pa.Table]:
     names = item.columns.names_a
     try:
-        scan = scan_of(item.version.arrow_schema, list(dict.fromkeys(names.values())))
-        rows = local.to_arrow(item.version, [item.split], scan)
+        batches = list(item.version.read(item.split, list(dict.fromkeys(names.values()))))
+        count = sum(batch.num_rows for batch in batches)
+        types = {name: item.version.arrow_schema.field(own).type for name, own in names.items()}
+        rows = {
+            name: pa.chunked_array([batch.column(own) for batch in batches], None if batches else types[name])
+            for name, own in names.items()
+        }
         result = []
         for index, state in enumerate(item.states):
-            live = rows
-            if state.deletes is not None:
-                (deleted,) = item.version.native_files.deleted_positions([state.deletes], [len(rows)])
-                live = rows.filter(pa.array(~np.isin(np.arange(len(rows)), deleted)))
-            columns = {name: live[own] for name, own in names.items()}
-            result.append(_numbers_of(number, index, live.num_rows, columns, fields))
+            if state.deletes is None:
+                result.append(_numbers_of(number, index, count, rows, fields))
+                continue
+            (deleted,) = item.version.native_files.deleted_positions([state.deletes], [count])
+            is_live = ~np.isin(np.arange(count), deleted)
+            live = {name: values.filter(pa.array(is_live)) for name, values in rows.items()}
+            result.append(_numbers_of(number, index, int(is_live.sum()), live, fields))
     except UNREADABLE as error:
         return [_numbers_of(number, 0, None, {}, fields, reason=str(error))]
     return result
