@@ -16,7 +16,6 @@ from snapshot_explorer.analysis.row_history.planning import PlannedSplits, plan_
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core.errors import UNREADABLE
-from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.records import Bounds
 from snapshot_explorer.engines.collations import collation_of
@@ -75,7 +74,8 @@ def read_ranges(
     last = [places[state.last - 1] + 1 for state in states] + [index + 1 for index in unread]
     unknown = pa.concat_tables([rows.schema.empty_table(), *[_numbers_of(-1, -1, None, {}, fields)] * len(unread)])
     ranges = _ranges(pa.concat_tables([rows, unknown]), fields, (first, last), len(versions))
-    return ranges, {field.name: _whys(field, versions, names, unread) for field in fields}
+    called = [names.at(number) for number in versions]
+    return ranges, {field.name: _whys(field, [own[field.name] for own in called], unread) for field in fields}
 
 
 _NO_FILES = "its files are unknown"
@@ -98,15 +98,12 @@ def _columns_of(
     )
 
 
-def _whys(
-    field: pa.Field, versions: Sequence[int], names: ColumnNames, unread: Mapping[int, object]
-) -> list[str | None]:
+def _whys(field: pa.Field, names: Sequence[str | None], unread: Mapping[int, object]) -> list[str | None]:
+    """Return why numbers are unknown at each version, in which the field has a name, or none."""
     unordered = UNORDERED if collation_of(field) is not None else None
     return [
-        str(Message(f"cannot be read: {unread[index]}"))
-        if index in unread
-        else (LACKING if names.at(number)[field.name] is None else unordered)
-        for index, number in enumerate(versions)
+        f"cannot be read: {unread[index]}" if index in unread else LACKING if name is None else unordered
+        for index, name in enumerate(names)
     ]
 
 
