@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import pyarrow as pa
 
 from snapshot_explorer.analysis.compare import entries_of, find_manifest
-from snapshot_explorer.analysis.rows.duplicates import duplicates
+from snapshot_explorer.analysis.rows import duplicates
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 from snapshot_explorer.analysis.changes import ChangeBounds, ChangeCursor
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
-from snapshot_explorer.analysis.diff.counted_commits import count_rows
+from snapshot_explorer.analysis.diff import DiffRequest, RowDiff, RowDiffPlan, count_rows, plan_diff, row_diff_by
 from snapshot_explorer.analysis.health import Health, health_history, read_health
-from snapshot_explorer.analysis.profile.column_numbers import read_totals
+from snapshot_explorer.analysis.profile import AnomalyRules, Profile, profile_over, read_totals, table_anomalies
 from snapshot_explorer.analysis.repair import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.analysis.retention import (
     Level,
@@ -33,23 +33,14 @@ from snapshot_explorer.analysis.row_history import (
     row_history,
 )
 from snapshot_explorer.analysis.rows import (
-    AnomalyRules,
     Bisection,
     BisectionReading,
     Blame,
     BlameRequest,
-    DiffRequest,
-    Profile,
-    RowDiff,
-    RowDiffPlan,
     Trace,
     bisect,
     blame,
     duplicate_key_versions,
-    plan_diff,
-    profile_over,
-    row_diff_by,
-    table_anomalies,
     trace,
 )
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError

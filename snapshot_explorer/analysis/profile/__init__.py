@@ -1,1 +1,15 @@
 """Numbers of columns over versions, and the versions at which the numbers jump."""
+
+from snapshot_explorer.analysis.profile.anomalies import AnomalyRules, jumps
+from snapshot_explorer.analysis.profile.column_numbers import read_totals
+from snapshot_explorer.analysis.profile.profiles import Profile, profile_over, table_anomalies, unrecorded_columns
+
+__all__ = [
+    "AnomalyRules",
+    "Profile",
+    "jumps",
+    "profile_over",
+    "read_totals",
+    "table_anomalies",
+    "unrecorded_columns",
+]
