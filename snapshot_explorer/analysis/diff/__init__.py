@@ -1,4 +1,7 @@
-"""Row diffs: which rows differ between two versions, read, compared and returned."""
+"""Row diffs: which rows differ between two versions, read, compared and returned.
+
+Two tables are paired in `analysis.pairs`, which uses these plans; differences in metadata are in `analysis.compare`.
+"""
 
 from snapshot_explorer.analysis.diff.changed_splits import changed_splits
 from snapshot_explorer.analysis.diff.comparison_rules import Tolerance

@@ -1,4 +1,7 @@
-"""Row diffs of two tables: paired columns, proofs from metadata, and plans."""
+"""Row diffs of two tables: paired columns, proofs from metadata, and plans.
+
+Rows are read and compared by `analysis.diff`; `lake.pair_diff` has the public functions.
+"""
 
 from snapshot_explorer.analysis.pairs.given_sides import given_side
 from snapshot_explorer.analysis.pairs.pair_plan import PairRequest, PairSide, plan_pair

@@ -1,4 +1,7 @@
-"""Which rows changed when: blame, bisection, traces, and keys that several rows have."""
+"""Which rows changed when: blame, bisection, traces, and keys that several rows have.
+
+Two versions are compared in `analysis.diff`; all states of rows are read in `analysis.row_history`.
+"""
 
 from snapshot_explorer.analysis.rows.bisection import bisect
 from snapshot_explorer.analysis.rows.bisection_result import Bisection, BisectionReading
