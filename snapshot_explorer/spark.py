@@ -220,7 +220,7 @@ class _ChangeStream:
     """A stream of changes, pickled for Spark's Python workers."""
 
     changes: SparkChanges
-    """The schema of the changes, that of the newest version when the query is analyzed, and what is read."""
+    """The schema of the changes, the schema of the newest version when the query is analyzed, and what is read."""
     options: Mapping[str, str]
     storage_options: Mapping[str, Any] = field(repr=False)
 

@@ -223,7 +223,7 @@ def _common_version(ours: PairSide | None, theirs: PairSide | None) -> PairSide:
 def _sides(
     a: object, b: object, columns: Mapping[str, str] | None, storage_options: Mapping[str, Any] | None
 ) -> tuple[PairSide, PairSide]:
-    """Return the sides of the diff. Rows without types of their own get those of the snapshot beside them."""
+    """Return the sides of the diff. Rows without types of their own get the types of the snapshot beside them."""
     snapshots = [_side_of(value) if isinstance(value, Snapshot) else None for value in (a, b)]
     schema_a, schema_b = (None if side is None else side.version.arrow_schema for side in snapshots)
     renames = columns if isinstance(columns, Mapping) else {}

@@ -1000,7 +1000,7 @@ class Table(VersionedTable, Shown):
 
     @_reads_metadata_once
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
-        """Return the result of a query over versions of the table. Its name is that of its folder, or `this`.
+        """Return the result of a query over versions of the table. Its name is the folder's name, or `this`.
 
         `select * from this version as of 17 except select * from this`. `snapshot_explorer.sql` describes all forms,
         engines, results and errors, and accepts several tables.
@@ -1009,7 +1009,7 @@ class Table(VersionedTable, Shown):
         return sql(query, names, engine=engine, spark=spark)
 
     def _card(self) -> Card:
-        """Return what is known about the table. No request."""
+        """Return the known facts about the table. No request."""
         known, current = self._open.cached, self.current
         newest, schema, files = (
             current.version,
@@ -1070,7 +1070,7 @@ class Table(VersionedTable, Shown):
 
 
 def card_of(table: Table) -> Card:
-    """Return what is known about a table. No request."""
+    """Return the known facts about a table. No request."""
     return table._card()  # noqa: SLF001 - for this package: users have `Table` itself
 
 

@@ -151,7 +151,7 @@ def _rows_and_given(invocation: Invocation) -> RowDiff | RowDiffPlan:
 
 
 def _three_way(invocation: Invocation) -> ThreeWayDiff:
-    """Return what two branches, or two other sets of rows, changed since their base."""
+    """Return the changes of two branches, or of two other sets of rows, since their base."""
     arguments = invocation.arguments
     _, table = invocation.table()
     base = arguments.get("base")
