@@ -18,7 +18,7 @@ from snapshot_explorer.history.history import ComparedRefs, Divergence, History,
 from snapshot_explorer.history.loaded_version import LoadedVersion
 from snapshot_explorer.history.management import SnapshotManagement
 from snapshot_explorer.history.open_branch import OpenBranch
-from snapshot_explorer.history.readability import KnownReadability, with_readability
+from snapshot_explorer.history.readability import KnownReadability
 from snapshot_explorer.history.renames import (
     ColumnNames,
     column_names,
@@ -53,5 +53,4 @@ __all__ = [
     "read_history",
     "renamed_column",
     "unread_commit_notes",
-    "with_readability",
 ]

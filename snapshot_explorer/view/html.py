@@ -57,7 +57,8 @@ _STYLE = (
     ".sx .sx-table .sx-0{color:var(--sx-faint)}"
     ".sx .sx-pairs td{white-space:pre-wrap;overflow-wrap:anywhere}"
     ".sx .sx-table td.sx-prose{white-space:normal;min-width:20em;max-width:44em}"
-    ".sx .sx-fade{display:block;max-width:34em;overflow:hidden;cursor:zoom-in;"
+    ".sx .sx-table td.sx-wraps{white-space:normal;overflow-wrap:break-word;max-width:14em}"
+    ".sx .sx-fade{display:block;max-width:34em;overflow:hidden;white-space:pre;cursor:zoom-in;"
     "-webkit-mask:linear-gradient(to right,#000 85%,transparent);mask:linear-gradient(to right,#000 85%,transparent)}"
     ".sx .sx-fade:focus{white-space:pre-wrap;overflow-wrap:anywhere;cursor:auto;-webkit-mask:none;mask:none}"
     "</style>"
@@ -284,10 +285,10 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
     is_cut_in_the_middle = column.is_path or column.is_whole
     widest = _WIDEST_NAME if column.is_whole else _WIDEST_CELL if is_cut_in_the_middle else _LONGEST_CELL
     shown_text = shown.text if shown.whole else truncate(shown.text, widest, middle=is_cut_in_the_middle)
-    fades = not (shown.whole or is_cut_in_the_middle or column.is_prose) and len(shown.text) > _WIDEST_CELL
+    fades = not (shown.whole or is_cut_in_the_middle or column.wraps) and len(shown.text) > _WIDEST_CELL
     full = shown.exact or (shown.text if shown_text != shown.text or fades else None)
     names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL) + ["sx-changed"] * is_marked
-    names += ["sx-prose"] * column.is_prose
+    names += ["sx-prose" if column.is_prose else "sx-wraps"] * (column.wraps or column.name == "operation")
     style = ""
     if part:
         names.append(_SIDES[column.name])

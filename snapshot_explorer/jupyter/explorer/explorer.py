@@ -56,7 +56,7 @@ from snapshot_explorer.jupyter.explorer.reading import (
     read_log,
     read_newest,
     read_table_size,
-    with_known_readability,
+    with_known_facts,
 )
 from snapshot_explorer.jupyter.explorer.state import (
     COMPARED,
@@ -227,6 +227,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "bisect": self._bisector.bisect,
             **{action: partial(self._row_actions.run, action) for action in ("blame", "trace", "repair", "undo")},
             "compare rows": self.state.read_rows,
+            "count rows": self.state.count_rows,
             "read files": self.state.read_files,
             "reset filters": self.state.reset_filters,
         }
@@ -640,10 +641,10 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             self._send_view()
 
     def _place_changed(self, place: str) -> None:
-        """Show a view that has changed, and in the timeline the versions whose files it found to be missing."""
+        """Show a view that has changed, and in the timeline what it found: missing files, and counts of rows."""
         self._send_view()
-        if place == "health" and self._log is not None:
-            log = with_known_readability(self.table, self._log)
+        if place in ("commit", "health") and self._log is not None:
+            log = with_known_facts(self.table, self._log)
             if not log.commits.equals(self._log.commits):
                 self._log = log
                 self.state.commits = log.commits

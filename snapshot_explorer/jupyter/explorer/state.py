@@ -76,6 +76,7 @@ class ExplorerState(HasTraits):
     hide_unchanged = Bool(default_value=False, help="Whether columns that no updated row changes are hidden.")
     key = List(Unicode(), help="The columns that identify a row; the primary key if there are none.")
     rows_read = AnyTrait(None, help="The versions and key whose rows are compared though it is much; see read_rows.")
+    rows_counted = Int(None, allow_none=True, help="The version whose changed rows are counted by reading them.")
     other = Unicode("", help="The table that B is compared with: a variable or a path, and a version, such as copy@3.")
     rows_where = Unicode("", help="The condition on rows to blame, to trace or to repair, in SQL.")
     repair_name = Unicode("", help="The table's name in the engine that repairs it, such as lake.shop.orders.")
@@ -210,6 +211,10 @@ class ExplorerState(HasTraits):
     def read_rows(self) -> None:
         """Compare the announced rows, whatever the cost."""
         self.rows_read = self.values("a", "b", "key", "other")
+
+    def count_rows(self) -> None:
+        """Count the rows that the commit of B changed, by reading those that differ."""
+        self.rows_counted = self.b
 
     def read_files(self) -> None:
         """Verify files, or find orphans or duplicates, by the selected part of the health; again if already done."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.work import Work
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
-    "commit": (version_views.commit, ("b", "zone")),
+    "commit": (version_views.commit, ("b", "zone", "rows_counted")),
     "manifests": (lens.manifests, ("a", "b", "carried")),
     "entries": (lens.entries, ("a", "b", "manifest")),
     "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read", "other")),
@@ -193,6 +193,8 @@ class Views:
         self.by_place[place].busy("")
         if place == "compare":
             self._state.rows_read = None
+        elif place == "commit":
+            self._state.rows_counted = None
         elif place == "health":
             self._state.files_read = {}
 

@@ -343,9 +343,11 @@ const Lanes = ({ app, heads, lanes }) => html`<div class="sx-box"><table class="
 
 /** What a commit did, in a sentence, its facts in columns, and what its writer stored. */
 function CommitView({ app, view }) {
-  const { operation, kind, user, time, message, facts, change } = view.headline, stored = view.parts.slice(1);
+  const { operation, kind, user, time, message, facts, change, notes, canCount } = view.headline, stored = view.parts.slice(1);
   return html`<div class="sx-answer"><b>${operation}</b>${user && html` by <b>${user}</b>`}${time !== null && html`, <span title=${local(time, app.zone)}>${ago(time)}</span>`}
-: <span class="sx-number">${change}</span></div>
+: <span class="sx-number">${change}</span>
+      ${canCount && html` <${Button} label="Count rows" title="Read the rows that differ from the version before, and count those that the commit inserted, updated and deleted" act=${() => app.act("count rows")} />`}</div>
+    ${notes.map((line) => html`<p class="sx-error">${line}</p>`)}
     ${message && html`<p><code class="sx-predicate">${message}</code></p>`}
     <dl class="sx-facts sx-two"><dt>version</dt><dd>${view.headline.version}, ${kind}</dd>${facts.map(([name, text]) => html`<dt>${name}</dt><dd class="sx-number">${text}</dd>`)}</dl>
     ${stored.length > 0 && html`<details class="sx-stored"><summary>What the writer stored (${stored.flatMap((part) => part.pairs ?? []).length} values)</summary>
