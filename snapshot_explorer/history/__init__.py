@@ -13,6 +13,7 @@ from snapshot_explorer.history.commits import (
     read_history,
     unread_commit_notes,
 )
+from snapshot_explorer.history.expectations import Expectation, expectations_of, expected_reasons
 from snapshot_explorer.history.expressions import call_text, open_expression
 from snapshot_explorer.history.history import ComparedRefs, Divergence, History, WithPast, history_of
 from snapshot_explorer.history.loaded_version import LoadedVersion
@@ -34,6 +35,7 @@ __all__ = [
     "CommitFilter",
     "ComparedRefs",
     "Divergence",
+    "Expectation",
     "History",
     "KnownReadability",
     "LoadedVersion",
@@ -44,6 +46,8 @@ __all__ = [
     "call_text",
     "column_names",
     "commit_of",
+    "expectations_of",
+    "expected_reasons",
     "history_frame",
     "history_of",
     "missing_notes",

@@ -144,7 +144,7 @@ def test_next_at_the_newest_version_says_so_and_ends_play():
 
     state.next()
 
-    assert (state.b, state.playing, state.note) == (2, False, "No version shown is newer than 2.")
+    assert (state.b, state.playing, state.note) == (2, False, "No version listed is newer than 2.")
 
 
 def test_previous_at_the_oldest_version_says_so():
@@ -153,7 +153,7 @@ def test_previous_at_the_oldest_version_says_so():
 
     state.previous()
 
-    assert (state.b, state.note) == (1, "No version shown is older than 1.")
+    assert (state.b, state.note) == (1, "No version listed is older than 1.")
 
 
 def test_swap_tells_of_both_at_once():
@@ -173,7 +173,7 @@ def test_either_marker_moves_by_steps():
     state.step("b", -1)
     assert (state.a, state.b) == (1, 2)
     state.step("a", -1)
-    assert (state.a, state.note) == (1, "No version shown is older than 1.")
+    assert (state.a, state.note) == (1, "No version listed is older than 1.")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
     If its rows are to be counted, reads the rows that differ.
     """
-    version, rows, notes = request["b"], request.commit, ()
+    version, rows = request["b"], request.commit
+    notes: tuple[str, ...] = ()
     is_counted = request["rows_counted"] == version
     if is_counted or rows is None or not len(rows):
         frame = cache.table.history(f"{version}..{version}", exact=is_counted)
@@ -167,8 +168,10 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the health of B, the versions that can be loaded, or the effect of a retention rule."""
     match request["health"]:
         case "problems":
+            found = cache.table.health()
             return ViewResult(
-                drawing=drawing_of(cache.table.health()),
+                drawing=drawing_of(found),
+                findings=found.symptoms,
                 code=f"{request.name}.health()",
                 source=cache.cited(cache.table.current.version),
             )

@@ -97,9 +97,9 @@ const Select = ({ app, name, label = capital(word(name)), options = app.page.cho
     onChange=${(event) => app.set({ [name]: event.target.value || null })}>
     ${options.map(([value, text]) => html`<option value=${value} selected=${value === (app.state[name] ?? "")}>${text}</option>`)}</select></label>`;
 
-const Segments = ({ app, name, label }) => html`<div class="sx-seg" role="group" aria-label=${label}>
-  ${app.page.choices[name].map((choice) => html`<button type="button" aria-pressed=${String(app.state[name] === choice)}
-    onClick=${() => app.set({ [name]: choice })}>${word(choice)}</button>`)}</div>`;
+const Segments = ({ app, name, label, choices = app.page.choices[name].map((choice) => [choice, word(choice)]) }) => html`<div class="sx-seg" role="group" aria-label=${label}>
+  ${choices.map(([choice, text]) => html`<button type="button" aria-pressed=${String(app.state[name] === choice)}
+    onClick=${() => app.set({ [name]: choice })}>${text}</button>`)}</div>`;
 
 // The head, the chart and the toolbar
 
@@ -195,7 +195,8 @@ function Bar({ app }) {
       onClick=${() => set({ [name]: page.defaults[name] })}>${said[name]?.() ?? `${name}: ${state[name]}`} \u00d7</button>`)}
     <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Filters</button>
     <span class="sx-gap"></span>
-    <${Button} label="What went wrong?" title="Look for missing files, numbers that jump, and bad health" act=${() => set({ tab: "health", health: "problems" })} />
+    <${Button} label=${`What went wrong?${page.counts.health === undefined ? "" : ` ${number(page.counts.health)}`}`} name="What went wrong?"
+      title="Look for missing files, numbers that jump, and bad health; they are marked on the chart" act=${() => set({ tab: "health", health: "problems", anomalies: true })} />
     <span><${Button} label=${state.playing ? "Pause" : "Play"} icon=${state.playing ? "pause" : "play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
     <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
     <${Button} label="Save PNG" icon="save" title="Save the chart as a picture"
@@ -246,7 +247,9 @@ function Commits({ app }) {
   };
   const rows = [];
   for (let at = first; at < end; at += 1) rows.push(html`<${Commit} key=${at} app=${app} at=${at} row=${pages.current.rows.get(at)} />`);
-  return html`<div class="sx-list"><${Text} app=${app} name="text" label="Search commits" isHidden hint="Search in what is stored of commits" css="sx-search" />
+  const isAll = (listed.read ?? 0) === page.count;
+  return html`<div class="sx-list"><div class="sx-search"><${Text} app=${app} name="text" label="Search commits" isHidden isLive hint="Search all commits" />
+      <span class="sx-faint sx-number" role="status" title=${isAll ? "" : `The newest ${number(listed.read ?? 0)} are searched and listed`}>${number(count)} of ${number(page.count)}${isAll ? "" : "*"}</span></div>
     <div class="sx-scroll" ref=${scroll} tabIndex="0" role="listbox" aria-label=${`${number(count)} commits, newest first`}
       aria-activedescendant=${here === undefined ? undefined : `${app.id}-${here}`} onKeyDown=${key} onScroll=${(event) => setTop(event.target.scrollTop)}>
     <div style=${{ height: `${count * HIGH}px` }}>${rows}</div>
@@ -352,8 +355,9 @@ function CommitView({ app, view }) {
     <dl class="sx-facts sx-two"><dt>version</dt><dd>${view.headline.version}, ${kind}</dd>${facts.map(([name, text]) => html`<dt>${name}</dt><dd class="sx-number">${text}</dd>`)}</dl>
     ${stored.length > 0 && html`<details class="sx-stored"><summary>What the writer stored (${stored.flatMap((part) => part.pairs ?? []).length} values)</summary>
       ${stored.map((part) => html`<${Part} app=${app} part=${part} />`)}</details>`}
-    <p class="sx-row"><${Button} label="What changed in the rows" title="Compare the rows of A and B" act=${() => app.set({ compared: "rows", tab: "compare" })} />
-      <${Button} label="Look at the data" title="Show rows of B" act=${() => app.set({ tab: "data" })} /></p>`;
+    <p class="sx-row"><${Button} label="What changed in the rows" title="Compare the rows of A and B" act=${() => app.set({ tab: "rows", part: "rows" })} />
+      <${Button} label="Blame or repair rows" title="Show what changed rows, or write the statement that puts them back" act=${() => app.set({ tab: "rows", part: "blame" })} />
+      <${Button} label="Look at the data" title="Show rows of B" act=${() => app.set({ tab: "data", part: "rows" })} /></p>`;
 }
 
 function Source({ app, view, place }) {
@@ -374,6 +378,7 @@ function Content({ app, view, place, children }) {
     ${isEmpty && text && html`<div class="sx-bones" aria-hidden="true">${[60, 90, 75, 85].map((width) => html`<span class="sx-bone" style=${{ width: `${width}%` }}></span>`)}</div>`}
     ${view.parts && html`<div class=${view.error || text ? "sx-stale" : ""}>
       ${view.headline ? html`<${CommitView} app=${app} view=${view} />` : html`<div class="sx-answer" role="heading" aria-level="3">${view.title}</div>
+        ${view.findings.length > 0 && html`<${Findings} app=${app} findings=${view.findings} />`}
         <${Summary} shares=${view.shares} tiles=${view.tiles} />
         ${view.tracks.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${view.tracks} />`}
         ${view.heat.labels && html`<${Heat} app=${app} heat=${view.heat} />`}
@@ -389,35 +394,78 @@ function Content({ app, view, place, children }) {
 /** What a button has read or done. */
 const Outcome = ({ app, place, view }) => html`<div class="sx-outcome"><${Content} app=${app} view=${view} place=${place} /><${Source} app=${app} view=${view} place=${place} /></div>`;
 
-const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="rows_where" label="Rows where" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
+const PARTS = { rows: [["rows", "changed rows"], ["blame", "blame and repair"]], data: [["rows", "rows"], ["bisect", "bisect"], ["blame", "blame and repair"], ["load", "load"]] };
+
+/** What the tabs of rows and of data show: their rows, or what a button has read of them. */
+const partOf = ({ state: { tab, part } }) => (PARTS[tab] ?? []).some(([name]) => name === part) ? part : "rows";
+
+const Parts = ({ app }) => html`<div class="sx-row"><${Segments} app=${{ ...app, state: { ...app.state, part: partOf(app) } }} name="part" label="Show" choices=${PARTS[app.state.tab]} /></div>`;
+
+const RowActions = ({ app }) => html`<div class="sx-row"><${Text} app=${app} name="rows_where" label="Rows where" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
     <datalist id=${`${app.id}-rows`}>${app.view.conditions.map((condition) => html`<option value=${condition}></option>`)}</datalist>
     <${Button} label="Blame rows" title="Show every version that changed such rows" act=${() => app.act("blame")} />
     <${Button} label="Trace" title="Show which versions and data files still have such rows" act=${() => app.act("trace")} />
     ${app.page.markers[1] && html`<${Button} label=${`Plan to undo ${app.page.markers[1]}`} title=${`Write the statement that puts back such rows that the commit of version ${app.page.markers[1]} removed or changed; without a condition all of them. Rows that later commits changed are left. It is not run.`}
       act=${() => app.act("undo")} />`}
-    ${app.page.repairVersion && html`<${Button} label=${`Plan repair to ${app.page.repairVersion}`} title=${`Write the statement that puts such rows back as they were at version ${app.page.repairVersion}, which undoes every later commit too; without a condition all rows. It is not run.`}
+    ${app.page.markers[0] && html`<${Button} label=${`Plan repair to ${app.page.markers[0]}`} title=${`Write the statement that puts such rows back as they were at A, version ${app.page.markers[0]}, and say which later rows that undoes; without a condition all rows. It is not run.`}
       act=${() => app.act("repair")} /><${Text} app=${app} name="repair_name" label="for" hint="lake.shop.orders" />`}</div>
-  <${Outcome} app=${app} view=${app.view.blamed} place="blame" /></section>`;
+  <${Outcome} app=${app} view=${app.view.blamed} place="blame" />`;
+
+/** Why a finding is expected: Enter says so. */
+function Reason({ put, leave }) {
+  const box = useRef();
+  useEffect(() => box.current.focus(), []);
+  const key = (event) => {
+    if (event.key === "Escape") leave();
+    else if (event.key === "Enter" && !event.isComposing && event.target.value.trim()) put(event.target.value);
+  };
+  return html`<label class="sx-field"><span>because of</span><input ref=${box} placeholder="a backfill" onKeyDown=${key} onBlur=${leave} /></label>`;
+}
+
+/** What went wrong: a click on a finding shows its evidence; a finding may be expected, for a reason. */
+function Findings({ app, findings }) {
+  const [asked, setAsked] = useState(null), leave = () => setAsked(null);
+  const expect = (at, reason) => {
+    app.send({ expect: [at, reason] });
+    leave();
+  };
+  return html`<ul class="sx-findings">${findings.map(({ text, state, versions }, at) => html`<li class=${`sx-is-${state}`}><i aria-hidden="true"></i>
+    ${versions.length > 0 ? html`<button type="button" class="sx-link" title="Set A and B, and show the evidence" onClick=${() => app.send({ finding: at })}>${text}</button>` : html`<span>${text}</span>`}
+    ${state === "problem" && versions.length > 0 && (asked === at ? html`<${Reason} put=${(reason) => expect(at, reason)} leave=${leave} />`
+      : html`<${Button} label="Expected" title="Say that this is expected, and why: it is no problem then" act=${() => setAsked(at)} />`)}</li>`)}</ul>
+    ${app.page.expected && html`<p class="sx-faint">For the settings that check and health read: <${Copy} text=${app.page.expected} label="Copy TOML" title="Copy TOML of what is expected" /></p>`}`;
+}
+
+/** What the tab of data shows above its rows, and in place of them. */
+const bisect = (app) => {
+  app.set({ part: "bisect" });
+  app.act("bisect");
+};
+const Where = ({ app, isLive }) => html`<${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" isLive=${isLive} />`;
+const Bisect = ({ app }) => html`<${Button} label="Bisect" title="Find the first version, up to B, where the condition holds" act=${() => bisect(app)} />`;
+const DATA = {
+  rows: (app) => html`<div class="sx-row"><${Where} app=${app} isLive=${app.view.isLive} /><${Columns} app=${app} /><${Bisect} app=${app} /></div>`,
+  bisect: (app) => html`<div class="sx-row"><${Where} app=${app} /><${Bisect} app=${app} /></div><${Outcome} app=${app} place="bisect" view=${app.view.bisected} />`,
+  blame: (app) => html`<${RowActions} app=${app} />`,
+  load: (app) => html`<div class="sx-row"><${Text} app=${app} name="variable" hint="df" css="sx-short" /><${Select} app=${app} name="engine" />
+      <${Select} app=${app} name="types" options=${TYPES} /><${Text} app=${app} name="load_limit" number css="sx-short" /><span class="sx-faint">rows, 0 for all</span>
+      <${Button} label="Load as variable" title="Load the rows of B into the variable" act=${() => app.act("load")} /></div>
+      ${app.view.load.line && html`<p><code>${app.view.load.line}</code></p>`}<${Outcome} app=${app} place="load" view=${app.view.load} />`,
+};
 
 /** The controls above and below what a tab shows. */
 const TABS = {
   manifests: (app) => [html`<div class="sx-row"><${Check} app=${app} name="carried" label="Show carried over" title="Show manifests that are in A and in B, however many" /></div>`,
     (app.view.manifest || app.view.entries.error) && html`<section class="sx-section"><${Outcome} app=${app} view=${app.view.entries} place="entries" /></section>`],
   compare: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="compared" label="Show" /></div>
-    ${app.state.compared === "rows" && html`<div class="sx-row"><${Segments} app=${app} name="row_kind" label="Rows" /><${Names} app=${app} name="key" hint="primary key, or a,b" />
-      ${app.view.suggestedKey && html`<${Button} label=${`Key: ${app.view.suggestedKey}`} title="Find updated rows by this column, whose values are unique among the changed rows" act=${() => app.set({ key: [app.view.suggestedKey] })} />`}
-      <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`}
     ${app.state.compared === "another table" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy@3, or a path" css="sx-wide" />
       <${Names} app=${app} name="key" hint="primary key, or a,b" /><${Segments} app=${app} name="row_kind" label="Rows" /></div>`}
-    ${app.state.compared === "twins" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy, or a path" css="sx-wide" /></div>`}`,
-    app.state.compared === "rows" && html`<${RowActions} app=${app} />`],
-  data: (app) => [html`<div class="sx-row"><${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" isLive=${app.view.isLive} /><${Columns} app=${app} />
-      <${Button} label="Bisect" title="Find the first version, up to B, where the condition holds" act=${() => app.act("bisect")} /></div>
-    <${Outcome} app=${app} place="bisect" view=${app.view.bisected} />`,
-    html`<${RowActions} app=${app} /><section class="sx-section"><div class="sx-row"><${Text} app=${app} name="variable" hint="df" css="sx-short" /><${Select} app=${app} name="engine" />
-      <${Select} app=${app} name="types" options=${TYPES} /><${Text} app=${app} name="load_limit" number css="sx-short" /><span class="sx-faint">rows, 0 for all</span>
-      <${Button} label="Load as variable" title="Load the rows of B into the variable" act=${() => app.act("load")} /></div>
-      ${app.view.load.line && html`<p><code>${app.view.load.line}</code></p>`}<${Outcome} app=${app} place="load" view=${app.view.load} /></section>`],
+    ${app.state.compared === "twins" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy, or a path" css="sx-wide" /></div>`}`],
+  rows: (app) => partOf(app) === "blame" ? [html`<${Parts} app=${app} /><${RowActions} app=${app} />`]
+    : [html`<${Parts} app=${app} /><div class="sx-row"><${Segments} app=${app} name="row_kind" label="Rows" /><${Names} app=${app} name="key" hint="primary key, or a,b" />
+      ${app.view.suggestedKey && html`<${Button} label=${`Key: ${app.view.suggestedKey}`} title="Find updated rows by this column, whose values are unique among the changed rows" act=${() => app.set({ key: [app.view.suggestedKey] })} />`}
+      <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`],
+  data: (app) => [html`<${Parts} app=${app} />${DATA[partOf(app)](app)}`],
   files: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="file_view" label="Show" />
     ${app.state.file_view === "lifetimes" && html`<${Check} app=${app} name="missing" label="Look for files" title="List the folders, to mark the files that are missing" />`}</div>
     ${app.state.file_view === "list" && html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Select} app=${app} name="file_order" />
@@ -431,7 +479,7 @@ const TABS = {
 };
 
 function Panel({ app }) {
-  const { page: { tabs }, state: { tab }, view } = app, shown = view.tab === tab ? view : { conditions: [], blamed: {}, bisected: {}, load: {}, entries: {} };
+  const { page: { tabs, counts }, state: { tab }, view } = app, hasView = partOf(app) === "rows", shown = view.tab === tab ? view : { conditions: [], blamed: {}, bisected: {}, load: {}, entries: {} };
   const mine = { ...app, view: shown }, [above, below] = TABS[tab]?.(mine) ?? [];
   const key = (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], at = tabs.indexOf(tab);
@@ -442,10 +490,10 @@ function Panel({ app }) {
     event.preventDefault();
   };
   return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name}
-      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => app.set({ tab: name })}>${capital(name)}</button>`)}</div>
+      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => app.set({ tab: name })}>${capital(name)}${counts[name] !== undefined && html`<em>${number(counts[name])}</em>`}</button>`)}</div>
     <div class="sx-pane" role="tabpanel" id=${`${app.id}-panel`} aria-label=${capital(tab)} tabIndex="0">${above}
-      <${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}></div>
-    <${Source} app=${mine} view=${shown} place=${tab} /></div>`;
+      ${hasView && html`<${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}>`}</div>
+    ${hasView && html`<${Source} app=${mine} view=${shown} place=${tab} />`}</div>`;
 }
 
 let ids = 0;

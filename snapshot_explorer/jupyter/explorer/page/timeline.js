@@ -17,6 +17,7 @@ const UNITS = [["a minute", 60 * SECOND], ["10 minutes", HOUR / 6], ["an hour", 
 const MONDAY = 3 * DAY;  // from the Monday before the epoch
 const USUAL = 0.95, OUTLIER = 4, ROOM = 1.5;  // a bar is cut that is so many times as high as this share of all bars
 const FLAT = 0.8;  // of the highest total: above it the line begins at the lowest instead of 0
+const WIDEST = 56, NEAR = 6;  // pixels of the widest bar, and of a pointer beside a marker
 const FEWEST_BARS = 8, NAMED_CUTS = 6, MARK = 9;
 const READABLE = ["", "only metadata is left", "cannot be loaded"];
 const KINDS = { uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, float64: Float64Array, int64: BigInt64Array };
@@ -245,7 +246,7 @@ export class Timeline {
     this.flags(plot);
     this.markers(plot);
     if (this.cursor !== null) trace(ink, `M${at(data.x[this.cursor])},${TOP}V${bottom}`, this.faint, 1);
-    if (this.drag?.moved) {
+    if (this.drag?.moved && !(this.drag.marker >= 0)) {
       ink.fillStyle = "rgba(0,114,178,0.2)";
       ink.fillRect(Math.min(this.drag.from, this.drag.to), TOP, Math.abs(this.drag.to - this.drag.from), height);
     }
@@ -375,7 +376,7 @@ export class Timeline {
     for (let bar = 0; bar < count; bar += 1) {
       const first = at(data.x[starts[bar]] - 0.5), last = at(data.x[(starts[bar + 1] ?? data.count) - 1] + 0.5);
       const gap = name ? Math.min(1, (last - first) * 0.2) : (last - first) * 0.15;
-      const width = Math.max(2, last - first - gap), x = (first + last - width) / 2;
+      const width = Math.max(2, Math.min(WIDEST, last - first - gap)), x = (first + last - width) / 2;
       [1, -1].forEach((sign, way) => {
         let sum = 0;
         const most = tops[way], height = heights[way][bar], rewritten = Math.min(most, quiet[way][bar]);
@@ -470,15 +471,18 @@ export class Timeline {
   /** Draw the markers; an arrow to each that lies before or after what is shown. */
   markers({ at, left, right, bottom }) {
     const { ink, data, versions } = this;
+    this.letters = [];
     MARKERS.forEach(([letter, color, dash], i) => {
       const index = this.index(versions[i]), version = BigInt(versions[i] || data.version[0]);
       const side = version < data.version[0] ? -1 : version > data.version[data.count - 1] ? 1 : 0;
       if (index < 0 && !side) return;
-      const x = index >= 0 ? at(data.x[index]) : side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
-      if (index >= 0) trace(ink, `M${x},${TOP - 4}V${bottom}`, color, 1.5, dash);
+      const isDragged = this.drag?.marker === i;
+      const x = isDragged ? at(data.x[nearest(data.x, this.place(this.drag.to))]) : index >= 0 ? at(data.x[index]) : side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
+      this.letters[i] = x;
+      if (index >= 0 || isDragged) trace(ink, `M${x},${TOP - 4}V${bottom}`, color, 1.5, dash);
       this.letter(letter, color, x);
       ink.fillStyle = color;
-      if (index < 0) ink.fillText(side < 0 ? "\u2190" : "\u2192", x + side * 15, 9.5);
+      if (index < 0 && !isDragged) ink.fillText(side < 0 ? "\u2190" : "\u2192", x + side * 15, 9.5);
     });
   }
 
@@ -557,16 +561,22 @@ export class Timeline {
 
   move(event) {
     if (!this.data?.count || !this.at) return;
+    this.canvas.style.cursor = this.drag?.marker >= 0 || this.markerAt(event) >= 0 ? "ew-resize" : "";
     if (this.drag) {
       this.drag.to = event.offsetX;
       this.drag.moved ||= Math.abs(this.drag.to - this.drag.from) > CLICK;
     }
-    this.tell(this.drag?.moved ? null : nearest(this.data.x, this.place(event.offsetX)));
+    this.tell(this.drag?.moved && !(this.drag.marker >= 0) ? null : nearest(this.data.x, this.place(event.offsetX)));
+  }
+
+  /** Return the marker, 0 or 1, whose letter or line a pointer is on; -1 if it is on none. B is above A. */
+  markerAt({ offsetX, offsetY }) {
+    return (this.letters ?? []).findLastIndex((x) => Math.abs(offsetX - x) < (offsetY < TOP ? 2 * NEAR : NEAR));
   }
 
   press(event) {
     if (event.button || !this.data?.count) return;
-    this.drag = { from: event.offsetX, to: event.offsetX, moved: false };
+    this.drag = { from: event.offsetX, to: event.offsetX, moved: false, marker: this.markerAt(event) };
     this.canvas.setPointerCapture(event.pointerId);
   }
 
@@ -575,7 +585,8 @@ export class Timeline {
     this.drag = null;
     if (!drag || !this.data?.count) return;
     const { version, x } = this.data;
-    if (drag.moved) this.model.send({ window: [drag.from, drag.to].map((pixel) => String(version[nearest(x, this.place(pixel))])) });
+    if (drag.moved && drag.marker >= 0) this.pick(nearest(x, this.place(event.offsetX)), drag.marker === 0);
+    else if (drag.moved) this.model.send({ window: [drag.from, drag.to].map((pixel) => String(version[nearest(x, this.place(pixel))])) });
     else this.pick(nearest(this.data.x, this.place(event.offsetX)), event.shiftKey);
   }
 
