@@ -32,6 +32,8 @@ class Symptom:
 
 _MOST_RULES = 3
 """The numbers of a version that a sentence names."""
+_MOST_JUMPS = 20
+"""The newest versions at which numbers jump that have a symptom each; the others share one."""
 
 
 def sorted_symptoms(symptoms: Sequence[Symptom], reasons: Mapping[int, str]) -> tuple[Symptom, ...]:
@@ -128,7 +130,7 @@ def jump_symptoms(
         return (Symptom(is_problem=False, sentence=sentence, hint=Hint("table.anomalies")),)
     newest_first = sorted(by_version, key=lambda item: (rows[by_version[item][0]]["kind"] == "restore", -item))
     symptoms = []
-    for jumping in newest_first:
+    for jumping in newest_first[:_MOST_JUMPS]:
         chosen = by_version[jumping]
         repaired = [rows[repairs[at]] for at in chosen if at in repairs]
         back = max(repaired, key=lambda row: row["version"]) if len(repaired) == len(chosen) else None
@@ -146,6 +148,10 @@ def jump_symptoms(
                 repaired=None if back is None else back["version"],
             )
         )
+    if others := tuple(sorted(newest_first[_MOST_JUMPS:])):
+        sentence = f"Numbers jump at {pluralize(len(others), 'more version')}: {runs_text(runs_of(others))}."
+        hint = Hint("table.anomalies")
+        symptoms.append(Symptom(is_problem=True, sentence=sentence, hint=hint, versions=others))
     return tuple(symptoms)
 
 

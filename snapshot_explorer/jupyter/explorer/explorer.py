@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, get_args, overload
 
 import anywidget
 import ipywidgets as widgets
+import pyarrow as pa
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 from pyarrow import ArrowException
 from traitlets import Dict, TraitError, Unicode, default
 
 from snapshot_explorer.analysis.retention import LEVELS
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import Kind
@@ -80,7 +82,6 @@ from snapshot_explorer.view.timeline.figure import timeline
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
-    import pyarrow as pa
     from IPython.core.display_functions import DisplayHandle
     from traitlets import Bunch
 
@@ -619,7 +620,10 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
 
     def _draw_commits(self, log: Log) -> None:
         state = self.state
-        shown, self._listed = state.shown, state.listed
+        self._listed = state.listed
+        if len(self._listed) and not len(state.shown):  # what is searched for is elsewhere
+            state.reveal(self._listed["version"][0].as_py())
+        shown = state.shown
         clock_note = history_of(self.table).table_format.clock.note
         notes = (*missing_notes(log.gaps(shown)), *log.notes, *([clock_note] if clock_note else []))
         facts = replace(self._facts.facts(log), notes=notes)
@@ -698,6 +702,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             "note": sanitize(state.note),
             "isKnown": log is not None,
             "isZoneKnown": log is None or history_of(self.table).table_format.clock.note is None,
+            "at": self._place_of(state.b),
             "counts": self._counts(),
             "expected": sanitize("\n\n".join(item.to_toml() for item in history_of(self.table).open_branch.expected)),
             "markers": ["" if version is None else str(version) for version in (state.a, state.b)],
@@ -800,18 +805,19 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         if not isinstance(index, int) or not 0 <= index < len(self._findings):
             return
         finding, state = self._findings[index], self.state
+        verb, arguments = finding.hint.verb, finding.hint.arguments
         with state.hold_trait_notifications():
-            match finding.hint.verb, finding.hint.arguments:
-                case "table.diff_rows" | "table.compare" as verb, {"a": int(a), "b": int(b)}:
+            match verb, arguments:
+                case "table.diff_rows" | "table.compare", {"b": int(b)}:
                     state.tab = "rows" if verb == "table.diff_rows" else "compare"
-                    state.part, state.compared, state.b = "rows", "overview", b
-                    state.mark("a", a)
+                    state.part, state.compared, state.b, state.pinned = "rows", "overview", b, False
                 case "table.verify", _:
-                    state.health = "readability"
-                    state.b = next(reversed(finding.versions), state.b)
+                    state.health, state.b = "readability", next(reversed(finding.versions), state.b)
                 case _:
                     state.anomalies = True
-            state.reveal(state.b)
+        if "a" in arguments and state.a != arguments["a"]:
+            state.mark("a", arguments["a"])  # type: ignore[arg-type]  # a version
+        state.reveal(state.b)
 
     def _expect(self, request: object) -> None:
         """Expect a finding, for a reason: it is no problem from then on."""
@@ -831,6 +837,11 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
         self._views.forget()
         self._draw()
         self._load_front()
+
+    def _place_of(self, version: int | None) -> int | None:
+        """Return where the list of commits has a version; None if it does not."""
+        place = -1 if version is None else pc.index(self._listed["version"], pa.scalar(version, pa.int64())).as_py()
+        return None if place < 0 else place
 
     def _counts(self) -> dict[str, int]:
         """Return the numbers beside the names of tabs, of those that are known without a read."""

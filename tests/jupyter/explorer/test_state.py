@@ -165,6 +165,19 @@ def test_swap_tells_of_both_at_once():
     assert set(heard) == {(3, 2)}
 
 
+def test_the_window_moves_to_a_version_at_its_width():
+    state = knowing(*range(100))
+    state.window = (50, 69)
+
+    state.reveal(60)
+    inside = state.window
+    state.reveal(30)
+    before = state.window
+    state.reveal(99)
+
+    assert (inside, before, state.window) == ((50, 69), (20, 39), (80, 99))
+
+
 def test_either_marker_moves_by_steps():
     state = knowing(1, 2, 3)
 

@@ -231,7 +231,7 @@ function Commits({ app }) {
       pages.current.asked.add(at);
       app.send({ commits: at });
     }
-  const [, b] = page.markers, here = [...pages.current.rows].find(([, row]) => row.version === b)?.[0];
+  const [, b] = page.markers, here = page.at ?? undefined;
   useEffect(() => {
     const { current } = scroll;
     if (here === undefined || !current) return;
@@ -489,7 +489,7 @@ function Panel({ app }) {
     event.currentTarget.querySelector(`[data-tab=${next}]`).focus();
     event.preventDefault();
   };
-  return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name}
+  return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name} aria-label=${capital(name)}
       aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => app.set({ tab: name })}>${capital(name)}${counts[name] !== undefined && html`<em>${number(counts[name])}</em>`}</button>`)}</div>
     <div class="sx-pane" role="tabpanel" id=${`${app.id}-panel`} aria-label=${capital(tab)} tabIndex="0">${above}
       ${hasView && html`<${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}>`}</div>
@@ -527,12 +527,12 @@ function App({ model, id }) {
     <div class="sx-body"><${Commits} app=${app} /><${Panel} app=${app} /></div>`;
 }
 
-const LAKE = ["overview_html", "names", "filter", "order", "can_follow", "follows", "problem", "explorer"];
+const LAKE = ["overview_html", "names", "filter", "order", "descending", "can_follow", "follows", "problem", "explorer"];
 
 /** A lake: its overview, filtered, sorted and followed. A click on the name of a table shows its explorer below. */
 function Lake({ model }) {
   const [, redraw] = useReducer((count) => count + 1, 0), overview = useRef(), below = useRef();
-  const [content, names, filter, order, canFollow, follows, problem, opened] = LAKE.map((name) => model.get(name));
+  const [content, names, filter, order, isDescending, canFollow, follows, problem, opened] = LAKE.map((name) => model.get(name));
   const set = (values) => model.send({ set: values }), manager = model.widget_manager;
   const open = (name) => {
     if (manager) model.send({ open: name });
@@ -544,18 +544,23 @@ function Lake({ model }) {
   }, []);
   useLayoutEffect(() => {
     overview.current.innerHTML = content;  // the kernel has escaped its texts
+    for (const head of overview.current.querySelectorAll("thead th")) {
+      const name = head.textContent, isSorted = name === order;
+      if (isSorted) head.setAttribute("aria-sort", isDescending ? "descending" : "ascending");
+      head.replaceChildren(Object.assign(document.createElement("button"), { className: "sx-sort", type: "button", title: `Sort by ${name}`,
+        textContent: `${name}${isSorted ? (isDescending ? " \u25bc" : " \u25b2") : ""}`, onclick: () => model.send({ sort: name }) }));
+    }
     [...overview.current.querySelector("table")?.tBodies[0]?.rows ?? []].forEach(({ cells: [, cell] }, at) => {
       const button = Object.assign(document.createElement("button"), { className: "sx-link", type: "button", textContent: cell.textContent,
         title: "Open the explorer of the table", onclick: () => open(names[at]) });
       cell.replaceChildren(button);
     });
-  }, [content, names]);
+  }, [content, names, order, isDescending]);
   useEffect(() => {
     if (opened && manager) manager.get_model(opened.replace("IPY_MODEL_", "")).then((child) => manager.create_view(child)).then(({ el }) => below.current.replaceChildren(el));
   }, [opened]);
   return html`<p class="sx-restarted">The kernel restarted: run this cell again.</p><div class="sx-bar">
       <label class="sx-field"><span>Filter</span><input type="search" value=${filter} placeholder="orders, late, delta" onInput=${(event) => set({ filter: event.target.value })} /></label>
-      <label class="sx-field"><span>Sort by</span><select onChange=${(event) => set({ order: event.target.value })}>${model.get("orders").map((name) => html`<option selected=${name === order}>${name}</option>`)}</select></label>
       <span class="sx-gap"></span><button type="button" class="sx-btn sx-live" disabled=${!canFollow} aria-pressed=${String(follows)} onClick=${() => set({ follows: !follows })}
         title="Look for new commits every now and then">Live</button>
       ${problem && html`<div class="sx-error" role="alert">${problem}</div>`}</div>
