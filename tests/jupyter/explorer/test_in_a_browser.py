@@ -46,6 +46,8 @@ def filters_are_shown_by_keyboard(page):
     page.keyboard.press("Space")
     page.get_by_label("Kind", exact=True).wait_for()
     everything_is_legible(page)
+    page.keyboard.press("Escape")
+    page.get_by_label("Kind", exact=True).wait_for(state="detached")
 
 
 def focused_name(page):

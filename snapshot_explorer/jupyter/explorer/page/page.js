@@ -68,14 +68,18 @@ const Text = ({ app, name, label = capital(word(name)), ...more }) => html`<${Fi
 const Names = ({ app, name, ...more }) => html`<${Field} app=${app} label=${capital(word(name))} value=${app.state[name].join(",")}
   put=${(text) => app.set({ [name]: text.split(",").map((column) => column.trim()).filter(Boolean) })} ...${more} />`;
 
+/** Return a listener to keys that closes what is open with Escape. */
+const closing = (close) => (event) => event.key === "Escape" && close();
+
 /** Which columns are shown: a list to search and to tick. */
 function Columns({ app }) {
   const [isOpen, setOpen] = useState(false), [text, setText] = useState(""), columns = app.view.columns ?? [];
   const shown = columns.flatMap(([, , isShown], at) => isShown ? [at] : []);
   const toggle = (at) => app.send({ columns: shown.includes(at) ? shown.filter((column) => column !== at) : [...shown, at].sort((a, b) => a - b) });
   const matching = columns.map((column, at) => [...column, at]).filter(([name]) => name.toLowerCase().includes(text.toLowerCase())).slice(0, 200);
-  return html`<button type="button" class="sx-btn" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Columns ${number(shown.length)} of ${number(columns.length)}</button>
-    ${isOpen && html`<div class="sx-menu" role="group" aria-label="Columns"><div class="sx-row"><input type="search" aria-label="Find a column" placeholder="Find a column"
+  const key = closing(() => setOpen(false));
+  return html`<button type="button" class="sx-btn" aria-expanded=${String(isOpen)} onKeyDown=${key} onClick=${() => setOpen(!isOpen)}>Columns ${number(shown.length)} of ${number(columns.length)}</button>
+    ${isOpen && html`<div class="sx-menu" role="group" aria-label="Columns" onKeyDown=${key}><div class="sx-row"><input type="search" aria-label="Find a column" placeholder="Find a column"
       value=${text} onInput=${(event) => setText(event.target.value)} /><${Button} label="All columns" title="Show all columns" act=${() => app.send({ columns: [] })} /></div>
       <div class="sx-ticks">${matching.map(([name, type, isShown, at]) => html`<label class="sx-check" key=${at}><input type="checkbox" checked=${isShown} onChange=${() => toggle(at)} />${name}
         <span class="sx-faint">${type}</span></label>`)}</div></div>`}`;
@@ -193,7 +197,7 @@ function Bar({ app }) {
     <${Marker} app=${app} name="b" /><${Segments} app=${app} name="measure" label="Bars count" />
     ${active.map((name) => html`<button type="button" class="sx-tag" title="Remove this filter" key=${name}
       onClick=${() => set({ [name]: page.defaults[name] })}>${said[name]?.() ?? `${name}: ${state[name]}`} \u00d7</button>`)}
-    <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Filters</button>
+    <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onKeyDown=${closing(() => setOpen(false))} onClick=${() => setOpen(!isOpen)}>Filters</button>
     <span class="sx-gap"></span>
     <${Button} label=${`What went wrong?${page.counts.health === undefined ? "" : ` ${number(page.counts.health)}`}`} name="What went wrong?"
       title="Look for missing files, numbers that jump, and bad health; they are marked on the chart" act=${() => set({ tab: "health", health: "problems", anomalies: true })} />
@@ -201,7 +205,7 @@ function Bar({ app }) {
     <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
     <${Button} label="Save PNG" icon="save" title="Save the chart as a picture"
       act=${(event) => savePng(event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas"), page.name)} /></span>
-    ${isOpen && html`<div class="sx-filters"><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((kind) => [kind, kind])]} />
+    ${isOpen && html`<div class="sx-filters" onKeyDown=${closing(() => setOpen(false))}><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((kind) => [kind, kind])]} />
       <${Text} app=${app} name="operation" hint="MERGE" /><${Text} app=${app} name="user" hint="part of the name" />
       <${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />
       <${Text} app=${app} name="zone" label="Time zone" hint="UTC, local, Europe/Berlin" />
