@@ -143,27 +143,28 @@ COPY_SCRIPT = (
 """Adds a button after each text that can be copied. On a page without a clipboard the button selects the text."""
 
 
-def render_html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False) -> str:
+def render_html(drawing: Drawing, *, limit: int = DRAWN_ROWS, can_copy: bool = False, picture: str = "") -> str:
     """Return the drawing as HTML for a notebook's output.
 
     Args:
         limit: Rows to draw of a grid that has no limit of its own.
         can_copy: Whether to add `COPY_SCRIPT` where there is something to copy.
+        picture: SVG that is shown below the title; its texts are escaped.
     """
-    drawn = "".join(_fragments(drawing, limit, can_copy=can_copy))
+    drawn = "".join(_fragments(drawing, limit, can_copy=can_copy, picture=picture))
     if _COPYABLE not in drawn:
         return drawn
     return drawn.removesuffix("</div>") + f"{_STYLE_OF_COPIES}{COPY_SCRIPT}</div>"
 
 
-def _fragments(drawing: Drawing, limit: int, *, can_copy: bool) -> Iterator[str]:
+def _fragments(drawing: Drawing, limit: int, *, can_copy: bool, picture: str) -> Iterator[str]:
     title = _isolate(truncate(drawing.title, _WIDEST_VALUE))
     style = _STYLE
     style += _STYLE_OF_LANES if any(isinstance(part, LaneDiagram) for part in drawing.parts) else ""
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
     style += _STYLE_OF_COMMITS if any(_is_of_commits(part) for part in grids) else ""
     style += _STYLE_OF_MARKS if any(isinstance(part, Grid) and part.marked for part in drawing.parts) else ""
-    yield f'<div class="sx">{style}<div class="sx-title" role="heading" aria-level="3">{title}</div>'
+    yield f'<div class="sx">{style}<div class="sx-title" role="heading" aria-level="3">{title}</div>{picture}'
     for part in drawing.parts:
         match part:
             case Line():
@@ -242,8 +243,8 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], 
     yield "<thead><tr>"
     for column in columns:
         css = ' class="sx-n"' if column.is_number else ""
-        # Where space is short, names break at their words before the table scrolls.
-        name = _escape(truncate(column.heading, _WIDEST_CELL)).replace("_", "_<wbr>")
+        # Where space is short, headings break between their words, never inside a name.
+        name = _escape(truncate(column.heading, _WIDEST_CELL))
         name = name.replace(" ", "&nbsp;") if column.name in _SIDES else name
         meaning = column.meaning if column.heading == column.name else f"{column.name}: {column.meaning}"
         yield f'<th scope="col"{css}{_tooltip(meaning)}>{name}</th>'

@@ -485,16 +485,17 @@ const TABS = {
 function Panel({ app }) {
   const { page: { tabs, counts }, state: { tab }, view } = app, hasView = partOf(app) === "rows", shown = view.tab === tab ? view : { conditions: [], blamed: {}, bisected: {}, load: {}, entries: {} };
   const mine = { ...app, view: shown }, [above, below] = TABS[tab]?.(mine) ?? [];
+  const choose = (name) => name !== tab && app.set({ tab: name, part: "rows" });
   const key = (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], at = tabs.indexOf(tab);
     if (!by) return;
     const next = tabs[(at + by + tabs.length) % tabs.length];
-    app.set({ tab: next });
+    choose(next);
     event.currentTarget.querySelector(`[data-tab=${next}]`).focus();
     event.preventDefault();
   };
   return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name} aria-label=${capital(name)}
-      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => app.set({ tab: name })}>${capital(name)}${counts[name] !== undefined && html`<em>${number(counts[name])}</em>`}</button>`)}</div>
+      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => choose(name)}>${capital(name)}${counts[name] !== undefined && html`<em>${number(counts[name])}</em>`}</button>`)}</div>
     <div class="sx-pane" role="tabpanel" id=${`${app.id}-panel`} aria-label=${capital(tab)} tabIndex="0">${above}
       ${hasView && html`<${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}>`}</div>
     ${hasView && html`<${Source} app=${mine} view=${shown} place=${tab} />`}</div>`;
