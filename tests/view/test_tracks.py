@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -219,7 +219,7 @@ def test_a_bisection_and_a_blame_show_their_picture_above_their_table():
 
         assert "<table" not in above
         assert "<table" in below
-        assert ElementTree.fromstring(f"{above[above.index('<svg') :]}</svg>").get("role") == "img"
+        assert ET.fromstring(f"{above[above.index('<svg') :]}</svg>").get("role") == "img"
     assert "<svg" not in table.history()._repr_mimebundle_()["text/html"]
 
 
@@ -232,6 +232,6 @@ def test_hostile_texts_of_a_picture_are_escaped():
     svg = tracks_svg(tracks)
 
     assert "<script" not in svg
-    assert len(ElementTree.fromstring(svg)) > 12
+    assert len(ET.fromstring(svg)) > 12
     assert "12 of 30" in svg
     assert tracks_svg(Tracks(title="t", versions=(1,), tracks=(), total=0, noun="rows")) == ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.profile.column_numbers import read_totals
+from snapshot_explorer.analysis.profile import read_totals
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.work import Job, Work
