@@ -51,6 +51,19 @@ def test_damage_is_named_and_not_its_repair():
     assert not any(symptom.is_problem for symptom in others)
 
 
+def test_a_repair_or_maintenance_alone_is_said_to_be_what_it_is():
+    payments, orders = (open_table(samples.path(name)) for name in ("payments", "orders"))
+
+    repair = payments.health(13).symptoms[0]
+    compaction = orders.health(12).symptoms[1]
+
+    assert (repair.versions, repair.is_problem) == ((13,), True)
+    assert repair.sentence == "At version 13 (RESTORE): max of amount fell by 7,126.93, and usually does not change."
+    assert compaction.sentence == (
+        "No number that metadata records jumps at version 12, other than by maintenance at version 12."
+    )
+
+
 def test_what_is_acknowledged_is_no_problem_in_the_session_and_by_its_toml(tmp_path):
     table, other = open_table(samples.path("payments")), open_table(samples.path("payments"))
     config = tmp_path / "checks.toml"

@@ -108,8 +108,9 @@ def jump_symptoms(
 ) -> tuple[Symptom, ...]:
     """Return a symptom for each version at which numbers jump, the newest first; or one that none does.
 
-    A jump back to the value from before an earlier jump is the repair of that one, and no symptom of its own. Restores
-    that are not are last, behind what they may have repaired. Jumps of maintenance are none: they change no row.
+    A jump back to the value from before an earlier jump is the repair of that one, and no symptom of its own unless
+    only its version is looked at. Restores that are no repair are last, behind what they may have repaired. Jumps of
+    maintenance are no symptoms, as they change no row.
 
     Args:
         anomalies: ANOMALIES, newest first.
@@ -119,14 +120,20 @@ def jump_symptoms(
     """
     rows = anomalies.to_pylist()[::-1]
     repairs = dict(_repairs(rows))
+    repairing = {*repairs.values()} if version is None else set()
     by_version: dict[int, list[int]] = {}
+    maintained = set()
     for at, row in enumerate(rows):
-        is_looked_at = version in (None, row["version"]) and row["kind"] not in MAINTENANCE_KINDS
-        if is_looked_at and at not in repairs.values():
+        if version not in (None, row["version"]) or at in repairing:
+            continue
+        if row["kind"] in MAINTENANCE_KINDS:
+            maintained.add(row["version"])
+        else:
             by_version.setdefault(row["version"], []).append(at)
     if not by_version:
         where = "" if version is None else f" at version {version}"
-        sentence = f"No number that metadata records jumps{where}."
+        but = f", other than by maintenance at {runs_text(runs_of(sorted(maintained)))}" if maintained else ""
+        sentence = f"No number that metadata records jumps{where}{but}."
         return (Symptom(is_problem=False, sentence=sentence, hint=Hint("table.anomalies")),)
     newest_first = sorted(by_version, key=lambda item: (rows[by_version[item][0]]["kind"] == "restore", -item))
     symptoms = []
@@ -162,14 +169,17 @@ def _named(row: Mapping[str, object]) -> str:
 
 
 def _repairs(rows: Sequence[Mapping[str, object]]) -> Iterator[tuple[int, int]]:
-    """Yield the places of two jumps of a number, of which the later one leads back to the value before the earlier."""
+    """Yield the places of two jumps of a number, of which the later one leads back to the value before the earlier.
+
+    The earlier one is of a commit that changes rows.
+    """
     open_jumps: dict[tuple[object, object, object], int] = {}
     for at, row in enumerate(rows):
         measure = row["measure"], row["column"]
         earlier = open_jumps.pop((*measure, row["value"]), None)
         if earlier is not None:
             yield earlier, at
-        else:
+        elif row["kind"] not in MAINTENANCE_KINDS:
             open_jumps[(*measure, row["before"])] = at
 
 

@@ -620,9 +620,10 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
     def _draw_commits(self, log: Log) -> None:
         state = self.state
         self._listed = state.listed
-        if len(self._listed) and not len(state.shown):  # what is searched for is elsewhere
+        shown = state.in_window(self._listed)
+        if len(self._listed) and not len(shown):  # what is searched for is elsewhere
             state.reveal(self._listed["version"][0].as_py())
-        shown = state.shown
+            shown = state.in_window(self._listed)
         clock_note = history_of(self.table).table_format.clock.note
         notes = (*missing_notes(log.gaps(shown)), *log.notes, *([clock_note] if clock_note else []))
         facts = replace(self._facts.facts(log), notes=notes)

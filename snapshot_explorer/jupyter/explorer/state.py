@@ -152,12 +152,15 @@ class ExplorerState(HasTraits):
     @property
     def shown(self) -> pa.Table:
         """Return the COMMITS that pass the filters and lie in the window, newest first."""
-        listed = self.listed
+        return self.in_window(self.listed)
+
+    def in_window(self, commits: pa.Table) -> pa.Table:
+        """Return the COMMITS that lie in the window."""
         if self.window is None:
-            return listed
+            return commits
         first, last = self.window
-        version = listed["version"]
-        return listed.filter(pc.and_(pc.greater_equal(version, first), pc.less_equal(version, last)))
+        version = commits["version"]
+        return commits.filter(pc.and_(pc.greater_equal(version, first), pc.less_equal(version, last)))
 
     @property
     def listed(self) -> pa.Table:
