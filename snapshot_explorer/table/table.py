@@ -9,6 +9,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from snapshot_explorer.analysis.changes import ChangeBounds, ChangeCursor
+from snapshot_explorer.analysis.checks import check_settings
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
 from snapshot_explorer.analysis.diff import DiffRequest, RowDiff, RowDiffPlan, count_rows, plan_diff, row_diff_by
@@ -43,7 +44,7 @@ from snapshot_explorer.analysis.rows import (
     duplicate_key_versions,
     trace,
 )
-from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
@@ -54,6 +55,7 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.formats.unread_versions import readable_commits
 from snapshot_explorer.history import (
     CommitFilter,
+    Expectation,
     History,
     LoadedVersion,
     OpenBranch,
@@ -324,19 +326,32 @@ class Table(VersionedTable, Shown):
         )
 
     @overload
-    def health(self, ref: RefLike | None = None, *, metadata_only: bool = False) -> Health: ...
+    def health(
+        self,
+        ref: RefLike | None = None,
+        *,
+        metadata_only: bool = False,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+    ) -> Health: ...
     @overload
     def health(self, *, between: str) -> Frame: ...
     @_reads_metadata_once
     def health(
-        self, ref: RefLike | None = None, *, between: str | None = None, metadata_only: bool = False
+        self,
+        ref: RefLike | None = None,
+        *,
+        between: str | None = None,
+        metadata_only: bool = False,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Health | Frame:
         """Return what went wrong with the table, and the health of a version: file sizes, deletes, manifests.
 
-        First a sentence each on files that are missing and on numbers that jump, with the command that shows the
-        evidence: of all versions for `latest`, else of the version. Then a verdict on the version, findings with
-        thresholds and advice, and sizes by partition, bucket and level. Thresholds come from the settings of the table.
-        Metadata that cannot be read is a problem and named; what is not supported is not checked.
+        First what went wrong, a sentence for each finding with the command that shows the evidence: files that are
+        missing, and each version at which numbers jump, with the later one that took it back; of all versions for
+        `latest`, else of the version. What `acknowledge` or `config` expects is no problem. Then a verdict on the
+        version, findings with thresholds and advice, and sizes by partition, bucket and level. Thresholds come from
+        the settings of the table. Metadata that cannot be read is a problem and named; what is not supported is not
+        checked.
 
         Reads what `lifetimes` reads, `Snapshot.files` and `Snapshot.manifests`, and lists each folder with data files;
         no rows.
@@ -346,6 +361,7 @@ class Table(VersionedTable, Shown):
             between: Two refs `A..B`, both included, in place of a version: returns HEALTH_HISTORY, newest first, the
                 numbers at each of these versions. Reads what `lifetimes` reads; uses the newest settings for all.
             metadata_only: Look for no file and read no other version, which is faster for large tables.
+            config: A TOML file, or its content as a dict, as `check` reads it: versions that are expected.
         """
         if between is not None:
             if ref is not None:
@@ -357,13 +373,38 @@ class Table(VersionedTable, Shown):
         symptoms: tuple[Symptom, ...] = ()
         if not metadata_only and snapshot.version is not None:
             only = None if is_newest_state(own_ref) else snapshot.version
-            symptoms = diagnose(past.with_newest_state(is_newest_state=True), only)
+            settings = check_settings(None, since=None, at=None, key=None, config=config).of_table(self.name)
+            symptoms = diagnose(past.with_newest_state(is_newest_state=True), only, settings.expected)
         return read_health(
             parts_of(snapshot).loaded.version,
             name=self.name,
             readability=lambda: _known_readability(snapshot),
             symptoms=symptoms,
         )
+
+    def acknowledge(self, ref: RefLike, reason: str) -> str:
+        """Expect what is found at a version: for `health`, `check` and the explorer it is then no problem.
+
+        Holds for this open table, and only for the commit that the version is now. At most two requests.
+
+        Args:
+            ref: The version.
+            reason: Why, such as `a backfill`; shown with the finding.
+
+        Returns:
+            The lines of TOML for a file of settings, which `check` and `health` read as `config`.
+
+        Raises:
+            InvalidArgumentError: There is no reason.
+        """
+        past = self._past
+        number = past.version_of(ref)
+        if number is None:
+            raise SnapshotNotFoundError(f"{self.name} has no version yet: nothing has been committed to it.")
+        expectation = Expectation(version=number, reason=reason, committed_at=past.committed_at([number])[0])
+        others = (item for item in self._open.expected if item.version != number)
+        self._open.expected = (*others, expectation)
+        return expectation.to_toml()
 
     @_reads_metadata_once
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
