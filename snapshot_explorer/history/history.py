@@ -31,6 +31,7 @@ from snapshot_explorer.core.refs.records import brief_repr, format_time
 from snapshot_explorer.core.single_flight import cached_property
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.history.commits import commit_of, history_frame, unread_commit_notes
+from snapshot_explorer.history.expectations import Expectation
 from snapshot_explorer.history.expressions import open_expression
 from snapshot_explorer.history.open_branch import Log, OpenBranch
 from snapshot_explorer.history.resolving import last_committed_by, resolve, resolve_range
@@ -263,6 +264,15 @@ class History:
                 )
             )
         return shared[version]
+
+    def expect(self, ref: RefLike, reason: str) -> None:
+        """Expect what is found at a version, in this open table: see `Table.health`. At most two requests."""
+        number = self.version_of(ref)
+        if number is None:
+            raise SnapshotNotFoundError(f"{self.name} has no version yet: nothing has been committed to it.")
+        expectation = Expectation(version=number, reason=reason, committed_at=self.committed_at([number])[0])
+        others = (item for item in self.open_branch.expected if item.version != number)
+        self.open_branch.expected = (*others, expectation)
 
     def time_note(self, ref: RefLike) -> str | None:
         """Return why the version of a time is the one before, where the next was committed within a minute after it."""

@@ -55,7 +55,7 @@ class OpenBranch:
         self.row_counts = KnownRowCounts()
         """The rows that commits changed, of those that were read and compared."""
         self.expected: tuple[Expectation, ...] = ()
-        """The versions that the user expects to stand out, by `Table.acknowledge`."""
+        """The versions that the user expects to stand out, by `History.expect`."""
         self._versions: tuple[int, ...] = ()
         self._tags: Mapping[str, int] = {}
         self._branch_names: tuple[str, ...] = ()

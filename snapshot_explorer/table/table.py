@@ -44,7 +44,7 @@ from snapshot_explorer.analysis.rows import (
     duplicate_key_versions,
     trace,
 )
-from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
+from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.core.hints import Hint, Message, join
 from snapshot_explorer.core.refs import Ref, RefLike, is_newest_state, parse_ref
 from snapshot_explorer.core.resources import reporting_lacking_resources
@@ -55,7 +55,6 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.formats.unread_versions import readable_commits
 from snapshot_explorer.history import (
     CommitFilter,
-    Expectation,
     History,
     LoadedVersion,
     OpenBranch,
@@ -331,6 +330,7 @@ class Table(VersionedTable, Shown):
         ref: RefLike | None = None,
         *,
         metadata_only: bool = False,
+        expect: Mapping[RefLike, str] | None = None,
         config: str | PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Health: ...
     @overload
@@ -342,13 +342,14 @@ class Table(VersionedTable, Shown):
         *,
         between: str | None = None,
         metadata_only: bool = False,
+        expect: Mapping[RefLike, str] | None = None,
         config: str | PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Health | Frame:
         """Return what went wrong with the table, and the health of a version: file sizes, deletes, manifests.
 
         First what went wrong, a sentence for each finding with the command that shows the evidence: files that are
         missing, and each version at which numbers jump, with the later one that took it back; of all versions for
-        `latest`, else of the version. What `acknowledge` or `config` expects is no problem. Then a verdict on the
+        `latest`, else of the version. What `expect` or `config` names is no problem. Then a verdict on the
         version, findings with thresholds and advice, and sizes by partition, bucket and level. Thresholds come from
         the settings of the table. Metadata that cannot be read is a problem and named; what is not supported is not
         checked.
@@ -361,8 +362,16 @@ class Table(VersionedTable, Shown):
             between: Two refs `A..B`, both included, in place of a version: returns HEALTH_HISTORY, newest first, the
                 numbers at each of these versions. Reads what `lifetimes` reads; uses the newest settings for all.
             metadata_only: Look for no file and read no other version, which is faster for large tables.
+            expect: Versions whose findings are expected, with the reason, such as `{11: "a backfill"}`: from now on, in
+                this open table, they are no problem for `health`, `check` and the explorer. Holds for the commit that
+                the version is now.
             config: A TOML file, or its content as a dict, as `check` reads it: versions that are expected.
+
+        Raises:
+            InvalidArgumentError: A version that is expected has no reason.
         """
+        for expected, reason in (expect or {}).items():
+            self._past.expect(expected, reason)
         if between is not None:
             if ref is not None:
                 raise InvalidArgumentError(f"health takes a version or a range, got {parse_ref(ref)} and {between!r}.")
@@ -381,30 +390,6 @@ class Table(VersionedTable, Shown):
             readability=lambda: _known_readability(snapshot),
             symptoms=symptoms,
         )
-
-    def acknowledge(self, ref: RefLike, reason: str) -> str:
-        """Expect what is found at a version: for `health`, `check` and the explorer it is then no problem.
-
-        Holds for this open table, and only for the commit that the version is now. At most two requests.
-
-        Args:
-            ref: The version.
-            reason: Why, such as `a backfill`; shown with the finding.
-
-        Returns:
-            The lines of TOML for a file of settings, which `check` and `health` read as `config`.
-
-        Raises:
-            InvalidArgumentError: There is no reason.
-        """
-        past = self._past
-        number = past.version_of(ref)
-        if number is None:
-            raise SnapshotNotFoundError(f"{self.name} has no version yet: nothing has been committed to it.")
-        expectation = Expectation(version=number, reason=reason, committed_at=past.committed_at([number])[0])
-        others = (item for item in self._open.expected if item.version != number)
-        self._open.expected = (*others, expectation)
-        return expectation.to_toml()
 
     @_reads_metadata_once
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:

@@ -61,7 +61,7 @@ def test_what_is_expected_fails_no_rule_and_is_named(tmp_path):
     before, by_config = (
         check(table, "anomaly,schema-change", config=config, **period) for config in (None, {"tables": {"*": settings}})
     )
-    table.acknowledge(12, "a backfill")
+    table.health(expect={12: "a backfill"})
     in_session = check(table, "anomaly,schema-change", **period)
 
     assert set(states(before).values()) == {"failed"}

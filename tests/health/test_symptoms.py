@@ -9,6 +9,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.table import parts_of
 from tests.inner.analysis import Symptom
@@ -64,11 +65,12 @@ def test_a_repair_or_maintenance_alone_is_said_to_be_what_it_is():
     )
 
 
-def test_what_is_acknowledged_is_no_problem_in_the_session_and_by_its_toml(tmp_path):
+def test_what_is_expected_is_no_problem_in_the_session_and_by_its_toml(tmp_path):
     table, other = open_table(samples.path("payments")), open_table(samples.path("payments"))
     config = tmp_path / "checks.toml"
 
-    config.write_text(f"{table.acknowledge(11, 'a backfill')}\n", "utf-8")
+    table.health(expect={11: "a backfill"})
+    config.write_text(f"{history_of(table).open_branch.expected[0].to_toml()}\n", "utf-8")
 
     for health in (table.health(), other.health(config=config), other.health(config=tomllib.loads(config.read_text()))):
         *_, expected = health.symptoms
@@ -79,7 +81,7 @@ def test_what_is_acknowledged_is_no_problem_in_the_session_and_by_its_toml(tmp_p
     another = {"expected": [{"version": 11, "reason": "x", "committed_at": datetime(2020, 1, 1, tzinfo=UTC)}]}
     assert other.health(config=another).symptoms[0].is_problem
     with pytest.raises(InvalidArgumentError, match="reason must be a few words, such as 'a backfill', got ''"):
-        table.acknowledge(11, "")
+        table.health(expect={11: ""})
     with pytest.raises(InvalidArgumentError, match="expected has version, reason and committed_at"):
         other.health(config={"expected": [{"version": 11}]})
 

@@ -1,6 +1,7 @@
 """`%snapshot health`: the health of a version."""
 
 from snapshot_explorer.analysis.health import Health
+from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, ref_of
 from snapshot_explorer.jupyter.usage_error import UsageError
@@ -15,17 +16,18 @@ def _health(invocation: Invocation) -> Health | Frame:
     _, table = invocation.table()
     if over is not None:
         return table.health(between=over)
-    if (expected := invocation.arguments.get("expect")) is not None:
-        ref, colon, reason = expected.partition(":")
-        if not colon:
-            raise UsageError(f'--expect needs a version and a reason, got {expected!r}. Example: "11: a backfill".')
-        for line in table.acknowledge(ref.strip(), reason.strip()).split("\n"):
-            invocation.show_line(line)
-    return table.health(
+    ref, colon, reason = (expected := invocation.arguments.get("expect") or "").partition(":")
+    if expected and not colon:
+        raise UsageError(f'--expect needs a version and a reason, got {expected!r}. Example: "11: a backfill".')
+    health = table.health(
         ref_of(invocation),
         metadata_only=invocation.arguments.has("metadata-only"),
+        expect={ref.strip(): reason.strip()} if expected else None,
         config=invocation.arguments.get("config"),
     )
+    for line in history_of(table).open_branch.expected[-1].to_toml().split("\n") if expected else ():
+        invocation.show_line(line)
+    return health
 
 
 HEALTH = Command(

@@ -827,7 +827,7 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
             case _:
                 return
         job = Job(
-            run=lambda: [self.table.acknowledge(version, reason) for version in versions],
+            run=lambda: [history_of(self.table).expect(version, reason) for version in versions],
             done=lambda _: self._look_again(),
             failed=self._show_note,
         )
