@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer import catalogs
@@ -13,7 +14,7 @@ from snapshot_explorer.core.errors import InvalidArgumentError, StorageError, Ta
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.core.resources import reports_lacking_resources
-from snapshot_explorer.formats import bind, first_files, formats_by_name, split_metadata_path
+from snapshot_explorer.formats import bind, catalog_at, first_files, formats_by_name, split_metadata_path
 from snapshot_explorer.history import OpenBranch
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from snapshot_explorer.catalogs import CatalogTable
+    from snapshot_explorer.formats import CatalogTables
     from snapshot_explorer.storage import ExternalFiles
 
 
@@ -44,6 +46,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     catalog: str | None = None,
     catalog_options: Mapping[str, Any] | None = None,
     name: str | None = None,
+    table: str | None = None,
 ) -> Table:
     """Return the table in the folder `path`, at its newest version. Never writes to the table.
 
@@ -78,6 +81,9 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         catalog_options: Properties of the catalog, as pyiceberg or Paimon names them: `token`, `credential`,
             `warehouse`, ... They are never shown.
         name: The name in titles; by default the last part of the path, or the name in the catalog.
+        table: The table in a catalog that is one file, such as `main.orders` of `lake/shop.ducklake`, with double
+            quotes around parts that are not words. In one text: `lake/shop.ducklake::main.orders`. A catalog with one
+            table needs none.
 
     Raises:
         TableNotFoundError: The table or the branch does not exist.
@@ -100,6 +106,12 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         storage_options = hidden_options(named.storage_options) if storage_options is None else storage_options
     else:
         catalogs.check_is_folder(path)
+    make_storage = partial(Storage, options=storage_options, external_files=external_files, limits=limits)
+    if (in_catalog := catalog_at(path, table, make_storage)) is not None:
+        tables, table = in_catalog
+        return _in_catalog_file(
+            tables, table, branch=branch, staleness_limit=staleness_limit, relocate=relocate or {}, name=name
+        )
     metadata_path = split_metadata_path(path)
     folder, metadata_file = metadata_path or (path, None)
     storage = Storage(folder, storage_options, external_files=external_files, limits=limits)
@@ -115,6 +127,28 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         return Table(
             OpenBranch(root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage, name=name)
         )
+
+
+def _in_catalog_file(
+    catalog: CatalogTables,
+    table: str | None,
+    *,
+    branch: str | None,
+    staleness_limit: timedelta,
+    relocate: Mapping[str, str],
+    name: str | None,
+) -> Table:
+    """Return a table of a catalog that is one file. Its path has the name of the table."""
+    full_name, table_format = catalog.open(table, relocate)
+    path = f"{catalog.shown}::{full_name}"
+    if branch is not None:
+        raise TableNotFoundError(
+            f"{path} has no branch {branch!r}: {table_format.title} tables have no branches. Open it without a branch."
+        )
+    storage = table_format.storage
+    return Table(
+        OpenBranch(path, table_format, staleness_limit=staleness_limit, storage=storage, name=name or full_name)
+    )
 
 
 def open_found(storage: Storage, table_format: str) -> Table:

@@ -128,7 +128,7 @@ def test_history_is_newest_first_with_what_each_commit_did(table, scenario):
     history = table.history().to_arrow()
 
     assert nths(scenario, history) == [5, 4, 3, 2, 1]
-    assert history["kind"].to_pylist() == ["compact", "overwrite", "append", "append", "append"]
+    assert history["kind"].to_pylist() == ["compact", scenario.overwriting, "append", "append", "append"]
     assert history["added_files"].to_pylist() == [1, 1, 1, 1, 1]
     assert history["removed_files"].to_pylist() == [2, 1, 0, 0, 0]
     assert history["added_rows"].to_pylist() == [3, 1, 1, 2, 1]

@@ -1,0 +1,89 @@
+"""The frames FILES and CHANGES of DuckLake versions."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.core import frames
+from snapshot_explorer.formats.ducklake.frames.commits import VersionEvents, rearranges_rows
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, live_rows, numbers
+from snapshot_explorer.formats.ducklake.scan.planning import inlined_positions
+from snapshot_explorer.formats.ducklake.scan.statistics import named_partitions
+
+_INLINED = "inlined"
+"""The text for deletes that the catalog itself contains."""
+
+
+def _file_columns(metadata: DuckLakeMetadata, files: pa.Table) -> dict[str, object]:
+    partitions = [list(partition.items()) for partition in named_partitions(metadata, files)]
+    return {
+        "path": single_chunk(files.column("location")),
+        "partition": pa.array(partitions, frames.PARTITION),
+        "rows": single_chunk(files.column("record_count")),
+        "size_bytes": single_chunk(files.column("file_size_bytes")),
+        "schema_id": _schema_ids(metadata, numbers(files, "begin_snapshot")),
+    }
+
+
+def _schema_ids(metadata: DuckLakeMetadata, snapshots: np.ndarray) -> pa.Array:
+    """Return the schema version at snapshots; null for expired ones."""
+    positions = pc.index_in(
+        pa.array(snapshots, pa.int64()), value_set=single_chunk(metadata.snapshots.column("snapshot_id"))
+    )
+    return single_chunk(metadata.snapshots.column("schema_version")).take(positions)
+
+
+def files_frame(metadata: DuckLakeMetadata, files: pa.Table, snapshot: int) -> pa.Table:
+    """Return the FILES frame of live data files at a snapshot.
+
+    `deletion_vector` has the delete files of a file, and `inlined` for deletes in the catalog. `deleted_rows` is null
+    where a delete file may contain deletes of later snapshots, or several may delete the same row. `added_version` is
+    the first snapshot of the file's rows; null if it has expired.
+    """
+    columns = _file_columns(metadata, files)
+    columns["deletion_vector"], columns["deleted_rows"] = _deletions(metadata, files, snapshot)
+    begins = pa.array(numbers(files, "begin_snapshot"), pa.int64())
+    exists = pc.is_in(begins, value_set=single_chunk(metadata.snapshots.column("snapshot_id")))
+    columns["added_version"] = pc.if_else(exists, begins, pa.scalar(None, pa.int64()))
+    return frames.table_of(frames.FILES, columns)
+
+
+def _deletions(metadata: DuckLakeMetadata, files: pa.Table, snapshot: int) -> tuple[pa.Array, pa.Array]:
+    names: dict[int, list[str]] = {}
+    counts: dict[int, int | None] = {}
+    for row in live_rows(metadata.delete_files, snapshot).to_pylist():
+        number = row["data_file_id"]
+        is_exact = row["partial_max"] is None and row["begin_snapshot"] <= snapshot and number not in counts
+        counts[number] = row["delete_count"] if is_exact and not metadata.partials.get(number) else None
+        names.setdefault(number, []).append(row["location"])
+    for number, positions in inlined_positions(metadata, snapshot).items():
+        counts[number] = None if number in counts else len(positions)
+        names.setdefault(number, []).append(_INLINED)
+    ids = files.column("data_file_id").to_pylist()
+    texts = pa.array([", ".join(names[number]) if number in names else None for number in ids], pa.string())
+    return texts, pa.array([counts.get(number) for number in ids], pa.int64())
+
+
+def changes_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Table:
+    """Return the CHANGES frame: the data files that commits added and removed, as the catalog has them now.
+
+    Files that were merged later are no longer in it. Deletes are not in it: they are at the versions' files.
+    """
+    events = VersionEvents(metadata)
+    parts = [frames.CHANGES.empty_table()]
+    for version in versions:
+        shown = rearranges_rows(metadata.words.get(version, ()))
+        for change, files in (("remove", events.removed(version)), ("add", events.added(version))):
+            if len(files):
+                columns = _file_columns(metadata, files)
+                columns |= {
+                    "version": version,
+                    "change": change,
+                    "list": "delta",
+                    "data_change": not shown if shown else None,
+                }
+                parts.append(frames.table_of(frames.CHANGES, columns))
+    return pa.concat_tables(parts).combine_chunks()
