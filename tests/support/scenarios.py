@@ -20,6 +20,10 @@ class Scenario:
     manifests_are_rewritten = False
     overwriting = "overwrite"
     """The kind of an overwrite."""
+    has_manifest_files = True
+    """Whether its manifests are files, which have sizes."""
+    table_name = ""
+    """What follows the URL in the path of the table."""
 
     def __init__(self, filesystem, root, **more):
         self._table = self.builder(filesystem, root, **more)
@@ -125,6 +129,8 @@ class DuckLakeScenario(Scenario):
     type_of_id = "int64"
     compaction = "rewrite_delete"
     overwriting = "update"
+    has_manifest_files = False
+    table_name = "::main.rows"
 
     def __init__(self, filesystem, root):
         super().__init__(filesystem, root)
@@ -137,7 +143,7 @@ class DuckLakeScenario(Scenario):
         self._table.commit_rows(rows, removed=numbers, words=("inserted_into_table", "deleted_from_table"))
 
     def compact(self, rows, *numbers):
-        self._table.commit_rows(rows, removed=numbers, words=("rewrite_delete",))
+        self._table.commit_rows(rows, removed=numbers, words=("rewrite_delete",), first_row_id=1)
 
 
 SCENARIOS = (PaimonScenario, DeltaScenario, IcebergScenario, HudiScenario, DuckLakeScenario)

@@ -10,20 +10,31 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.core.errors import TableNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.records import ChangeMode, Listing, RowModifier, TableSchema
+from snapshot_explorer.core.errors import TableNotFoundError
+from snapshot_explorer.core.records import (
+    CHANGE_COLUMNS,
+    ROW_KIND,
+    ChangeMode,
+    Inspection,
+    Listing,
+    RowModifier,
+    TableSchema,
+)
 from snapshot_explorer.formats.capabilities import MetadataLayout
 from snapshot_explorer.formats.ducklake import features
+from snapshot_explorer.formats.ducklake.changes.row_changes import splits_between
+from snapshot_explorer.formats.ducklake.expiry.maintenance import DuckLakeMaintenance
 from snapshot_explorer.formats.ducklake.frames.commits import commits_frame
 from snapshot_explorer.formats.ducklake.frames.files import changes_frame
+from snapshot_explorer.formats.ducklake.inspect.inspections import INSPECTIONS, inspect_table
 from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, CatalogFile, kind_of
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog, TablePlace
 from snapshot_explorer.formats.ducklake.metadata.names import find_table
 from snapshot_explorer.formats.ducklake.metadata.paths import data_path
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, read_overview
+from snapshot_explorer.formats.ducklake.scan.read import HIDDEN
 from snapshot_explorer.formats.ducklake.version import DuckLakeVersion, table_schema
-from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
 from snapshot_explorer.formats.interface import CatalogTables, RowChanges, TableFormat, digest_of
 from snapshot_explorer.storage import Storage
 
@@ -39,6 +50,7 @@ class DuckLake(TableFormat):
     name: ClassVar[str] = "ducklake"
     title: ClassVar[str] = "DuckLake"
     metadata_layout: ClassVar[MetadataLayout] = MetadataLayout(folders=frozenset())
+    inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     has_ordered_times: ClassVar[bool] = False
     commits_are_in_one_file: ClassVar[bool] = True
 
@@ -168,13 +180,27 @@ class DuckLake(TableFormat):
         return frozenset(found)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
-        raise UnsupportedFeatureError(
-            Message(
-                "Row changes of DuckLake tables are not read yet. ",
-                Hint("table.diff_rows", {"a": first, "b": last}),
-                " compares two versions.",
-            )
+        """Return the rows that changed after `first` up to `last`, by row id, in the schema of `last`."""
+        if mode not in ("auto", "delta"):
+            raise refusal(features.ROW_CHANGE_MODES, mode=mode)
+        version = self.version(last)
+        if not set(version.schema_names).isdisjoint((ROW_KIND, *CHANGE_COLUMNS.names)):
+            column = next(name for name in version.schema_names if name in (ROW_KIND, *CHANGE_COLUMNS.names))
+            raise refusal(CHANGE_COLUMN_CONFLICT, column=column)
+        metadata = self._log.having(last)
+        return RowChanges(
+            schema=version.arrow_schema,
+            metadata_columns=pa.schema([*CHANGE_COLUMNS, *version.metadata_columns(HIDDEN.names)]),
+            splits=lambda _: splits_between(self._log, metadata, first, last),
+            reader=version,
         )
+
+    def inspect(self, name: str) -> pa.Table:
+        return inspect_table(name, self._log)
+
+    @property
+    def maintenance(self) -> DuckLakeMaintenance:
+        return DuckLakeMaintenance(format_name=self.title, log=self._log)
 
     def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage, TablePlace]]:
         return _restore, (self._storage, self._log.place)

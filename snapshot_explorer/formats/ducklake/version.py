@@ -6,9 +6,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import Column, FieldIds, Predicate, ReadPlan, Split, TableSchema, Validation
 from snapshot_explorer.core.single_flight import cached_property
-from snapshot_explorer.formats.ducklake.frames.files import files_frame
+from snapshot_explorer.formats.ducklake.changes.row_changes import DuckLakeEvents, read_events
+from snapshot_explorer.formats.ducklake.frames.files import changes_frame, files_frame, manifest_path, manifests_frame
+from snapshot_explorer.formats.ducklake.inspect.inspections import inspect_version
 from snapshot_explorer.formats.ducklake.metadata.data_types import (
     NESTED,
     LakeField,
@@ -105,6 +109,11 @@ class DuckLakeVersion(TableVersion):
         fields = tuple(field for field in self._definition.fields if field.name in names)
         return any(field.initial_default is not None for field in walk(fields))
 
+    @property
+    def schema_names(self) -> Sequence[str]:
+        """The names of the columns."""
+        return [field.name for field in self._definition.fields]
+
     def validate(self) -> Validation:
         """Read the columns of the version."""
         _ = self._definition
@@ -136,7 +145,31 @@ class DuckLakeVersion(TableVersion):
     def read(
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
+        if isinstance(split.detail, DuckLakeEvents):
+            return read_events(self._storage, split.detail, columns)
         return rows.read_split(self._storage, split, columns, predicate)
+
+    def manifests(self) -> pa.Table:
+        """Return the MANIFESTS frame: the catalog's rows of each version, as if each were a manifest. Reads nothing."""
+        return frames.MANIFESTS.empty_table() if self._number is None else manifests_frame(self._metadata, self._number)
+
+    def entries(self, manifest: str) -> pa.Table:
+        """Return the data files that a version added and removed, of the first version all its files."""
+        metadata = self._metadata
+        known = {manifest_path(metadata, version): version for version in metadata.versions.tolist()}
+        version = known.get(manifest)
+        if version is None or self._number is None or version > self._number:
+            raise InvalidArgumentError(
+                Message(
+                    f"Version {self._number} has no manifest {manifest!r}. ",
+                    Hint("snapshot.manifests", {} if self._number is None else {"ref": self._number}),
+                    " lists them.",
+                )
+            )
+        return changes_frame(metadata, [version], whole_first=True).select(frames.ENTRIES.names)
+
+    def inspect(self, name: str) -> pa.Table:
+        return inspect_version(name, self._metadata, self._snapshot)
 
 
 def table_schema(metadata: DuckLakeMetadata, snapshot: int) -> TableSchema:

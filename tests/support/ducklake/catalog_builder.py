@@ -86,8 +86,9 @@ class Catalog:
         for number, (name, dtype) in enumerate(columns, 1):
             self.insert("column", number, at, None, self.table_id, number, name, dtype, None, None, 1, None, None, None)
 
-    def add(self, rows, *, begin=None, columns=COLUMNS):
+    def add(self, rows, *, begin=None, columns=COLUMNS, first_row_id=None):
         """Write a data file of the next snapshot, and return its number."""
+        row_id = self.rows if first_row_id is None else first_row_id
         self.files += 1
         number = self.files
         types = {"int64": pa.int64(), "varchar": pa.string()}
@@ -102,7 +103,7 @@ class Catalog:
         self.filesystem.pipe_file(f"{self.root}/data/main/rows/{path}", content.getvalue())
         self.insert(
             "data_file", number, self.table_id, self.snapshot + 1 if begin is None else begin, None, None, path, 1,
-            "parquet", len(rows), len(content.getvalue()), None, self.rows, None, None, None, None,
+            "parquet", len(rows), len(content.getvalue()), None, row_id, None, None, None, None,
         )  # fmt: skip
         for index, (_, values) in enumerate(zip(columns, zip(*rows, strict=True), strict=True), 1):
             least, most = str(min(values)), str(max(values))
@@ -117,10 +118,10 @@ class Catalog:
                 "UPDATE ducklake_data_file SET end_snapshot = ? WHERE data_file_id = ?", (self.snapshot + 1, number)
             )
 
-    def commit_rows(self, rows, *, removed=(), words=("inserted_into_table",)):
+    def commit_rows(self, rows, *, removed=(), words=("inserted_into_table",), first_row_id=None):
         """Commit a new data file, and the end of others."""
         if not self.created:
             self.create()
-        self.add(rows)
+        self.add(rows, first_row_id=first_row_id)
         self.remove(*removed)
         self.commit(",".join(f"{word}:{self.table_id}" for word in words))

@@ -67,23 +67,53 @@ def _deletions(metadata: DuckLakeMetadata, files: pa.Table, snapshot: int) -> tu
     return texts, pa.array([counts.get(number) for number in ids], pa.int64())
 
 
-def changes_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Table:
+def changes_frame(metadata: DuckLakeMetadata, versions: Sequence[int], *, whole_first: bool = False) -> pa.Table:
     """Return the CHANGES frame: the data files that commits added and removed, as the catalog has them now.
 
     Files that were merged later are no longer in it. Deletes are not in it: they are at the versions' files.
+
+    Args:
+        whole_first: Whether the first known version counts all its files as added.
     """
     events = VersionEvents(metadata)
     parts = [frames.CHANGES.empty_table()]
     for version in versions:
-        shown = rearranges_rows(metadata.words.get(version, ()))
-        for change, files in (("remove", events.removed(version)), ("add", events.added(version))):
+        is_moved = rearranges_rows(metadata.words.get(version, ()))
+        for change, files in _changed(metadata, events, version, whole_first=whole_first):
             if len(files):
                 columns = _file_columns(metadata, files)
-                columns |= {
-                    "version": version,
-                    "change": change,
-                    "list": "delta",
-                    "data_change": not shown if shown else None,
-                }
+                columns |= {"version": version, "change": change, "list": "delta", "data_change": not is_moved}
                 parts.append(frames.table_of(frames.CHANGES, columns))
     return pa.concat_tables(parts).combine_chunks()
+
+
+def _changed(
+    metadata: DuckLakeMetadata, events: VersionEvents, version: int, *, whole_first: bool
+) -> Sequence[tuple[str, pa.Table]]:
+    if whole_first and version == metadata.versions[0]:
+        return [("add", live_rows(metadata.data_files, version))]
+    return [("remove", events.removed(version)), ("add", events.added(version))]
+
+
+def manifest_path(metadata: DuckLakeMetadata, version: int) -> str:
+    """Return the path that stands for the catalog's rows of a version."""
+    return f"{metadata.catalog}#{version}"
+
+
+def manifests_frame(metadata: DuckLakeMetadata, number: int) -> pa.Table:
+    """Return the MANIFESTS frame: a manifest per version with what it changed, the own one last."""
+    events = VersionEvents(metadata)
+    rows = []
+    for position, version in enumerate(metadata.versions[metadata.versions <= number].tolist()):
+        changed = dict(_changed(metadata, events, version, whole_first=True))
+        row = {
+            "version": number,
+            "list": "delta" if version == number else "base",
+            "position": position,
+            "path": manifest_path(metadata, version),
+            "added_files": len(changed["add"]),
+            "removed_files": len(changed.get("remove", ())),
+            "schema_id": metadata.schema_version(version),
+        }
+        rows.append(row)
+    return pa.Table.from_pylist(rows, schema=frames.MANIFESTS)

@@ -36,17 +36,27 @@ _SNAPSHOTS_INSIDE_SINCE = ("0.4-dev1", "0.4", "1.0")
 """The format versions in which delete files may contain the snapshot of each delete."""
 
 
-def plan(log: DuckLakeLog, metadata: DuckLakeMetadata, snapshot: int, predicate: Predicate | None = None) -> ReadPlan:
+def plan(
+    log: DuckLakeLog,
+    metadata: DuckLakeMetadata,
+    snapshot: int,
+    predicate: Predicate | None = None,
+    *,
+    fields: tuple[LakeField, ...] | None = None,
+) -> ReadPlan:
     """Return the splits of the rows at a snapshot, and the files that the predicate skips.
 
     A split is a data file with its deletes, and one split has all inlined rows. No data file and no delete file is
     opened; statistics of the columns of the predicate are read from the catalog.
 
+    Args:
+        fields: The columns to read; by default those of the snapshot.
+
     Raises:
         UnsupportedFeatureError: The lake is encrypted, or needs another feature that is not read.
         CorruptTableError: The catalog contradicts itself.
     """
-    fields = metadata.fields_at(snapshot)
+    fields = metadata.fields_at(snapshot) if fields is None else fields
     for field in fields:
         arrow_type(field)  # refuses types that are not read
     files = live_rows(metadata.data_files, snapshot)
