@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from snapshot_explorer.catalogs import CatalogTable
-    from snapshot_explorer.formats import CatalogTables
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.capabilities import CatalogTables
     from snapshot_explorer.storage import ExternalFiles
 
 
@@ -130,7 +131,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
 
 
 def _in_catalog_file(
-    catalog: CatalogTables,
+    catalog: CatalogTables[TableFormat],
     table: str | None,
     *,
     branch: str | None,

@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError
+from snapshot_explorer.formats.capabilities import CatalogPath, CatalogTables
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.ducklake import DuckLake
 from snapshot_explorer.formats.hudi import Hudi
 from snapshot_explorer.formats.iceberg import Iceberg
-from snapshot_explorer.formats.interface import CatalogTables as CatalogTables
 from snapshot_explorer.formats.interface import Detection as Detection
 from snapshot_explorer.formats.interface import TableFormat as TableFormat
 from snapshot_explorer.formats.interface import TableVersion as TableVersion
@@ -92,7 +92,7 @@ _TABLE_IN_CATALOG = re.compile(
 
 def catalog_at(
     path: object, table: str | None, make_storage: Callable[[str], Storage]
-) -> tuple[CatalogTables, str | None] | None:
+) -> tuple[CatalogTables[TableFormat], str | None] | None:
     """Return the catalog at a path, and the name of the table in it that the path or `table` has; None for no catalog.
 
     Raises:
@@ -104,8 +104,9 @@ def catalog_at(
     match = None if table is not None else _TABLE_IN_CATALOG.fullmatch(text)
     candidates = [(text, table), *([(match["catalog"], match["table"])] if match else [])]
     for address, name in candidates:
+        place = CatalogPath(text=address, make_storage=make_storage, is_named=name is not None)
         for table_format in FORMATS:
-            catalog = table_format.catalog_at(address, make_storage, is_named=name is not None)
+            catalog = table_format.metadata_layout.catalog_at(place)
             if catalog is not None:
                 return catalog, name
     if table is not None:

@@ -164,31 +164,6 @@ class Changelogs:
     The file is the first of `Split.files`. The reader of the rows is that version."""
 
 
-class CatalogTables(ABC):
-    """The tables of a catalog that is a file or a database of a format: its tables have no folders of their own."""
-
-    @property
-    @abstractmethod
-    def shown(self) -> str:
-        """The path of the catalog, without secrets."""
-
-    @abstractmethod
-    def names(self) -> Sequence[str]:
-        """Return the names of the tables that exist now, as they are typed, sorted. Opens the catalog once."""
-
-    @abstractmethod
-    def open(self, name: str | None, relocate: Mapping[str, str]) -> tuple[str, "TableFormat"]:
-        """Return a table and its full name; without a name, the only one. Opens the catalog once.
-
-        Args:
-            relocate: The actual folder for each recorded folder.
-
-        Raises:
-            TableNotFoundError: The catalog has no such table; the message lists its tables.
-            InvalidArgumentError: The name is not valid, or the table must be named.
-        """
-
-
 class TableFormat(ABC):
     """A table's history, bound to one branch. Safe to use from several threads, and picklable."""
 
@@ -233,19 +208,6 @@ class TableFormat(ABC):
     @abstractmethod
     def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:
         """Return whether the folder, which contains these folders, is a table of this format. At most two requests."""
-
-    @classmethod
-    def catalog_at(cls, path: str, make_storage: Callable[[str], Storage], *, is_named: bool) -> CatalogTables | None:
-        """Return the format's catalog at a path; None if there is none, or the format has no such catalogs.
-
-        At most a few bytes of a local file are read. A file on a store is recognized by its name.
-
-        Args:
-            path: A path or URL, as it was typed.
-            make_storage: Returns the storage of a folder, with the options of the caller.
-            is_named: Whether the caller names a table in it, so that the path must be a catalog.
-        """
-        return None
 
     @classmethod
     def at_metadata(

@@ -20,7 +20,7 @@ from snapshot_explorer.core.records import (
     RowModifier,
     TableSchema,
 )
-from snapshot_explorer.formats.capabilities import MetadataLayout
+from snapshot_explorer.formats.capabilities import CatalogPath, CatalogTables, MetadataLayout
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.changes.row_changes import splits_between
 from snapshot_explorer.formats.ducklake.expiry.maintenance import DuckLakeMaintenance
@@ -35,13 +35,36 @@ from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeM
 from snapshot_explorer.formats.ducklake.scan.read import HIDDEN
 from snapshot_explorer.formats.ducklake.version import DuckLakeVersion, table_schema
 from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
-from snapshot_explorer.formats.interface import CatalogTables, RowChanges, TableFormat, digest_of
+from snapshot_explorer.formats.interface import RowChanges, TableFormat, digest_of
 from snapshot_explorer.storage import Storage
 
 _PREFIX = re.compile(r"ducklake:(?:(sqlite|duckdb|postgres|mysql):)?", re.IGNORECASE)
 _SERVER = re.compile(r"(postgres(?:ql)?|mysql)(?::|://)", re.IGNORECASE)
 _NAMES = re.compile(r"\.(?:ducklake|duckdb|db|sqlite3?)$", re.IGNORECASE)
-"""Names of catalog files. Only files on a store need one, where looking at the first bytes is a request."""
+"""Names of catalog files. Only files on a store need one: their first bytes would be a request."""
+
+
+def catalog_at(place: CatalogPath) -> "DuckLakeCatalog | None":
+    """Return the catalog at a path; None if there is none.
+
+    A local file is a catalog by its first bytes; a file on a store by its name, or if a table in it is named.
+
+    Source: reference, "What a path is".
+    """
+    prefix = _PREFIX.match(place.text)
+    path = place.text if prefix is None else place.text[prefix.end() :]
+    server = _SERVER.match(path)
+    if server is not None or (prefix is not None and prefix[1] in ("postgres", "mysql")):
+        word = server[1] if server is not None else str(prefix and prefix[1])
+        raise refusal(features.OTHER_DATABASES, database="MySQL" if word.lower() == "mysql" else "PostgreSQL")
+    if "://" not in path or path.startswith("file://"):
+        path = os.path.abspath(os.path.expanduser(path.removeprefix("file://")))  # noqa: PTH100, PTH111 - as `Storage`
+        if prefix is None and not _is_database(path):
+            return None
+    elif not place.is_named and prefix is None and _NAMES.search(path) is None:
+        return None
+    folder, _, name = path.rpartition("/")
+    return DuckLakeCatalog(CatalogFile(storage=place.make_storage(folder or "/"), name=name), place.make_storage)
 
 
 class DuckLake(TableFormat):
@@ -49,7 +72,7 @@ class DuckLake(TableFormat):
 
     name: ClassVar[str] = "ducklake"
     title: ClassVar[str] = "DuckLake"
-    metadata_layout: ClassVar[MetadataLayout] = MetadataLayout(folders=frozenset())
+    metadata_layout: ClassVar[MetadataLayout] = MetadataLayout(folders=frozenset(), catalog_at=catalog_at)
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     has_ordered_times: ClassVar[bool] = False
     commits_are_in_one_file: ClassVar[bool] = True
@@ -66,34 +89,6 @@ class DuckLake(TableFormat):
     @classmethod
     def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:  # noqa: ARG003 - a folder is never a table
         return False
-
-    @classmethod
-    def catalog_at(
-        cls, path: str, make_storage: Callable[[str], Storage], *, is_named: bool
-    ) -> "DuckLakeCatalog | None":
-        """Return the catalog at a path; None if there is none.
-
-        A local file is a catalog by its first bytes; a file on a store by its name, or if a table in it is named.
-
-        Source: reference, "What a path is".
-        """
-        prefix = _PREFIX.match(path)
-        kind = "" if prefix is None else (prefix[1] or "").lower()
-        path = path if prefix is None else path[prefix.end() :]
-        server = _SERVER.match(path)
-        if server is not None or kind in ("postgres", "mysql"):
-            word = (kind or (server[1] if server else "")).lower()
-            raise refusal(features.OTHER_DATABASES, database="MySQL" if word == "mysql" else "PostgreSQL")
-        if "://" not in path or path.startswith("file:"):
-            path = path.removeprefix("file://") if path.startswith("file://") else path
-            local = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - as `Storage` reads paths
-            if not _is_database(local) and prefix is None:
-                return None
-            path = local
-        elif not is_named and prefix is None and _NAMES.search(path.rstrip("/")) is None:
-            return None
-        folder, _, name = path.rpartition("/")
-        return DuckLakeCatalog(CatalogFile(storage=make_storage(folder or "/"), name=name), make_storage)
 
     # Versions.
 
@@ -226,7 +221,7 @@ def _after_gaps(metadata: DuckLakeMetadata) -> tuple[int, ...]:
     return tuple(versions[1:][has_gap].tolist())
 
 
-class DuckLakeCatalog(CatalogTables):
+class DuckLakeCatalog(CatalogTables[DuckLake]):
     """A DuckLake catalog: its tables, opened by name."""
 
     def __init__(self, file: CatalogFile, make_storage: Callable[[str], Storage]) -> None:

@@ -40,7 +40,7 @@ class Catalog:
 
     table_id = 1
 
-    def __init__(self, filesystem, root, *, name="lake.sqlite", data_path="data/"):
+    def __init__(self, filesystem, root, *, name="lake.sqlite", data_path="./"):
         self.filesystem, self.root, self.name = filesystem, root, name
         self.database = sqlite3.connect(":memory:")
         for table, columns in TABLES.items():
@@ -100,7 +100,7 @@ class Catalog:
         content = io.BytesIO()
         pq.write_table(pa.table(arrays, schema=pa.schema(fields)), content)
         path = f"data-{number}.parquet"
-        self.filesystem.pipe_file(f"{self.root}/data/main/rows/{path}", content.getvalue())
+        self.filesystem.pipe_file(f"{self.root}/main/rows/{path}", content.getvalue())
         self.insert(
             "data_file", number, self.table_id, self.snapshot + 1 if begin is None else begin, None, None, path, 1,
             "parquet", len(rows), len(content.getvalue()), None, row_id, None, None, None, None,
