@@ -108,7 +108,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     else:
         catalogs.check_is_folder(path)
     make_storage = partial(Storage, options=storage_options, external_files=external_files, limits=limits)
-    if (in_catalog := catalog_at(path, table, make_storage)) is not None:
+    if (in_catalog := catalog_at(path, table, make_storage, limits)) is not None:
         tables, table = in_catalog
         return _in_catalog_file(
             tables, table, branch=branch, staleness_limit=staleness_limit, relocate=relocate or {}, name=name

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError
+from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.formats.capabilities import CatalogPath, CatalogTables
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.ducklake import DuckLake
@@ -91,7 +92,7 @@ _TABLE_IN_CATALOG = re.compile(
 
 
 def catalog_at(
-    path: object, table: str | None, make_storage: Callable[[str], Storage]
+    path: object, table: str | None, make_storage: Callable[[str], Storage], limits: Limits = DEFAULT
 ) -> tuple[CatalogTables[TableFormat], str | None] | None:
     """Return the catalog at a path, and the name of the table in it that the path or `table` has; None for no catalog.
 
@@ -104,7 +105,7 @@ def catalog_at(
     match = None if table is not None else _TABLE_IN_CATALOG.fullmatch(text)
     candidates = [(text, table), *([(match["catalog"], match["table"])] if match else [])]
     for address, name in candidates:
-        place = CatalogPath(text=address, make_storage=make_storage, is_named=name is not None)
+        place = CatalogPath(text=address, make_storage=make_storage, limits=limits, is_named=name is not None)
         for table_format in FORMATS:
             catalog = table_format.metadata_layout.catalog_at(place)
             if catalog is not None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.core.records import (
     Finding,
     MaintenanceSettings,
@@ -68,6 +69,7 @@ class CatalogPath:
     """The path or URL, as it was typed."""
     make_storage: Callable[[str], Storage]
     """Returns the storage of a folder, with the options of the caller."""
+    limits: Limits
     is_named: bool
     """Whether the caller names a table in it, so that the path must be a catalog."""
 

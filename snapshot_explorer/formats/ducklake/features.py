@@ -30,6 +30,22 @@ OTHER_FORMATS = declare_refused(
 DATABASES = declare_supported(
     "catalogs in a DuckDB file and in SQLite, read-only", "the first bytes of the catalog file", area="catalogs"
 )
+POSTGRES = declare_supported(
+    "catalogs in PostgreSQL (`pip install 'snapshot-explorer[ducklake]'`)",
+    "a URL such as postgresql://host/database?metadata_schema=shop",
+    area="catalogs",
+)
+UNPLACED_DATA = declare_refused(
+    "data paths on the local disk of a catalog on a server, without `relocate`",
+    "data_path in ducklake_metadata is no URL of a store",
+    area="catalogs",
+    message=Message(
+        "The catalog records the data path {path!r}, which counts from a folder of its writer: a server does not say "
+        "where that is here. Name the folder of {prefix!r} with ",
+        Hint("", {"relocate": ...}),
+        ".",
+    ),
+)
 NEWER_STORAGE = declare_refused(
     "DuckDB files of a newer storage version than the installed DuckDB reads",
     "bytes 12 to 19 of the file; catalogs of DuckDB 1.5 need duckdb>=1.5",
@@ -40,10 +56,10 @@ NEWER_STORAGE = declare_refused(
     ),
 )
 OTHER_DATABASES = declare_refused(
-    "catalogs in other databases, such as MySQL",
+    "catalogs in MySQL",
     "the scheme of the URL",
     area="catalogs",
-    message="A DuckLake catalog in {database} is not read. Catalogs in a DuckDB file and in SQLite are.",
+    message="A DuckLake catalog in {database} is not read. Catalogs in a DuckDB file, SQLite and PostgreSQL are.",
 )
 LOCKED_CATALOGS = declare_refused(
     "DuckDB files that another process holds for writing",

@@ -31,6 +31,7 @@ from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, Ca
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog, TablePlace
 from snapshot_explorer.formats.ducklake.metadata.names import find_table
 from snapshot_explorer.formats.ducklake.metadata.paths import data_path
+from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog, postgres_catalog
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, read_overview
 from snapshot_explorer.formats.ducklake.scan.read import HIDDEN
 from snapshot_explorer.formats.ducklake.version import DuckLakeVersion, table_schema
@@ -56,7 +57,9 @@ def catalog_at(place: CatalogPath) -> "DuckLakeCatalog | None":
     server = _SERVER.match(path)
     if server is not None or (prefix is not None and prefix[1] in ("postgres", "mysql")):
         word = server[1] if server is not None else str(prefix and prefix[1])
-        raise refusal(features.OTHER_DATABASES, database="MySQL" if word.lower() == "mysql" else "PostgreSQL")
+        if word.lower() == "mysql":
+            raise refusal(features.OTHER_DATABASES, database="MySQL")
+        return DuckLakeCatalog(postgres_catalog(path, place.limits), place.make_storage)
     if "://" not in path or path.startswith("file://"):
         path = os.path.abspath(os.path.expanduser(path.removeprefix("file://")))  # noqa: PTH100, PTH111 - as `Storage`
         if prefix is None and not _is_database(path):
@@ -224,7 +227,7 @@ def _after_gaps(metadata: DuckLakeMetadata) -> tuple[int, ...]:
 class DuckLakeCatalog(CatalogTables[DuckLake]):
     """A DuckLake catalog: its tables, opened by name."""
 
-    def __init__(self, file: CatalogFile, make_storage: Callable[[str], Storage]) -> None:
+    def __init__(self, file: CatalogFile | PostgresCatalog, make_storage: Callable[[str], Storage]) -> None:
         """Bind to a catalog. Reads nothing."""
         self._file = file
         self._make_storage = make_storage

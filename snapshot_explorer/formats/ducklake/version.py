@@ -8,9 +8,20 @@ import pyarrow as pa
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
-from snapshot_explorer.core.records import Column, FieldIds, Predicate, ReadPlan, Split, TableSchema, Validation
+from snapshot_explorer.core.records import (
+    Column,
+    FieldIds,
+    Finding,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+    Validation,
+)
 from snapshot_explorer.core.single_flight import cached_property
+from snapshot_explorer.formats.capabilities import HealthFacts, without_delete_records
 from snapshot_explorer.formats.ducklake.changes.row_changes import DuckLakeEvents, read_events
+from snapshot_explorer.formats.ducklake.expiry.retention import settings_of
 from snapshot_explorer.formats.ducklake.frames.files import changes_frame, files_frame, manifest_path, manifests_frame
 from snapshot_explorer.formats.ducklake.inspect.inspections import inspect_version
 from snapshot_explorer.formats.ducklake.metadata.data_types import (
@@ -29,6 +40,8 @@ from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, part
 from snapshot_explorer.formats.interface import TableVersion
 from snapshot_explorer.formats.skipped import by_statistics
 from snapshot_explorer.formats.statistics import with_bounds
+
+_MANY_INLINED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +180,29 @@ class DuckLakeVersion(TableVersion):
                 )
             )
         return changes_frame(metadata, [version], whole_first=True).select(frames.ENTRIES.names)
+
+    def health_facts(self) -> HealthFacts:
+        metadata = self._metadata
+        return HealthFacts(
+            settings=settings_of(self.properties, metadata.name),
+            measured_files=lambda: without_delete_records(self.files()),
+            own_findings=self._own_findings,
+        )
+
+    def _own_findings(self) -> Sequence[Finding]:
+        """Return the number of inlined rows, which a flush writes into files."""
+        rows = sum(len(table.rows) for table in planning.inlined_rows(self._metadata, self._snapshot))
+        return (
+            Finding(
+                finding="inlined rows",
+                value=rows,
+                watch_from=_MANY_INLINED,
+                found=f"{rows:,} inlined rows in the catalog",
+                threshold=f"{_MANY_INLINED:,} rows",
+                meaning="Every query reads them from the catalog.",
+                advice="CALL ducklake_flush_inlined_data('lake')",
+            ),
+        )
 
     def inspect(self, name: str) -> pa.Table:
         return inspect_version(name, self._metadata, self._snapshot)

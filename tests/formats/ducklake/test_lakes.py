@@ -1,6 +1,7 @@
 """Lakes that DuckDB's own extension wrote, with the rows that it reads at each snapshot (tests/data/ducklake)."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_row_changes_lead_from_each_version_to_the_next(catalog, name):
     table = open_table(catalog, table=name)
     versions = table.versions()
 
-    for before, after in zip(versions, versions[1:], strict=False):
+    for before, after in pairwise(versions):
         columns = table.at(after).to_arrow().column_names
         changed = table.row_changes(before, after, columns=[*columns, "_row_id"]).to_pylist()
         own = [name for name in columns if name in table.at(before).to_arrow().column_names]
@@ -127,3 +128,28 @@ def test_metadata_tables_have_the_rows_of_the_catalog():
     assert "ada" in table.inspect("snapshots")["author"].to_pylist()
     assert table.inspect("inlined", "latest").to_dict()
     assert "encryption_key" not in table.inspect("data_files", "latest").to_arrow().column_names
+
+
+def test_retention_frees_the_files_that_only_expired_snapshots_see():
+    table = open_table(PARTS)
+    report = table.retention(keep="1s")
+
+    kept = [row["version"] for row in report.versions.to_dict() if row["outcome"] == "kept"]
+    assert kept == [table.current.version]
+    live = set(table.current.files()["path"].to_pylist())
+    assert live.isdisjoint(report.freed["path"].to_pylist())
+    assert set(report.freed["path"].to_pylist()) >= set(table.at(4).files()["path"].to_pylist()) - live
+    assert table.retention().freed.num_rows == 0
+    with pytest.raises(InvalidArgumentError, match="by their age, not by their number"):
+        table.retention(keep_last=2)
+
+
+def test_no_file_of_a_lake_is_an_orphan():
+    for catalog, name in CASES[1:]:
+        assert not [row for row in open_table(catalog, table=name).orphans().files.to_dict() if row["is_orphan"]]
+
+
+def test_health_counts_inlined_rows():
+    findings = open_table(SHOP, table="orders").health(metadata_only=True).findings.to_dict()
+
+    assert "inlined rows" in {row["finding"] for row in findings}

@@ -80,9 +80,9 @@ def write(folder, catalog, statements, tables):
                 except duckdb.Error:
                     continue
                 names = [column[0] for column in found.description]
-                rows.setdefault(table, {})[snapshot] = {
-                    "columns": names, "rows": [[plain(value) for value in row] for row in sorted(found.fetchall(), key=lambda row: row[0])],
-                }  # fmt: skip
+                ordered = sorted(found.fetchall(), key=lambda row: row[0])
+                texts = [[plain(value) for value in row] for row in ordered]
+                rows.setdefault(table, {})[snapshot] = {"columns": names, "rows": texts}
         connection.close()
         if not catalog.startswith("sqlite:"):
             shrink(catalog)

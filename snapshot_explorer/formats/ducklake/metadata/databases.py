@@ -54,7 +54,8 @@ _LOCKED_CONFIGURATION: Mapping[str, str | bool | int | float | list[str]] = {
 SIDECARS = ("", ".wal", "-wal")
 """The files of a database, by what follows its name. The shared memory of SQLite is rebuilt from them."""
 _INTEGERS = frozenset(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"))
-_BYTES = frozenset(("blob", "geometry"))
+BYTES = frozenset(("blob", "geometry"))
+"""Types of which every database stores the bytes."""
 
 
 class CatalogReader(ABC):
@@ -107,7 +108,7 @@ class CatalogReader(ABC):
         numbers = [pa.field(name, pa.int64()) for name in ("row_id", "begin_snapshot", "end_snapshot")]
         values = [pa.field(str(index), self._stored_type(item)) for index, item in enumerate(fields)]
         expressions = [quoted(name) for name in names[:3]]
-        expressions += [self._value(name, item) for name, item in zip(names[3:], fields, strict=True)]
+        expressions += [self._value(table, name, item) for name, item in zip(names[3:], fields, strict=True)]
         return self._select(expressions, source, [], pa.schema([*numbers, *values]))
 
     def read_inlined_deletes(self, table: str) -> pa.Table:
@@ -143,7 +144,7 @@ class CatalogReader(ABC):
         """Return the Arrow type in which inlined values are returned; None for the type of the query's result."""
 
     @abstractmethod
-    def _value(self, name: str, item: LakeField) -> str:
+    def _value(self, table: str, name: str, item: LakeField) -> str:
         """Return the expression of an inlined column."""
 
 
@@ -158,7 +159,7 @@ class _DuckDBReader(CatalogReader):
             "WHERE t.schema_name = 'main' AND c.schema_name = 'main' AND t.database_name = current_database() "
             "AND c.database_name = current_database() ORDER BY c.table_oid, c.column_index"
         ).fetchall()
-        super().__init__(shown, size_bytes, limits, _by_table(listed))
+        super().__init__(shown, size_bytes, limits, by_table(listed))
 
     def _select(
         self, expressions: Sequence[str], source: str, values: Sequence[int | str], schema: pa.Schema
@@ -175,13 +176,13 @@ class _DuckDBReader(CatalogReader):
     def _stored_type(self, item: LakeField) -> pa.DataType:  # noqa: ARG002 - as DuckDB returns it
         return pa.null()
 
-    def _value(self, name: str, item: LakeField) -> str:
+    def _value(self, table: str, name: str, item: LakeField) -> str:  # noqa: ARG002 - of other databases
         if root_of(item.type) in ("variant", "geometry"):
             return quoted(name)
         return f"CAST({quoted(name)} AS {sql_type(item)})"
 
 
-class _RowReader(CatalogReader):
+class RowReader(CatalogReader):
     """A catalog whose driver returns rows of Python's values."""
 
     has_native_values = False
@@ -209,13 +210,13 @@ class _RowReader(CatalogReader):
     def _stored_type(self, item: LakeField) -> pa.DataType:
         if item.type in _INTEGERS or item.type == "boolean":
             return pa.int64()
-        return pa.binary() if root_of(item.type) in _BYTES else pa.string()
+        return pa.binary() if root_of(item.type) in BYTES else pa.string()
 
-    def _value(self, name: str, item: LakeField) -> str:  # noqa: ARG002 - of other databases
+    def _value(self, table: str, name: str, item: LakeField) -> str:  # noqa: ARG002 - of other databases
         return quoted(name)
 
 
-class _SQLiteReader(_RowReader):
+class _SQLiteReader(RowReader):
     def __init__(self, connection: sqlite3.Connection, shown: str, size_bytes: int, limits: Limits) -> None:
         self._connection = connection
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(limits.value_bytes, 2**31 - 1))
@@ -226,13 +227,14 @@ class _SQLiteReader(_RowReader):
             "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
             "WHERE m.type = 'table' AND upper(m.sql) NOT LIKE 'CREATE VIRTUAL%' ORDER BY m.name, c.cid"
         ).fetchall()
-        super().__init__(shown, size_bytes, limits, _by_table(listed))
+        super().__init__(shown, size_bytes, limits, by_table(listed))
 
     def _rows(self, query: str, values: Sequence[int | str]) -> Sequence[Sequence[object]]:
         return self._connection.execute(query, list(values)).fetchall()
 
 
-def _by_table(listed: Sequence[Sequence[str]]) -> Mapping[str, Sequence[str]]:
+def by_table(listed: Sequence[Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Return the columns of each table, of pairs in order."""
     result: dict[str, list[str]] = {}
     for table, column in listed:
         result.setdefault(table, []).append(column)
@@ -329,15 +331,16 @@ def _open_file(address: str, shown: str, limits: Limits) -> Iterator[CatalogRead
     kind = kind_of(head)
     if kind == "SQLite":
         with _open_sqlite(address, shown, size_bytes, limits) as reader:
-            yield _checked(reader, shown)
+            yield checked(reader, shown)
     elif kind == "DuckDB":
         with _open_duckdb(address, shown, head, size_bytes, limits) as reader:
-            yield _checked(reader, shown)
+            yield checked(reader, shown)
     else:
         raise TableNotFoundError(f"{shown} is no DuckLake catalog: it is neither a DuckDB file nor a SQLite file.")
 
 
-def _checked(reader: CatalogReader, shown: str) -> CatalogReader:
+def checked(reader: CatalogReader, shown: str) -> CatalogReader:
+    """Return the reader of a database if that is a catalog."""
     if not reader.has("ducklake_metadata") or not reader.has("ducklake_snapshot"):
         raise TableNotFoundError(
             f"{shown} is a database, but no DuckLake catalog: it has no tables ducklake_metadata, ducklake_snapshot. "

@@ -10,6 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.core.errors import SnapshotNotFoundError
 from snapshot_explorer.formats.ducklake.metadata.databases import CatalogFile
 from snapshot_explorer.formats.ducklake.metadata.paths import DataPath, below_root, file_paths, folder_below
+from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, read_identity, read_metadata
 from snapshot_explorer.formats.missing_versions import absent_version_error
 from snapshot_explorer.storage import Storage
@@ -19,7 +20,7 @@ from snapshot_explorer.storage import Storage
 class TablePlace:
     """Where a table is: its catalog, its number there, and its data. Picklable."""
 
-    file: CatalogFile
+    file: CatalogFile | PostgresCatalog
     table_id: int
     data: DataPath
     relocate: tuple[tuple[str, str], ...] = ()
@@ -59,7 +60,7 @@ class DuckLakeLog:
                     options = reader.read("ducklake_metadata")  # these change without a commit
                     if options.equals(known.options):
                         return known
-            result = self._with_paths(read_metadata(reader, self.place.table_id, self.shown))
+            result = self.with_paths(read_metadata(reader, self.place.table_id, self.shown))
         with self._lock:
             self._known = result
         return result
@@ -81,7 +82,7 @@ class DuckLakeLog:
             raise absence(known, snapshot)
         return known
 
-    def _with_paths(self, metadata: DuckLakeMetadata) -> DuckLakeMetadata:
+    def with_paths(self, metadata: DuckLakeMetadata) -> DuckLakeMetadata:
         """Return metadata whose files have the column `location`: their paths below the data path, or absolute."""
         schemas = {row["schema_id"]: row for row in metadata.schemas.to_pylist()}
         row = metadata.tables.sort_by([("begin_snapshot", "descending")]).slice(0, 1).to_pylist()[0]

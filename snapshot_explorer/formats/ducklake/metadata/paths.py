@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.formats.ducklake import features
+from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://")
@@ -47,7 +49,7 @@ class DataPath:
     """A sentence if it is elsewhere than recorded."""
 
 
-def data_path(recorded: str, catalog: str, folder: str, relocate: Mapping[str, str]) -> DataPath:
+def data_path(recorded: str, catalog: str, folder: str | None, relocate: Mapping[str, str]) -> DataPath:
     """Return where the data are: a relative path counts from the folder of the catalog file.
 
     The engine's default folder beside the file is used if an absolute default path was recorded before the lake was
@@ -55,12 +57,19 @@ def data_path(recorded: str, catalog: str, folder: str, relocate: Mapping[str, s
 
     Args:
         catalog: The name of the catalog file.
-        folder: Its folder.
+        folder: Its folder; None for a catalog on a server, whose relative and local paths are not known here.
+
+    Raises:
+        UnsupportedFeatureError: The catalog is on a server, and `relocate` does not say where its folder is.
     """
     slashed = recorded if recorded.endswith(("/", "\\")) else f"{recorded}/"
     moved = relocated(slashed, relocate)
     if moved is not None:
         return DataPath(recorded=recorded, path=moved, note=f"The data path {recorded} is read at {moved}.")
+    if folder is None:
+        if not _URL.match(recorded) or recorded.startswith("file:"):
+            raise refusal(features.UNPLACED_DATA, path=recorded, prefix=slashed)
+        return DataPath(recorded=recorded, path=recorded)
     if not is_absolute(recorded):
         return DataPath(recorded=recorded, path=_join(folder, recorded.removeprefix("./")))
     default = f"{catalog}.files"

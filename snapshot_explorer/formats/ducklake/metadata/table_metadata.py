@@ -324,6 +324,9 @@ class CatalogOverview:
 
     options: pa.Table
     tables: tuple[NamedTable, ...]
+    """The tables of which a snapshot exists, under all their names."""
+    table_ids: tuple[int, ...]
+    """All tables."""
     views: int
     """The number of live views."""
 
@@ -341,9 +344,10 @@ def read_overview(reader: CatalogReader, catalog: str) -> CatalogOverview:
     options = _checked_options(reader, catalog)
     schemas, tables = (reader.read(name) for name in ("ducklake_schema", "ducklake_table"))
     ids = np.sort(numbers(reader.read("ducklake_snapshot"), "snapshot_id"))
+    ids_of_tables = tuple(sorted(set(tables.column("table_id").drop_null().to_pylist())))
     views = reader.read("ducklake_view").column("end_snapshot")
     named = named_tables(schemas, tables, ids)
-    return CatalogOverview(options=options, tables=tuple(named), views=views.null_count)
+    return CatalogOverview(options=options, tables=tuple(named), table_ids=ids_of_tables, views=views.null_count)
 
 
 def _checked_options(reader: CatalogReader, catalog: str) -> pa.Table:
