@@ -81,21 +81,17 @@ INLINED = declare_supported(
 DELETES = declare_supported(
     "delete files, also several of one data file, and with snapshots inside", "ducklake_delete_file", area="rows"
 )
-VECTORS = declare_supported("deletion vectors", "a delete file of format puffin", area="rows")
+VECTORS = declare_supported(
+    "deletion vectors",
+    "a delete file of format puffin",
+    area="rows",
+    note="what a later vector replaced is lost, which is logged",
+)
 MERGED = declare_supported(
     "merged, flushed and rewritten files at each snapshot", "partial_max, partial_file_info", area="rows"
 )
 ROW_IDS = declare_supported("row ids (`_row_id`, `_snapshot_id`)", "every table", area="rows")
 ADDED = declare_supported("added files: columns by name, Hive partitions", "a file with a mapping_id", area="rows")
-LOST_DELETES = declare_refused(
-    "versions whose deletions a later deletion vector replaced",
-    "changes_made says deleted_from_table, and no delete of that snapshot is recorded",
-    area="rows",
-    message=(
-        "The rows that version {version} deleted are no longer recorded: a later deletion vector replaced its own. "
-        "Read version {newest} or a later one."
-    ),
-)
 ENCRYPTED = declare_refused(
     "encrypted lakes, and files with a key",
     "encrypted in ducklake_metadata, or encryption_key of a file",

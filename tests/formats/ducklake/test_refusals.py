@@ -65,15 +65,16 @@ def test_other_format_versions_and_databases_are_refused(catalog):
             open_table(path, table="main.t")
 
 
-def test_versions_whose_deletions_were_replaced_are_refused(catalog):
+def test_versions_whose_deletions_were_replaced_are_named_in_the_log(catalog, caplog):
     catalog.commit("deleted_from_table:1")
     catalog.commit("deleted_from_table:1")
     catalog.insert("delete_file", 9, 1, 4, None, 1, "v.puffin", 1, "puffin", 2, 50, None, None, None)
     catalog.save()
 
-    assert opened(catalog).at(2).count() == 3
-    with pytest.raises(UnsupportedFeatureError, match=r"rows that version 3 deleted are no longer recorded.*version 4"):
-        opened(catalog).at(3).to_arrow()
+    assert len(opened(catalog).at(2).to_arrow()) == 3
+    assert "a later deletion vector" not in caplog.text
+    assert len(opened(catalog).at(3).to_arrow()) == 3
+    assert "rows that snapshot 3 deleted are shown at snapshots before 4" in caplog.text
 
 
 def test_other_modes_of_changes_are_refused(catalog):

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.records import Predicate, ReadPlan, Split
+from snapshot_explorer.core.safe_text import logger_of
 from snapshot_explorer.formats.ducklake import features
 from snapshot_explorer.formats.ducklake.files.columns import MappedName
 from snapshot_explorer.formats.ducklake.files.deletes import DELETE_FORMATS, DeleteFile
@@ -30,6 +31,9 @@ from snapshot_explorer.formats.ducklake.scan.plans import Context, FilePlan, Inl
 from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, named_partitions, partition_bounds
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.skipped import Reasons, by_statistics, skipped_frame
+from snapshot_explorer.storage import Storage
+
+logger = logger_of(__name__)
 
 _MAPPING = "map_by_name"
 _SNAPSHOTS_INSIDE_SINCE = ("0.4-dev1", "0.4", "1.0")
@@ -62,7 +66,7 @@ def plan(
     files = live_rows(metadata.data_files, snapshot)
     deletes = live_rows(metadata.delete_files, snapshot)
     _check_readable(metadata, files, deletes)
-    _check_deletes(metadata, snapshot)
+    _warn_of_lost_deletes(log.storage, metadata, snapshot)
     reasons = _reasons(log, metadata, files, fields, predicate)
     is_read = pa.array([reason is None for reason in reasons], pa.bool_())
     context = context_of(fields)
@@ -93,8 +97,8 @@ def _check_readable(metadata: DuckLakeMetadata, files: pa.Table, deletes: pa.Tab
             raise refusal(features.OTHER_FILE_FORMATS, path=path, file_format=word)
 
 
-def _check_deletes(metadata: DuckLakeMetadata, snapshot: int) -> None:
-    """Refuse a version whose deletes a later deletion vector has replaced.
+def _warn_of_lost_deletes(storage: Storage, metadata: DuckLakeMetadata, snapshot: int) -> None:
+    """Log that deletes of a version are lost, because a later deletion vector has replaced them.
 
     Source: reference, "Deletes": a second vector of a data file replaces the row of the first.
     """
@@ -118,8 +122,14 @@ def _check_deletes(metadata: DuckLakeMetadata, snapshot: int) -> None:
     for number, words in metadata.words.items():
         is_lost = "deleted_from_table" in words and not FLUSHES.intersection(words) and number not in recorded
         if is_lost and first < number <= snapshot:
-            newest = int(numbers(later, "begin_snapshot").min())
-            raise refusal(features.LOST_DELETES, version=number, newest=newest)
+            storage.warn_once(
+                logger,
+                "%s: rows that snapshot %d deleted are shown at snapshots before %d, because a later deletion vector "
+                "replaced its own: the catalog has no earlier deletes.",
+                metadata.name,
+                number,
+                int(numbers(later, "begin_snapshot").min()),
+            )
 
 
 def _reasons(
