@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.lake.discovery import find_tables
     from snapshot_explorer.lake.pair_diff import diff, diff3
     from snapshot_explorer.lake.table_twins import twins
-    from snapshot_explorer.opening import open_table
-    from snapshot_explorer.queries import sql
-    from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.spark import SnapshotDataSource as SnapshotDataSource
-    from snapshot_explorer.table import Table
+    from snapshot_explorer.table import Snapshot, Table, open_table
+    from snapshot_explorer.table.queries import sql
     from snapshot_explorer.view.reports import report
 
 check_floors()
@@ -60,7 +58,7 @@ _HOMES = {
     "Lake": "lake",
     "LakeSnapshot": "lake",
     "Limits": "core.limits",
-    "Snapshot": "snapshot",
+    "Snapshot": "table",
     "SnapshotDataSource": "spark",  # not in __all__: it needs pyspark, which `import *` does not
     "Table": "table",
     "check": "lake",
@@ -69,11 +67,11 @@ _HOMES = {
     "explore": "jupyter.explorer",
     "find_tables": "lake.discovery",
     "open_lake": "lake",
-    "open_table": "opening",
+    "open_table": "table",
     "report": "view.reports",
     "show_progress": "core.progress",
     "show_versions": "core.environment",
-    "sql": "queries",
+    "sql": "table.queries",
     "twins": "lake.table_twins",
 }
 """The modules of public names that are loaded at first use, so that importing the package is fast."""

@@ -27,10 +27,9 @@ from snapshot_explorer.engines.spark.source import source_class
 from snapshot_explorer.engines.spark.tasks import pack_splits
 from snapshot_explorer.formats import bind
 from snapshot_explorer.history import OpenBranch, history_of, naming_renamed_columns
-from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage, parse_external_files
 from snapshot_explorer.storage.hidden import hidden_options
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Table, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

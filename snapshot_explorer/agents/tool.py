@@ -9,8 +9,7 @@ from snapshot_explorer.agents.access import Access, CallLimits
 from snapshot_explorer.agents.answers import Answer
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs.records import brief_repr
-from snapshot_explorer.opening import open_table
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Table, open_table
 
 ParameterType = Literal["string", "integer", "array", "object"]
 _TYPES = {"string": str, "integer": int, "array": list, "object": dict}

@@ -16,8 +16,8 @@ from snapshot_explorer.core.text import format_size, pluralize
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake import open_lake
 from snapshot_explorer.lake.discovery import find_tables
-from snapshot_explorer.queries import QueryReading, to_arrow
 from snapshot_explorer.table import card_of, read_overview
+from snapshot_explorer.table.queries import QueryReading, to_arrow
 
 _FEW = 4
 """Calls of one kind that an answer suggests."""

@@ -10,7 +10,6 @@ from typing import get_args
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
-from snapshot_explorer import queries
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.records import Kind, Measure
 from snapshot_explorer.core.safe_text import logger_of
@@ -25,9 +24,8 @@ from snapshot_explorer.jupyter.query_completion import Names, query_items
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.results import PandasTypes
-from snapshot_explorer.snapshot import Snapshot, parts_of
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Snapshot, Table, parts_of, queries
 
 log = logger_of(__name__)
 

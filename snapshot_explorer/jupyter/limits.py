@@ -7,8 +7,8 @@ from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.jupyter.command import Invocation
 from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.queries import QueryReading
-from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.table import Snapshot
+from snapshot_explorer.table.queries import QueryReading
 
 
 def show_read_size(

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import SupportsIndex
 
-from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Snapshot, Table
 
 _PATTERN = re.compile(
     r"\{\{(?P<kept>.*?)\}\}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.core.records import TableSchema
     from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable
-    from snapshot_explorer.snapshot import Snapshot
+    from snapshot_explorer.table import Snapshot
 
 _ORDER = ("only in A", "only in B", "changed", None, "counts differ", "counts equal", "same")
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.catalogs.folder_hints import nearest_folder
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.core.hints import Hint, Message
@@ -24,6 +23,7 @@ from snapshot_explorer.formats import catalog_at, detect, formats_by_name, metad
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_url
+from snapshot_explorer.table.catalogs.folder_hints import nearest_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

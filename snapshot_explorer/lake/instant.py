@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
-from snapshot_explorer import queries
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import (
     InvalidArgumentError,
@@ -33,11 +32,11 @@ from snapshot_explorer.history import NothingBeforeError, history_of
 from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.overview import left_note
 from snapshot_explorer.lake.tables import LakeTable
-from snapshot_explorer.opening import open_table
-from snapshot_explorer.queries import VersionedTable
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.results.outputs import output_file
 from snapshot_explorer.storage.hidden import hidden_options
+from snapshot_explorer.table import open_table, queries
+from snapshot_explorer.table.queries import VersionedTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.history import History
-    from snapshot_explorer.snapshot import Snapshot
-    from snapshot_explorer.table import Table
+    from snapshot_explorer.table import Snapshot, Table
 
 _KIND = "snapshot_explorer lake snapshot 1"
 """The `kind` of the JSON, with the number of its form."""

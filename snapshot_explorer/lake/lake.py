@@ -11,8 +11,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.analysis.checks import CheckResult, check_settings, check_table, matches
-from snapshot_explorer.catalogs import check_is_folder
-from snapshot_explorer.catalogs.folder_hints import other_path
 from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
@@ -40,6 +38,8 @@ from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
 from snapshot_explorer.table import Table
+from snapshot_explorer.table.catalogs import check_is_folder
+from snapshot_explorer.table.catalogs.folder_hints import other_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

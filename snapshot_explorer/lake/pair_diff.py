@@ -14,7 +14,7 @@ from snapshot_explorer.analysis.rows import PairRequest, PairSide, RowDiff, RowD
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.resources import reports_lacking_resources
-from snapshot_explorer.snapshot import Snapshot, parts_of
+from snapshot_explorer.table import Snapshot, parts_of
 
 if TYPE_CHECKING:
     import os

@@ -12,8 +12,8 @@ import pyarrow as pa
 from snapshot_explorer.core.errors import SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.lake.overview import OverviewRequest, failed_row, overview_row
-from snapshot_explorer.opening import open_found
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.table import open_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,10 +20,9 @@ from snapshot_explorer.formats import Detection, others_in
 from snapshot_explorer.formats.expiry import format_duration, ranges
 from snapshot_explorer.history import OpenBranch, history_of
 from snapshot_explorer.lake.pair_diff import diff
-from snapshot_explorer.opening import open_table
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import hidden_options, hidden_url
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Table, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

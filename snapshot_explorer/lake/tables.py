@@ -8,14 +8,13 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer import catalogs
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, StorageError
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.formats import catalog_at
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.discovery import join_path, search_tables
-from snapshot_explorer.opening import open_found, open_table
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.table import catalogs, open_found, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -181,7 +180,7 @@ def tables_in_catalog(
     if spark is not None:
         if catalog is not None:
             raise InvalidArgumentError("catalog and spark both name a catalog. Give one of them.")
-        from snapshot_explorer.engines.spark.catalogs import table_names  # noqa: PLC0415 - only for Spark
+        from snapshot_explorer.table.catalogs.spark_catalog import table_names  # noqa: PLC0415 - only for Spark
 
         names = table_names(spark, text)
     elif catalog is None:

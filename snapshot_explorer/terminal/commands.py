@@ -49,9 +49,9 @@ from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
 from snapshot_explorer.lake.changes import LakeChanges
-from snapshot_explorer.opening import open_table
 from snapshot_explorer.results import Frame
 from snapshot_explorer.storage.hidden import HiddenOptions, hidden_options
+from snapshot_explorer.table import open_table
 from snapshot_explorer.view import DRAWN_ROWS, Code, Pairs, Part, codes_of, drawing_of, render_text, spelled
 from snapshot_explorer.view.text import Paint, leave_plain
 

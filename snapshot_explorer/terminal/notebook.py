@@ -21,8 +21,8 @@ from snapshot_explorer.core.url_secrets import hide_url_secrets
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.spelling import magic_line
 from snapshot_explorer.lake import open_lake
-from snapshot_explorer.opening import open_table
 from snapshot_explorer.results.outputs import output_file
+from snapshot_explorer.table import open_table
 from snapshot_explorer.terminal.commands import storage_options_in
 
 _UNNAMED = "table"

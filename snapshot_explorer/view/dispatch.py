@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.view.drawing import Drawing
     from snapshot_explorer.view.figures import Picture
 
-_MODULES = {
+MODULES = {
     "core.records.Commit": "commits",
     "core.records.TableSchema": "commits",
     "history.lifetimes.index.FileLifetimes": "lifetimes",
@@ -35,8 +35,8 @@ _MODULES = {
     "analysis.compare.comparison.Comparison": "comparisons",
     "lake.lake.Lake": "lakes",
     "lake.instant.LakeSnapshot": "lakes",
-    "snapshot.Snapshot": "tables",
-    "table.Table": "tables",
+    "table.snapshot.Snapshot": "tables",
+    "table.table.Table": "tables",
     "view.plotly_figure.FigureWithTable": "figures",
 }
 """The module in `records` that draws a type. A type that is not listed is drawn like the type it inherits from."""
@@ -73,6 +73,6 @@ def picture_of(record: Any, **choices: Any) -> Picture:
 def _import_modules(cls: type) -> None:
     """Import the modules that register the functions of a type, and of those that it inherits from."""
     for base in cls.__mro__:
-        name = _MODULES.get(f"{base.__module__.removeprefix('snapshot_explorer.')}.{base.__qualname__}")
+        name = MODULES.get(f"{base.__module__.removeprefix('snapshot_explorer.')}.{base.__qualname__}")
         if name is not None:
             import_module(f"snapshot_explorer.view.records.{name}")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from snapshot_explorer import samples
-from snapshot_explorer.agents.access import Access, CallLimits, allowed_roots
-from snapshot_explorer.agents.server import answer_of
+from tests.inner.agents import Access, CallLimits, allowed_roots, answer_of
 
 
 @dataclass

@@ -8,13 +8,11 @@ from time import monotonic
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.agents.access import Access, CallLimits, allowed_roots
-from snapshot_explorer.agents.server import answer_of
-from snapshot_explorer.agents.tools import TOOLS
-from snapshot_explorer.core.errors import AccessDeniedError, InvalidArgumentError
-from snapshot_explorer.core.progress import StoppedError
+from snapshot_explorer.errors import AccessDeniedError, InvalidArgumentError
 from snapshot_explorer.storage import Storage, pickled_with_options
 from tests.agents.conftest import Agent
+from tests.inner.agents import TOOLS, Access, CallLimits, allowed_roots, answer_of
+from tests.inner.core import StoppedError
 from tests.support.delta.table_builder import DeltaTable, add
 
 OUTSIDE = "outside of the folders that are allowed"

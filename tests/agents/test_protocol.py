@@ -11,9 +11,7 @@ import time
 import pytest
 
 from snapshot_explorer import __version__
-from snapshot_explorer.agents.access import CallLimits, allowed_roots
-from snapshot_explorer.agents.server import make_server
-from snapshot_explorer.agents.tools import TOOLS
+from tests.inner.agents import TOOLS, CallLimits, allowed_roots, make_server
 
 mcp = pytest.importorskip("mcp")
 COMMAND = [sys.executable, "-m", "snapshot_explorer", "mcp"]
@@ -140,8 +138,8 @@ def test_a_mistake_in_the_command_line_is_one_line(tmp_path):
 
 
 def test_without_the_sdk_the_message_says_what_to_install(monkeypatch, lake, capsys):
-    from snapshot_explorer.__main__ import main
     from snapshot_explorer.agents import server
+    from tests.inner.terminal import main
 
     monkeypatch.setattr(server, "find_spec", lambda _: None)
 

@@ -10,11 +10,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_lake, open_table
-from snapshot_explorer.agents.access import CallLimits
-from snapshot_explorer.agents.answers import Answer, document
-from snapshot_explorer.agents.spelling import tool_call, tool_text
-from snapshot_explorer.agents.tools import TOOLS
-from snapshot_explorer.core.hints import VERBS, Hint, python_call
+from tests.inner.agents import TOOLS, Answer, CallLimits, document, tool_call, tool_text
+from tests.inner.core import VERBS, Hint, python_call
 
 CALLS = [
     ("find_tables", {}),

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.arrow.bin_packing import bins, pack
+from tests.inner.arrow import bins, pack
 
 
 def _packed(weights: list[int], target: int) -> list[list[int]]:

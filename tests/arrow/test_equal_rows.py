@@ -1,6 +1,6 @@
 import pyarrow as pa
 
-from snapshot_explorer.arrow.equal_rows import equal_rows
+from tests.inner.arrow import equal_rows
 
 
 def test_rows_are_equal_if_all_their_values_are():

@@ -5,7 +5,7 @@ import struct
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.arrow.int96 import timestamps
+from tests.inner.arrow import int96_timestamps as timestamps
 
 UNIX_DAY = 2_440_588
 DAY_NANOS = 86_400 * 10**9

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.orc_timestamps import as_java_reads, integers, timestamps
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.files.orc_file import OrcFile
+from tests.inner.arrow import CorruptBytesError, as_java_reads, integers
+from tests.inner.arrow import orc_timestamps_timestamps as timestamps
+from tests.inner.formats import OrcFile
 
 FIRST, LAST = -62_135_596_800, 253_402_300_799
 """The seconds of the years 1 to 9999."""

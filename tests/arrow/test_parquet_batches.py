@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshot_explorer.arrow.parquet_batches import batches
+from tests.inner.arrow import batches
 
 ROWS = 200_000
 

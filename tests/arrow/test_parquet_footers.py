@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer.arrow import int96
-from snapshot_explorer.formats.files.parquet_file import open_parquet
+from tests.inner.formats import open_parquet
 from tests.support.parquet_footers import STRING, UNKNOWN, like_parquet_mr_1_11, with_logical_type
 
 MAP = pa.map_(pa.string(), pa.int64())

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.arrow.positions import filter_rows, mask_of
+from tests.inner.arrow import filter_rows, mask_of
 
 ROWS = 200
 COLUMNS = {

@@ -10,9 +10,9 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.arrow import variants
-from snapshot_explorer.arrow.variant_texts import json_text, json_texts, with_texts
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.results import Frame
+from tests.inner.arrow import json_text, json_texts, with_texts
 
 DATA = Path(__file__).parents[1] / "data" / "variants"
 FILES = sorted(DATA.glob("*.parquet"))

@@ -26,9 +26,8 @@ import pyarrow.parquet as pq
 
 from snapshot_explorer import open_table
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
-from snapshot_explorer.formats.iceberg.scan import planning
+from tests.inner.engines import scan_of
+from tests.inner.iceberg import arrow_schema, parse_schema, planning
 
 sys.path.append(str(Path(__file__).parents[2]))
 

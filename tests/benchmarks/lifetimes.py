@@ -25,15 +25,13 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import open_table
-from snapshot_explorer.analysis.health.over_time import over_frame
 from snapshot_explorer.core import frames
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.formats.paimon.expiry.settings import settings_of
-from snapshot_explorer.formats.paimon.metadata import manifests
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.history.lifetimes import FileLifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
+from tests.inner.analysis import over_frame
+from tests.inner.paimon import PaimonSchema, manifests, settings_of
 
 sys.path.append(str(Path(__file__).parents[2]))
 

@@ -1,8 +1,8 @@
-"""Write the tables of measurements in the guide's page and in README from `notebooks/guide/performance.json`.
+"""Write the table of measurements in the guide's page from `notebooks/guide/performance.json`.
 
     python -m tests.benchmarks.page
 
-`python -m tests.benchmarks.run_all` measures. `tests/package/test_guide.py` fails where a table differs from the file.
+`python -m tests.benchmarks.run_all` measures. `tests/package/test_guide.py` fails where it differs from the file.
 """
 
 from __future__ import annotations
@@ -14,16 +14,9 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "notebooks" / "guide" / "performance.md"
-README = ROOT / "README.md"
 MEASURED = PAGE.with_suffix(".json")
 """The runs: of each command the date, cores, load and versions, and its results as `report.record` wrote them."""
 
-IN_README = (
-    "Delta: when each of 100,000 files was added and removed, over 10,000 commits",
-    "Paimon: read 10 million rows of a primary-key table, 16 buckets",
-    "Delta: rows that differ between two versions of 10 million rows, 1 of 100 files changed",
-)
-"""The rows that README has."""
 BUSY = 1.0
 """The load average before a run from which on its rows are marked; they are too where it is not known."""
 LOW = 0.5
@@ -31,23 +24,16 @@ LOW = 0.5
 _BLOCK = re.compile(r"(<!-- measured[^>]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
-def pages() -> dict[Path, str]:
-    """Return the text of the guide's page and of README with the tables that the file gives.
-
-    A benchmark that was never run has no row.
-    """
-    runs = json.loads(MEASURED.read_text("utf-8"))
-    return {PAGE: _replaced(PAGE, _guide(runs)), README: _replaced(README, _readme(runs))}
-
-
-def _replaced(path: Path, block: str) -> str:
-    text, count = _BLOCK.subn(lambda found: found[1] + block + found[3], path.read_text("utf-8"))
+def page() -> str:
+    """Return the text of the page with the table that the file gives; a benchmark that was never run has no row."""
+    block = _table(json.loads(MEASURED.read_text("utf-8")))
+    text, count = _BLOCK.subn(lambda found: found[1] + block + found[3], PAGE.read_text("utf-8"))
     if count != 1:
-        raise SystemExit(f"{path.name} needs one table between <!-- measured --> and <!-- end -->, it has {count}.")
+        raise SystemExit(f"{PAGE.name} needs one table between <!-- measured --> and <!-- end -->, it has {count}.")
     return text
 
 
-def _guide(runs: list[dict[str, Any]]) -> str:
+def _table(runs: list[dict[str, Any]]) -> str:
     table = ["| work | seconds | compared with | `python tests/benchmarks/...` |", "|---|---|---|---|"]
     for run in runs:
         mark = " \\*" if _was_busy(run) else ""
@@ -73,30 +59,15 @@ def _was_busy(run: dict[str, Any]) -> bool:
     return run["load"] is None or run["load"] >= BUSY
 
 
-def _readme(runs: list[dict[str, Any]]) -> str:
-    rows = {
-        result["work"]: _row(result, f"`python tests/benchmarks/{run['command']}`", peers=1)
-        for run in runs
-        for result in run["results"]
-    }
-    table = [
-        "| work | seconds | compared with | command |",
-        "|---|---|---|---|",
-        *(rows[work] for work in IN_README if work in rows),
-    ]
-    return "\n".join(table) + "\n"
-
-
-def _row(result: dict[str, Any], command: str, mark: str = "", *, peers: int | None = None) -> str:
-    """Return a row of a table; `peers` limits how many it names."""
+def _row(result: dict[str, Any], command: str, mark: str) -> str:
+    """Return a row of the table."""
     seconds = result["seconds"]
     stopped = result.get("stopped", ())
-    named = list(result.get("peers", {}).items())[:peers]
     less, more = "less than ", "more than "
     against = [
         f"{less if name in stopped else ''}{_ratio(seconds / other)} of {name}, "
         f"{more if name in stopped else ''}{_number(other)} s"
-        for name, other in named
+        for name, other in result.get("peers", {}).items()
     ]
     if result.get("processor"):
         against.append("processor time")
@@ -118,8 +89,7 @@ def _number(value: float) -> str:
 
 
 def main() -> None:
-    for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import fastavro
 import fastavro._read as fastavro_read
 import pyarrow as pa
 
-from snapshot_explorer.formats.paimon.metadata import manifests
+from tests.inner.paimon import manifests
 
 sys.path.append(str(Path(__file__).parents[2]))
 

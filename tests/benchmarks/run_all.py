@@ -1,4 +1,4 @@
-"""Run the benchmarks that the guide's page shows, and write what they measured to `performance.json`, page and README.
+"""Run the benchmarks that the guide's page shows, and write what they measured to `performance.json` and the page.
 
     python -m tests.benchmarks.run_all [--peers PYTHON ...] [--delta-spark PYTHON JARS] [--paimon-spark PYTHON JARS]
         [--hudi-jars JARS] [--only WORD ...]

@@ -133,7 +133,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[Any], object]]] = {
 
 
 def _timeline(history: Any) -> object:
-    from snapshot_explorer.view.timeline.figure import timeline
+    from tests.inner.view import timeline
 
     return timeline(history.to_arrow(), y="rows", title="History").figure.to_json()
 

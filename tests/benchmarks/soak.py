@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.state import COMPARED, HEALTH, MEASURES, TABS
+from tests.inner.jupyter import COMPARED, HEALTH, MEASURES, TABS
 
 ROOT = Path(__file__).parents[2]
 

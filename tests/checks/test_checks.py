@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from snapshot_explorer import check, open_lake, open_table, samples
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 
 NIGHT = datetime(2026, 11, 22, 3, tzinfo=UTC)

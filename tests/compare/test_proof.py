@@ -9,10 +9,10 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.analysis.compare import Comparison
-from snapshot_explorer.analysis.compare.files import compare_files, difference_proof, files_frame
 from snapshot_explorer.core import frames
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
+from tests.inner.analysis import compare_files, difference_proof, files_frame
 from tests.support.paimon.table_builder import PaimonTable
 
 TABLES = Path(__file__).parents[1] / "data" / "paimon"

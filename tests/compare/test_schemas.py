@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.analysis.compare.schemas import compare_properties, compare_schemas
-from snapshot_explorer.core.records import Column, TableSchema
+from tests.inner.analysis import compare_properties, compare_schemas
+from tests.inner.core import Column, TableSchema
 
 
 def column(number, name, kind="INT", *, nullable=True, comment=None):

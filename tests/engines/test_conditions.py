@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines.conditions import parse_condition
-from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from tests.inner.engines import locked_cursor, parse_condition
 from tests.support.old_libraries import since_duckdb
 
 NO_LAMBDA = since_duckdb("1.3", "it has no keyword lambda")

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 import snapshot_explorer
 from snapshot_explorer import results
 from snapshot_explorer.engines import duckdb_files
-from snapshot_explorer.engines.conditions import filter_rows, parse_condition
-from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
+from tests.inner.engines import filter_rows, parse_condition, scan_of
 from tests.support.delta.table_builder import DeltaTable, add
 
 FIELDS = [

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from snapshot_explorer.core.old_libraries import DUCKDB_ALLOWED_PATHS
 from snapshot_explorer.engines import duckdb_sessions
+from tests.inner.core import DUCKDB_ALLOWED_PATHS
 
 ZONES = """
 from snapshot_explorer.engines import duckdb_sessions as sessions

@@ -9,12 +9,11 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.core.records import Split
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import filter_rows
-from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
-from snapshot_explorer.formats.capabilities import NativeFiles
+from tests.inner.core import Split
+from tests.inner.engines import filter_rows, scan_of
+from tests.inner.formats import NativeFiles
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("part", pa.int32())])
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.core.records import Bounds
-from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import InvalidArgumentError
+from tests.inner.core import Bounds
+from tests.inner.engines import parse_condition
 from tests.support.old_libraries import is_older
 
 SCHEMA = pa.schema(

@@ -16,8 +16,8 @@ from tests.support.scenarios import SCENARIOS, played
 
 pytest.importorskip("pyspark.sql.datasource")
 
-from snapshot_explorer.engines.spark.executors import run
 from snapshot_explorer.spark import describe, initial_offset, latest_offset, plan_stream, reading, stream_reading
+from tests.inner.engines_spark import run
 
 SECRET = "hush-hush"
 

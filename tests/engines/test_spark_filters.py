@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines.conditions import parse_condition
-from snapshot_explorer.engines.spark.conditions import filter_to_sql, pushed_condition
+from tests.inner.engines import parse_condition
+from tests.inner.engines_spark import filter_to_sql, pushed_condition
 
 ds = pytest.importorskip("pyspark.sql.datasource")
 if not hasattr(ds, "EqualTo"):

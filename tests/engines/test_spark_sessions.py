@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from snapshot_explorer.engines.spark.sessions import foreign_python
+from tests.inner.engines_spark import foreign_python
 
 
 def test_workers_of_another_environment_are_reported(tmp_path, monkeypatch):

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.core.old_libraries import DUCKDB_ALLOWED_PATHS, DUCKDB_NANOSECONDS, DUCKDB_PIVOT
 from snapshot_explorer.engines import duckdb_sessions, pushdown, sql
-from snapshot_explorer.engines.conditions import parse_condition
-from snapshot_explorer.engines.sql import Relation, run
 from snapshot_explorer.errors import InvalidArgumentError, ResourceError, UnsupportedFeatureError
+from tests.inner.core import DUCKDB_ALLOWED_PATHS, DUCKDB_NANOSECONDS, DUCKDB_PIVOT
+from tests.inner.engines import Relation, parse_condition, run
 from tests.support.old_libraries import refused_if, since_duckdb
 
 OTHER_WORDS = since_duckdb("2.0", "its parser has other words")

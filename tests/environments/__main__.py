@@ -42,7 +42,9 @@ ESSENTIAL = (
     "tests/formats/iceberg/test_tables.py",
     "tests/oracles/test_delta_kept.py",
 )
-"""The tests for .ci/run: rows of all formats, row diffs, and the cases of old libraries, in two minutes."""
+"""The tests for .ci/run: rows of all formats, row diffs, and the cases of old libraries."""
+OLDEST = "oldest"
+"""The environment in which every case of these runs. Releases between it and the newest run those of the quick tier."""
 TESTS = (
     *ESSENTIAL,
     "tests/arrow/test_orc_timestamps.py",
@@ -55,6 +57,8 @@ TESTS = (
     "tests/jupyter/explorer/test_views.py",
 )
 NOTEBOOKS = ("01_quickstart", "02_delta", "03_what_changed", "07_iceberg")
+_EVERYTHING = (TESTS, ("--nbval-lax", *[f"notebooks/{name}.ipynb" for name in NOTEBOOKS]))
+"""The arguments of the runs of pytest."""
 INHERITED = ("PYTHON", "JUPYTER", "IPYTHON", "VIRTUAL_ENV", "SNAPSHOT_EXPLORER")
 _IDLE_LOAD = 0.5
 """The load above which a machine does other work, which is marked beside the minutes."""
@@ -127,7 +131,7 @@ def run(image: Image, folder: Path, wheel: Path, clone: Path, *, is_essential: b
     if wrong:
         raise FailedError(f"not at the pinned version: {', '.join(wrong)}")
     _check([uv, "pip", "check", *target])
-    tests = _tests(python, clone, is_essential=is_essential)
+    tests = _tests(python, clone, _essential(image) if is_essential else _EVERYTHING)
     return {
         "image": image.name,
         "title": image.title,
@@ -178,15 +182,18 @@ def _copy(folder: Path) -> Path:
     return folder
 
 
-def _tests(python: Path, clone: Path, *, is_essential: bool) -> int:
-    """Return how many tests passed."""
+def _essential(image: Image) -> tuple[tuple[str, ...], ...]:
+    """Return the arguments of the only run of pytest in .ci/run."""
+    return (ESSENTIAL if image.name == OLDEST else ("-m", "not full", *ESSENTIAL),)
+
+
+def _tests(python: Path, clone: Path, runs: tuple[tuple[str, ...], ...]) -> int:
+    """Run pytest with each of these arguments, and return how many tests passed."""
     options = ["-q", "-o", "addopts=", "-o", "filterwarnings=default", "--import-mode=importlib"]
     options += ["--disable-warnings", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
-    notebooks = [f"notebooks/{name}.ipynb" for name in NOTEBOOKS]
     passed = 0
-    everything = ([*options, *TESTS], [*options, "--nbval-lax", *notebooks])
-    for arguments in ([*options, *ESSENTIAL],) if is_essential else everything:
-        written = _check([str(python), "-m", "pytest", *arguments], cwd=clone)
+    for arguments in runs:
+        written = _check([str(python), "-m", "pytest", *options, *arguments], cwd=clone)
         passed += int(re.findall(r"(\d+) passed", written)[-1])
     return passed
 

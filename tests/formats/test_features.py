@@ -16,20 +16,16 @@ import pytest
 import snapshot_explorer
 from snapshot_explorer import open_table
 from snapshot_explorer.core.frames import SKIPPED
-from snapshot_explorer.core.records import ReadPlan, Split
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats import features as shared
-from snapshot_explorer.formats.corrupt_files import named_in_errors
 from snapshot_explorer.formats.delta import features as delta
 from snapshot_explorer.formats.ducklake import features as ducklake
-from snapshot_explorer.formats.features import Feature, refusal, render_listing, render_summary
 from snapshot_explorer.formats.hudi import features as hudi
 from snapshot_explorer.formats.iceberg import features as iceberg
 from snapshot_explorer.formats.paimon import features as paimon
-from snapshot_explorer.formats.paimon.fallback import ClaimedPartitions, FallbackLink, combine_plans
-from snapshot_explorer.formats.paimon.merge.aggregates import total
-from snapshot_explorer.formats.paimon.merge.nested_aggregates import collect
-from snapshot_explorer.formats.paimon.merge.rules import Function
+from tests.inner.core import ReadPlan, Split
+from tests.inner.formats import Feature, named_in_errors, refusal, render_listing, render_summary
+from tests.inner.paimon import ClaimedPartitions, FallbackLink, Function, collect, combine_plans, total
 from tests.support.refusals import DECLARED, FORMATS, RAISED_BELOW, REFUSED, RefusalRecorder, fields
 
 ROOT = Path(__file__).parents[2]

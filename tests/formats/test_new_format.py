@@ -8,7 +8,7 @@ import pytest
 from snapshot_explorer import find_tables, formats, open_table
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats import TableFormat, TableVersion
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
 from tests.support.toy_format import Toy, write_version
 
 

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
-from snapshot_explorer.engines.conditions import filter_rows, parse_condition
-from snapshot_explorer.formats.delta.scan import read as delta
-from snapshot_explorer.formats.iceberg.scan.read import RowReader
-from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
-from snapshot_explorer.formats.paimon.scan import read as paimon
-from snapshot_explorer.formats.row_groups import runs
 from snapshot_explorer.storage import Storage
+from tests.inner.delta import read as delta
+from tests.inner.engines import filter_rows, parse_condition
+from tests.inner.formats import runs
+from tests.inner.iceberg import RowReader
+from tests.inner.paimon import PaimonVector
+from tests.inner.paimon import read as paimon
 from tests.support import vector_bytes
 from tests.support.delta.log_reader import plan_of
 from tests.support.delta.table_builder import DeltaTable, add, inline_vector

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.settings import parse_bytes
+from tests.inner.formats import parse_bytes
 
 
 @pytest.mark.parametrize(

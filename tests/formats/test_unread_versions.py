@@ -15,9 +15,9 @@ from snapshot_explorer.errors import (
     StorageError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats.unread_versions import read_apart as read_versions_apart
-from snapshot_explorer.formats.unread_versions import unread_notes
 from snapshot_explorer.storage import Storage
+from tests.inner.formats import read_apart as read_versions_apart
+from tests.inner.formats import unread_notes
 
 
 class Reader:

@@ -8,13 +8,13 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.analysis.health import Health, read_health
-from snapshot_explorer.analysis.health.groups import groups_of, levels_frame, partitions_frame
 from snapshot_explorer.core import frames
 from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.formats.delta.expiry.settings import settings_of as delta_upkeep
-from snapshot_explorer.formats.paimon.expiry.settings import settings_of as paimon_upkeep
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from tests.inner.analysis import groups_of, levels_frame, partitions_frame
+from tests.inner.delta import settings_of as delta_upkeep
+from tests.inner.paimon import PaimonSchema
+from tests.inner.paimon import settings_of as paimon_upkeep
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.health_by_hand import by_group, group_by_hand, version_by_hand
 from tests.support.paimon.table_builder import PaimonTable

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.analysis.health.groups import groups_of, partitions_frame
-from snapshot_explorer.analysis.health.over_time import medians, over_frame
 from snapshot_explorer.core import frames
-from snapshot_explorer.formats.delta.expiry.settings import settings_of as delta_upkeep
-from snapshot_explorer.formats.paimon.expiry.settings import settings_of as paimon_upkeep
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.history.lifetimes import FileLifetimes
+from tests.inner.analysis import groups_of, medians, over_frame, partitions_frame
+from tests.inner.delta import settings_of as delta_upkeep
+from tests.inner.paimon import PaimonSchema
+from tests.inner.paimon import settings_of as paimon_upkeep
 from tests.support.health_by_hand import by_group, group_by_hand, version_by_hand
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

@@ -5,13 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.core.hints import spell
-from snapshot_explorer.jupyter.arguments import parse
-from snapshot_explorer.jupyter.command import Arguments, find_command
-from snapshot_explorer.jupyter.command_line import tokenize
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.magics import spelling
-from snapshot_explorer.jupyter.usage_error import UsageError
+from tests.inner.core import spell
+from tests.inner.jupyter import Arguments, UsageError, find_command, parse, spelling, tokenize
 
 
 def parsed(line: str) -> Arguments:

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import Snapshot, Table, samples
-from snapshot_explorer.core.records import TableSchema
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter import commands
-from snapshot_explorer.jupyter.command import Question
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.lake.table_twins import Twins
 from snapshot_explorer.results import Frame
+from tests.inner.core import TableSchema
+from tests.inner.jupyter import Question
+from tests.inner.lake import Twins
 from tests.support import rest_catalogs
 from tests.support.paimon.table_builder import PaimonTable
 

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from IPython.core.completer import CompletionContext, provisionalcompleter
 
 from snapshot_explorer import open_table
-from snapshot_explorer.core.records import Listing
 from snapshot_explorer.history import history_of
-from snapshot_explorer.jupyter.command import REMOVED
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.completion import matcher, suggestions
-from snapshot_explorer.jupyter.tables import OpenTables
+from tests.inner.core import Listing
+from tests.inner.jupyter import REMOVED, OpenTables, matcher, suggestions
 from tests.support.delta.table_builder import DeltaTable, metadata
 from tests.support.effort import at_most_steps
 

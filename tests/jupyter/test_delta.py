@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from snapshot_explorer import explore, samples
-from snapshot_explorer.jupyter.completion import suggestions
-from snapshot_explorer.jupyter.tables import OpenTables
+from tests.inner.jupyter import OpenTables, suggestions
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.scenarios import DeltaScenario, played
 

@@ -1,8 +1,7 @@
 """Loading, reloading, unloading; settings; living beside other extensions."""
 
-from snapshot_explorer.jupyter.completion import MATCHER
-from snapshot_explorer.jupyter.magics import SnapshotMagics
 from snapshot_explorer.results import Frame
+from tests.inner.jupyter import MATCHER, SnapshotMagics
 
 
 def ours(ip):

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from snapshot_explorer.jupyter.command import REMOVED
+from tests.inner.jupyter import REMOVED
 from tests.support.paimon.table_builder import PaimonTable
 
 

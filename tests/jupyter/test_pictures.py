@@ -7,9 +7,9 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 
 from snapshot_explorer import samples
 from snapshot_explorer.core import progress
-from snapshot_explorer.core.progress import Progress, step
-from snapshot_explorer.jupyter.progress import CellProgress
-from snapshot_explorer.view.plotly_figure import PLOTLY, FigureWithTable
+from tests.inner.core import Progress, step
+from tests.inner.jupyter import CellProgress
+from tests.inner.view import PLOTLY, FigureWithTable
 from tests.support.kernels import ON_SOCKETS
 
 

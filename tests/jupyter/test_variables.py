@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.jupyter.variables import expand
+from tests.inner.jupyter import expand
 
 VARIABLES = {
     "n": 17,

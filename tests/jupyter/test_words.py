@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.jupyter.command_line import LineToken, tokenize, without_semicolon
+from tests.inner.jupyter import LineToken, tokenize, without_semicolon
 
 
 @pytest.mark.parametrize(

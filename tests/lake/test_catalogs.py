@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import catalogs, errors, open_lake, open_table, samples
+from snapshot_explorer import errors, open_lake, open_table, samples
+from snapshot_explorer.table import catalogs
 from tests.support.rest_catalogs import FILE, in_paimon, in_unity, loaded, served
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from snapshot_explorer import errors, open_lake, samples
 from snapshot_explorer.lake import processes
-from snapshot_explorer.lake.overview import LakeOverview
-from snapshot_explorer.view.records.lakes import sparkline
+from tests.inner.lake import LakeOverview
+from tests.inner.view import sparkline
 from tests.support import filesystems, lakes
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.paimon.table_builder import PaimonTable

@@ -5,8 +5,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.arrow.group_ids import codes_of_maps, distinct_maps
 from snapshot_explorer.core import frames
+from tests.inner.arrow import codes_of_maps, distinct_maps
 
 TEXTS = st.sampled_from(["", "a", "b", "null"])
 MAPS = st.one_of(

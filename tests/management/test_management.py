@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from snapshot_explorer.core.records import Listing, Validation
 from snapshot_explorer.errors import StorageError, TableNotFoundError
-from snapshot_explorer.history.management import SnapshotManagement
+from snapshot_explorer.history import SnapshotManagement
+from tests.inner.core import Listing, Validation
 
 
 @dataclass

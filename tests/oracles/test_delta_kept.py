@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import samples
-from snapshot_explorer.core.old_libraries import PYARROW_VARIANTS
+from tests.inner.core import PYARROW_VARIANTS
 from tests.support.old_libraries import refused_if
 from tests.support.oracles import delta_answers as answers
 

@@ -35,9 +35,8 @@ def test_the_page_of_commands_is_what_the_code_says():
     assert guide_commands.PAGE.read_text("utf-8") == guide_commands.page(), "Run python -m tests.scripts.guide_commands"
 
 
-def test_the_measurements_of_the_guide_and_of_readme_are_those_of_the_last_runs():
-    for path, text in measurements.pages().items():
-        assert path.read_text("utf-8") == text, "Run python -m tests.benchmarks.page"
+def test_the_measurements_of_the_guide_are_those_of_the_last_runs():
+    assert measurements.PAGE.read_text("utf-8") == measurements.page(), "Run python -m tests.benchmarks.page"
     commands = [run["command"] for run in json.loads(measurements.MEASURED.read_text("utf-8"))]
     assert commands == [one for one in map(run_all.shown, run_all.BENCHMARKS) if one in commands]
 
@@ -120,11 +119,21 @@ def test_every_test_and_benchmark_that_is_named_exists():
     assert [name for name in benchmarks if not (ROOT / "tests" / "benchmarks" / name).exists()] == []
 
 
-def test_the_front_page_lists_every_page_and_the_ten_questions():
+def test_the_front_page_lists_every_page_every_notebook_and_ten_questions():
     text = (GUIDE / "index.md").read_text("utf-8")
+    notebooks = {f"../{path.name}" for path in GUIDE.parent.glob("*.ipynb")}
     questions = text.split("## Ten questions")[1]
 
     assert set(re.findall(r"^\| \[[^\]]+\]\((\w+\.md)\)", text, re.MULTILINE)) == {
         page.name for page in PAGES if page.stem != "index"
     }
+    assert set(re.findall(r"\]\((\.\./[^)]+\.ipynb)\)", text)) == notebooks
     assert len(re.findall(r"^\| .*\]\(\w+\.md", questions, re.MULTILINE)) == 10
+
+
+def test_the_site_has_every_page_and_every_notebook():
+    listed = re.findall(r"^ +- ([\w/]+\.md)$", (ROOT / ".github/site/mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    notebooks = {f"{path.stem}.md" for path in GUIDE.parent.glob("*.ipynb")}
+
+    assert {f"guide/{page.name}" for page in PAGES} | notebooks <= set(listed)
+    assert len(listed) == len(set(listed))

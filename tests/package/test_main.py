@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import __version__, open_table, samples
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.lake import LakeSnapshot
 from snapshot_explorer.terminal import commands
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable, add
 
 RUN = "snapshot-explorer"
@@ -112,7 +112,7 @@ def test_an_interrupt_ends_it_while_it_loads(monkeypatch):
             if name == "snapshot_explorer.lake.discovery":
                 raise KeyboardInterrupt
 
-    for name in ("snapshot_explorer.lake.discovery", "snapshot_explorer.__main__"):
+    for name in ("snapshot_explorer.lake.discovery", "snapshot_explorer.terminal.program"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupts(), *sys.meta_path])
 
@@ -353,7 +353,7 @@ def test_a_folder_with_the_name_of_a_command_does_not_hide_it(capsys, monkeypatc
 
 def test_commands_in_a_terminal_do_not_load_ipython(orders):
     code = (
-        "import sys; from snapshot_explorer.__main__ import main;"
+        "import sys; from snapshot_explorer.terminal.program import main;"
         "main(['log', sys.argv[1]]); print(sorted({'IPython', 'ipywidgets', 'plotly'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, orders], capture_output=True, text=True, check=True)

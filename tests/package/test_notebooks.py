@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer.view.html import COPY_SCRIPT
+from tests.inner.view import COPY_SCRIPT
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 WIDGETS = re.compile("application/vnd.jupyter.widget-(view|state)")

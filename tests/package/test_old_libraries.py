@@ -12,8 +12,8 @@ import pytest
 import snapshot_explorer
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.core import old_libraries
-from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
+from tests.inner.engines_spark import spark_schema
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
 NAMES = {id(case): name for name, case in vars(old_libraries).items() if isinstance(case, old_libraries.OldLibraryCase)}

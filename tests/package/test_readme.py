@@ -1,4 +1,4 @@
-"""README's code runs, and what it shows or names is there; the guide's tables of formats say what the code does."""
+"""README's tour runs, and its pictures are there; the guide's tables of formats say what the code does."""
 
 import re
 from pathlib import Path
@@ -7,16 +7,15 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from snapshot_explorer import errors
-from snapshot_explorer.jupyter.explorer.explorer import Explorer
+from snapshot_explorer import errors, explore
+from snapshot_explorer.jupyter.explorer import Explorer
 
 README = Path(__file__).parents[2] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 (TOUR,) = re.findall(r"```ipython\n(.*?)```", TEXT, re.DOTALL)
 GUIDE = README.parent / "notebooks" / "guide"
 PAIMON, DELTA = (GUIDE / "formats.md").read_text("utf-8").split("## Apache Paimon")[1].split("## Delta Lake")
-LONGEST = 150
+LONGEST = 70
 
 
 def cells(text, row):
@@ -39,32 +38,23 @@ def shell():
     made.restore_sys_module_state()
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_python_in_the_readme_runs(block):
-    names = {}
-
-    exec(compile(block, str(README), "exec"), names)
-
-    if "explorer" in names:
-        names["explorer"].close()
-
-
-def test_the_tour_runs_and_both_spellings_find_the_same(shell):
+def test_the_tour_runs_and_the_calls_of_its_commands_find_the_same(shell):
+    calls = re.findall(r"`((?:orders\.|explore\()[^`]+)`", TEXT.split("short for one call")[1].split("\n\n")[0])
     with capture_output():
         for line in TOUR.splitlines():
             shell.run_cell(line).raise_error()
-        shown = shell.user_ns["_"]  # the explorer
+        shown = shell.user_ns["_"]
+        names = shell.user_ns | {"explore": explore}
+        history, differing, bad, explorer = [eval(call, names) for call in calls]
         shown.close()
-    in_python = {}
-    with capture_output():
-        exec(compile(BLOCKS[0], str(README), "exec"), in_python)
-    in_python["explorer"].close()
+        explorer.close()
 
-    assert len(TOUR.splitlines()) == 10
+    assert len(TOUR.splitlines()) == 8
     assert isinstance(shown, Explorer)
-    assert isinstance(in_python["explorer"], Explorer)
-    assert shell.user_ns["bad"].equals(in_python["bad"])
-    assert (len(in_python["bad"]), len(in_python["changed"])) == (14, 16)
+    assert isinstance(explorer, Explorer)
+    assert (len(history), differing.updated.num_rows) == (8, 16)
+    assert len(bad) == 14
+    assert shell.user_ns["bad"].equals(bad)
 
 
 def test_the_query_over_two_versions_returns_rows_of_both(shell):
@@ -79,7 +69,7 @@ def test_the_query_over_two_versions_returns_rows_of_both(shell):
 
 
 def test_the_reader_features_of_delta_are_listed_as_they_are_read():
-    from snapshot_explorer.formats.delta.features import READER_FEATURES
+    from tests.inner.delta import READER_FEATURES
 
     read, refused = cells(DELTA, "reader features")
 
@@ -89,8 +79,7 @@ def test_the_reader_features_of_delta_are_listed_as_they_are_read():
 
 @pytest.mark.parametrize("option", [name for row in ("rows", "wide rows") for name in names(cells(PAIMON, row)[1])])
 def test_the_options_of_paimon_that_are_called_refused_are_refused_by_name(option):
-    from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-    from snapshot_explorer.formats.paimon.metadata.supported import check_table
+    from tests.inner.paimon import PaimonSchema, check_table
 
     schema = PaimonSchema(id=0, fields=(), partition_keys=(), primary_keys=(), options={}, comment=None)
     with pytest.raises(errors.UnsupportedFeatureError, match=re.escape(option)):
@@ -99,7 +88,7 @@ def test_the_options_of_paimon_that_are_called_refused_are_refused_by_name(optio
 
 @pytest.mark.parametrize("name", ["csv", "json", "lance", "vortex"])
 def test_the_files_that_are_called_refused_are_refused_by_name(name):
-    from snapshot_explorer.formats.paimon.metadata.supported import file_format
+    from tests.inner.paimon import file_format
 
     assert name in cells(PAIMON, "data files")[1]
     with pytest.raises(errors.UnsupportedFeatureError, match=f"files of the format {name}"):
@@ -110,20 +99,11 @@ def test_the_readme_is_short():
     assert len(TEXT.splitlines()) <= LONGEST
 
 
-def test_every_notebook_and_every_picture_is_there_and_each_picture_for_both_themes():
-    notebooks = README.parent / "notebooks"
-    pictures = re.findall(r'(?:srcset|src)="([^"]+)"', TEXT)
+def test_every_picture_is_shown_and_each_for_both_themes():
+    index = (GUIDE / "index.md").read_text("utf-8")
+    pictures = re.findall(r'(?:srcset|src)="(?:notebooks|\.\.)/pictures/([^"]+)"', TEXT + index)
+    folder = README.parent / "notebooks" / "pictures"
 
-    assert re.findall(r"\]\((notebooks/[^)]+\.ipynb)\)", TEXT) == [
-        f"notebooks/{path.name}" for path in sorted(notebooks.glob("*.ipynb"))
-    ]
-    assert sorted(pictures) == sorted(f"notebooks/pictures/{path.name}" for path in (notebooks / "pictures").iterdir())
+    assert sorted(pictures) == sorted(path.name for path in folder.iterdir())
     assert [name for name in pictures if name.replace("-dark", "-light") not in pictures] == []
-    assert sum((README.parent / name).stat().st_size for name in pictures) < 1_000_000
-
-
-def test_every_benchmark_that_is_named_is_there():
-    named = set(re.findall(r"tests/benchmarks/([a-z_]+\.py)", TEXT))
-
-    assert named
-    assert [name for name in named if not (README.parent / "tests" / "benchmarks" / name).exists()] == []
+    assert sum((folder / name).stat().st_size for name in pictures) < 1_000_000

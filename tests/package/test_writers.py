@@ -70,7 +70,7 @@ ALLOWED = {
     ("formats/row_groups.py", "to_json"): "text of a field",
     ("terminal/commands.py", "to_json"): "text to print",
     ("view/plotly_figure.py", "to_json"): "text of a figure",
-    ("__main__.py", "dup2"): "standard output, when nobody reads it any more",
+    ("terminal/program.py", "dup2"): "standard output, when nobody reads it any more",
 }
 """Each call that may write: its file, and the name with its mode; and what it writes."""
 

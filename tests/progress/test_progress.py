@@ -4,8 +4,9 @@ import threading
 
 import pytest
 
+from snapshot_explorer import show_progress
 from snapshot_explorer.core import progress
-from snapshot_explorer.core.progress import TerminalLine, listen, show_progress, step
+from tests.inner.core import TerminalLine, listen, step
 
 
 class Heard:

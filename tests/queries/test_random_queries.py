@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
-from snapshot_explorer.queries import to_arrow
+from snapshot_explorer.table.queries import to_arrow
 
 VERSIONS = {"orders": (1, 5, 18), "events": (3, 15)}
 """Versions of the samples, the newest last."""

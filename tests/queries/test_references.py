@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.rewrite import rewrite
-from snapshot_explorer.queries.tokens import tokens
+from tests.inner.table import references, rewrite, tokens
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TABLES = ("orders", "events", "Order Lines")

@@ -12,7 +12,6 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.core.old_libraries import PYARROW_VARIANTS
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     MissingDependencyError,
@@ -21,6 +20,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.history import history_of
 from snapshot_explorer.results import as_pandas
+from tests.inner.core import PYARROW_VARIANTS
 from tests.support.filesystems import counting
 from tests.support.old_libraries import refused_if
 from tests.support.paimon.table_builder import PaimonTable

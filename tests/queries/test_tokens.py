@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.queries.tokens import tokens
+from tests.inner.table import tokens
 from tests.support.old_libraries import since_duckdb
 
 PIECES = st.sampled_from(

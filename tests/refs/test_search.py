@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.core.records import Listing
 from snapshot_explorer.core.refs import AsOf, Latest, Tag, Version, not_found, parse_ref
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.history.resolving import resolve
+from tests.inner.core import Listing
+from tests.inner.history import resolve
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 

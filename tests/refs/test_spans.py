@@ -2,10 +2,10 @@
 
 import pytest
 
-from snapshot_explorer.core.records import Listing
 from snapshot_explorer.core.refs import parse_ref
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.history.resolving import resolve_range
+from tests.inner.core import Listing
+from tests.inner.history import resolve_range
 
 
 class Known:

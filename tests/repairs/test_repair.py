@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.analysis.repair.spark_sql import literal, qualified_name, spark_identifier, text_literal
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.history import history_of
+from tests.inner.analysis import literal, qualified_name, spark_identifier, text_literal
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double")]

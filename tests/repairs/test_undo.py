@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.__main__ import main
-from snapshot_explorer.core.hints import python_call
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
@@ -22,7 +20,9 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.spelling import magic_line
+from tests.inner.core import python_call
+from tests.inner.jupyter import magic_line
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable, metadata, remove
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.row_histories import KINDS, STEPS, play

@@ -8,9 +8,9 @@ import pytest
 
 import snapshot_explorer as sx
 from snapshot_explorer import check, report
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.results import Frame
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable, add
 
 INCIDENT = "7..8"

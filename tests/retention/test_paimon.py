@@ -11,7 +11,7 @@ from snapshot_explorer import open_table, samples
 from snapshot_explorer.analysis.retention import retention_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.history import history_of
-from snapshot_explorer.view.html import COPY_SCRIPT
+from tests.inner.view import COPY_SCRIPT
 from tests.support.paimon.table_builder import PaimonTable
 
 TABLES = Path(__file__).parents[1] / "data" / "paimon"

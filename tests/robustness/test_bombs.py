@@ -14,14 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import Limits, open_table, samples
-from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.core.limits import parse_limits
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, LimitError, StorageError
-from snapshot_explorer.formats.avro.container import read_container
-from snapshot_explorer.formats.paimon.files import avro_rows
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
-from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
 from snapshot_explorer.storage import Storage
+from tests.inner.arrow import CorruptBytesError
+from tests.inner.core import parse_limits
+from tests.inner.formats import read_container
+from tests.inner.paimon import PaimonDataType, PaimonField, avro_rows, read_entries
 from tests.support.avro import array, record
 from tests.support.delta import table_builder
 from tests.support.delta.table_builder import DeltaTable, add, commit_name

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import LakeSnapshot, check, open_table, samples
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError, LimitError, SnapshotExplorerError
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.formats.avro.container import read_container
+from tests.inner.formats import read_container
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol
 from tests.support.hudi.table_builder import SCHEMA, HudiTable
 from tests.support.iceberg.table_builder import IcebergTable

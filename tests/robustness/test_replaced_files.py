@@ -81,9 +81,8 @@ def test_a_file_of_another_size_is_refused_with_both_sizes(copied, table, patter
         name = _replaced(path, other)
 
     if "sidecar" in pattern:
-        from snapshot_explorer.formats.delta.metadata.checkpoints import read_checkpoint
-        from snapshot_explorer.formats.delta.metadata.log_segment import list_log
         from snapshot_explorer.storage import Storage
+        from tests.inner.delta import list_log, read_checkpoint
 
         storage = Storage(root)
         with pytest.raises(errors.CorruptTableError, match=rf"{name} has \d+ bytes, but .* records \d+"):

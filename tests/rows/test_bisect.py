@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.spelling import magic_line
 from snapshot_explorer.view import picture_of
+from tests.inner.jupyter import magic_line
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
 from tests.support.row_histories import KINDS, STEPS, play
 

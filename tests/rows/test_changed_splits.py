@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.analysis.diff.changed_splits import differing_splits
 from snapshot_explorer.analysis.rows import changed_splits
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
+from tests.inner.analysis import differing_splits
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata
 from tests.support.iceberg.table_builder import IcebergTable

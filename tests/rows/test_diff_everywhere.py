@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"

@@ -9,9 +9,9 @@ import fsspec
 import pytest
 
 from snapshot_explorer import explore, open_table, samples
-from snapshot_explorer.core.records import Gap, Listing, alternatives_text, gaps_text
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.table import Table
+from tests.inner.core import Gap, Listing, alternatives_text, gaps_text
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.row_histories import KINDS, Player
 

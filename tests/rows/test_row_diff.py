@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.analysis.diff.spilled_rows import SplitRows
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
+from tests.inner.analysis import SplitRows
 from tests.support.delta.table_builder import DeltaTable, metadata, remove
 
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double")]

@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_VIEWS, HEALTH
+from tests.inner.jupyter import COMPARED, FILE_VIEWS, HEALTH
 from tests.support.explorer_page import show, use_theme
 
 RUN = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.flatMap(

@@ -18,9 +18,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from snapshot_explorer import samples
-from snapshot_explorer.jupyter.command import Command, Option
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.help_text import usage
+from tests.inner.jupyter import Command, Option, usage
 
 PAGE = Path(__file__).parents[2] / "notebooks" / "guide" / "commands.md"
 

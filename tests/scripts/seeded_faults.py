@@ -396,7 +396,7 @@ FAULTS = (
     ),
     Fault(
         "a quote that is written twice within a name of a query stays",
-        "queries/tokens.py",
+        "table/queries/tokens.py",
         """return self.text[1:-1].replace("''", "'")""",
         "return self.text[1:-1]",
         "queries/test_references.py queries/test_sql.py",
@@ -432,7 +432,7 @@ FAULTS = (
     ),
     Fault(
         "an answer of a catalog that is larger than it may be is read",
-        "catalogs/unity.py",
+        "table/catalogs/unity.py",
         "if len(content) > self._max_bytes:",
         "if False:",
         "lake/test_catalogs.py",

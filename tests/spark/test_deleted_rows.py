@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
-from snapshot_explorer.core.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.engines.spark import native
+from tests.inner.core import PYSPARK_ARROW
 from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.spark_frames import arrow_table
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import snapshot_explorer
-from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES
+from tests.inner.core import PYSPARK_DATA_SOURCES
 from tests.support import spark_clusters
 from tests.support.canonical import canonical_rows
 from tests.support.paimon.table_builder import PaimonTable

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import samples
-from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES
+from tests.inner.core import PYSPARK_DATA_SOURCES
 
 PAGE = Path(__file__).parents[2] / "notebooks" / "guide" / "spark.md"
 

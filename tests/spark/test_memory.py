@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer.engines.spark.sessions import session_mebibytes
+from tests.inner.engines_spark import session_mebibytes
 
 GIB = 2**30
 OWN = "sys/fs/cgroup"

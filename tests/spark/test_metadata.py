@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.core import frames
-from snapshot_explorer.engines.spark.tasks import collect
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
@@ -27,9 +26,10 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import metadata_tasks as units
 from snapshot_explorer.formats.delta import metadata_tasks as delta_units
-from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.formats.paimon import metadata_tasks as paimon_units
 from snapshot_explorer.history import history_of
+from tests.inner.engines_spark import collect
+from tests.inner.formats import PREFETCHED, RECORDS
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.spark_frames import arrow_table
@@ -472,7 +472,7 @@ def test_settings_are_reported_with_the_lines_that_they_are_on(tmp_path):
 
 
 def test_paths_of_manifest_entries_that_differ_in_one_part_are_distinguished():
-    from snapshot_explorer.formats.paimon.metadata.manifests import ENTRIES
+    from tests.inner.paimon import ENTRIES
 
     plain = {"partition": b"p", "bucket": 0, "level": 0, "file_name": "f", "embedded_index": None}
     plain |= {"external_path": None, "extra_files": None}

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from snapshot_explorer import open_table
 from snapshot_explorer.engines.spark import native
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol
 from tests.support.iceberg.table_builder import SCHEMA, IcebergTable

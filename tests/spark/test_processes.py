@@ -9,7 +9,7 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import samples
-from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES
+from tests.inner.core import PYSPARK_DATA_SOURCES
 from tests.support import spark_clusters
 
 SESSION = """

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.analysis.repair.spark_sql import literal, spark_identifier
+from tests.inner.analysis import literal, spark_identifier
 
 TEXTS = [
     "",

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.core.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.errors import InvalidArgumentError
+from tests.inner.core import PYSPARK_ARROW
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.old_libraries import refused_if

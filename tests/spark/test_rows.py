@@ -16,13 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.core.old_libraries import PYSPARK_ARROW, PYSPARK_COLLATIONS, PYSPARK_VARIANTS
-from snapshot_explorer.core.records import Split
-from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
-from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
+from tests.inner.core import PYSPARK_ARROW, PYSPARK_COLLATIONS, PYSPARK_VARIANTS, Split
+from tests.inner.engines import parse_condition
+from tests.inner.engines_spark import spark_schema
 from tests.support import spark_clusters
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata
@@ -570,9 +569,9 @@ import json, warnings, threading
 {OPENED.replace("to_spark()", "to_spark().count()")}
 open_table({str(DATA / "paimon" / "dv")!r}).lifetimes(engine="spark")
 from pyspark.sql import SparkSession
-from snapshot_explorer.engines.spark.sessions import session
+from snapshot_explorer.engines.spark import sessions
 found = []
-thread = threading.Thread(target=lambda: found.append(session()))
+thread = threading.Thread(target=lambda: found.append(sessions.session()))
 thread.start(); thread.join()
 spark = SparkSession.getActiveSession()
 print(json.dumps([spark.conf.get("spark.driver.host"), spark.sparkContext.master, found[0] is spark]))

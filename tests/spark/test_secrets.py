@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import snapshot_explorer
-from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES
+from tests.inner.core import PYSPARK_DATA_SOURCES
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.outputs import shown_by
 from tests.support.paimon.table_builder import PaimonTable

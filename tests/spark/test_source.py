@@ -10,8 +10,8 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import samples
-from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES
-from snapshot_explorer.engines.spark.schemas import spark_schema
+from tests.inner.core import PYSPARK_DATA_SOURCES
+from tests.inner.engines_spark import spark_schema
 from tests.support.canonical import canonical_rows
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.spark_frames import arrow_table

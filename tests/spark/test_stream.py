@@ -13,7 +13,7 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import open_table
-from snapshot_explorer.core.old_libraries import PYSPARK_DATA_SOURCES
+from tests.inner.core import PYSPARK_DATA_SOURCES
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.paimon.table_builder import PaimonTable
 

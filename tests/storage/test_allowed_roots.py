@@ -6,10 +6,10 @@ import shutil
 import pytest
 
 from snapshot_explorer import open_lake, open_table, samples
-from snapshot_explorer.core.errors import AccessDeniedError, SnapshotExplorerError, TableNotFoundError
-from snapshot_explorer.lake.discovery import find_tables
+from snapshot_explorer.errors import AccessDeniedError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.storage.allowed_roots import AllowedRoots, ConfinedOptions
+from tests.inner.lake import find_tables
+from tests.inner.storage import AllowedRoots, ConfinedOptions
 from tests.support.delta.table_builder import DeltaTable, add
 
 OUTSIDE = "is outside of the folders that are allowed|outside of the folders that are allowed"

@@ -18,8 +18,7 @@ import pytest
 
 from snapshot_explorer.errors import AccessDeniedError, MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.storage import Storage, retries
-from snapshot_explorer.storage.failures import masked_cause
-from snapshot_explorer.storage.masks import Mask
+from tests.inner.storage import Mask, masked_cause
 from tests.support import filesystems
 from tests.support.outputs import shown_by
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer import find_tables, open_table, samples
-from snapshot_explorer.core.limits import DEFAULT, Limits
+from snapshot_explorer import Limits, find_tables, open_table, samples
 from snapshot_explorer.errors import LimitError, MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.storage import Storage, bounded_answers
+from tests.inner.core import DEFAULT
 from tests.support.outputs import shown_by
 from tests.support.store_server import HOSTS, SECRETS, served
 

@@ -10,7 +10,7 @@ import pytest
 from snapshot_explorer.errors import MissingFileError, StorageError, UnsupportedFeatureError
 from snapshot_explorer.storage import Entry, Storage, listings, retries
 from snapshot_explorer.storage import files as storage_files
-from snapshot_explorer.storage.object_stores import ObjectStoreFiles
+from tests.inner.storage import ObjectStoreFiles
 from tests.support.key_server import STORES, KeyServer, failures_of, stores
 
 ALL = STORES

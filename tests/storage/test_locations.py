@@ -22,7 +22,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.storage.location import full_text, is_outside, normalize, parse_location, resolve_location
+from tests.inner.storage import full_text, is_outside, normalize, parse_location, resolve_location
 from tests.support import filesystems
 
 AWAY = "which is on another storage than the table itself"

@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from snapshot_explorer.storage.masks import Mask
+from tests.inner.storage import Mask
 
 SECRETS = (
     "canary secret/+=2b6c",

@@ -7,7 +7,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.storage import Storage, pickled_with_options
-from snapshot_explorer.storage.options import fsspec_options
+from tests.inner.storage import fsspec_options
 from tests.support.outputs import shown_by
 
 SECRET = "canary-51d7"

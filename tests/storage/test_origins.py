@@ -17,10 +17,14 @@ import pytest
 
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.storage import Storage, bounded_answers, origins
-from snapshot_explorer.storage.failures import OversizedAnswerError, SlowAnswerError, UnexpectedResponseError
-from snapshot_explorer.storage.files import RemoteFiles
-from snapshot_explorer.storage.object_stores import ObjectStoreFiles
-from snapshot_explorer.storage.origins import Origin
+from tests.inner.storage import (
+    ObjectStoreFiles,
+    Origin,
+    OversizedAnswerError,
+    RemoteFiles,
+    SlowAnswerError,
+    UnexpectedResponseError,
+)
 
 BODY = bytes(range(256)) * 400
 OPTIONS = {"key": "AKIAKEY", "secret": "secret"}

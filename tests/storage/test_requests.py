@@ -13,8 +13,8 @@ from pyarrow import orc
 from snapshot_explorer import storage as storage_package
 from snapshot_explorer.arrow import parquet_batches
 from snapshot_explorer.errors import StorageError
-from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.storage import Storage, load_of
+from tests.inner.formats import OrcFile
 from tests.support import filesystems
 
 

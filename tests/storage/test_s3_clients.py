@@ -7,9 +7,7 @@ import pytest
 
 from snapshot_explorer.errors import MissingFileError, StorageError
 from snapshot_explorer.storage import Storage, object_store_clients
-from snapshot_explorer.storage.files import RemoteFiles
-from snapshot_explorer.storage.location import parse_location
-from snapshot_explorer.storage.object_stores import ObjectStoreFiles
+from tests.inner.storage import ObjectStoreFiles, RemoteFiles, parse_location
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.object_stores import put_on_s3
 from tests.support.outputs import shown_by

@@ -7,7 +7,7 @@ import pytest
 
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.storage.same_files import match_files
+from tests.inner.storage import match_files
 
 AZURE = {"account_key": "c2VjcmV0"}
 WEB = "https://data.example.org/lake/t"

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from snapshot_explorer.storage import signatures
-from snapshot_explorer.storage.signatures import Message
+from tests.inner.storage import Message
 
 NOW = dt.datetime(2026, 11, 28, 9, 30, tzinfo=dt.UTC)
 KEYS = ["a", "a b/c+d", "ä/ö.parquet", "a=1/b:2/c,d;e@f", "~(x)*'!", "a%20b", "a//b", "/a/./b", "x" * 900]

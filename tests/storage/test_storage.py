@@ -15,7 +15,7 @@ import pytest
 
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError
 from snapshot_explorer.storage import Entry, Storage
-from snapshot_explorer.storage.ranges import ByteBudget, RemoteFile
+from tests.inner.storage import ByteBudget, RemoteFile
 
 LITERAL = "p=a b/100%/%2F/#1/what?/st*r/[x]/{y}/é漢/a::b/~c/f.bin"
 """A name in which every character stands for itself."""

@@ -3,9 +3,9 @@
 import pytest
 
 from snapshot_explorer import find_tables, open_lake, open_table
-from snapshot_explorer.core.url_secrets import hide_typed_secrets, hide_url_secrets
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.storage.location import parse_location
+from tests.inner.core import hide_typed_secrets, hide_url_secrets
+from tests.inner.storage import parse_location
 
 IN_ANY_TEXT = [
     "https://bob:CANARY@host/t",

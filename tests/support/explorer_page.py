@@ -3,7 +3,7 @@
 import base64
 import json
 
-from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
+from tests.inner.jupyter import script, text_of
 
 TRAITS = ("commits", "facts", "zone", "strip", "listed", "page", "view", "busy")
 DARK = (

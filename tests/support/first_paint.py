@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import nbformat
 
-from snapshot_explorer.view.palette import GREEN, ORANGE, SKY
+from tests.inner.view import GREEN, ORANGE, SKY
 from tests.support.jupyter_server import TOKEN
 
 BEGUN = re.compile(r"\[[*\d]")

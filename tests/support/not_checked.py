@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow as pa
 
 import snapshot_explorer
-from snapshot_explorer.core.records import Commit
 from snapshot_explorer.history import history_of
 from snapshot_explorer.results import Frame
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
+from tests.inner.core import Commit
 from tests.support.public_calls import PARTS, Drawn
 
 UNFOUNDED = re.compile(r"[Ii]n good order|readable\W+yes\b|readable(?s:.)*?\d\dZ .*\byes *$", re.MULTILINE)

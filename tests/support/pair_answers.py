@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 import snapshot_explorer as sx
-from snapshot_explorer.arrow.value_text import format_cell
+from tests.inner.arrow import format_cell
 
 
 def _text(column, kind):

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from snapshot_explorer.arrow import thrift
-from snapshot_explorer.arrow.thrift import Field, structs
+from tests.inner.arrow import Field, structs
 
 _REPEATED = 2
 _I32, _BYTES, _STRUCT = 5, 8, 12

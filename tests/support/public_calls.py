@@ -10,16 +10,15 @@ import pandas as pd
 import pyarrow as pa
 
 import snapshot_explorer
-from snapshot_explorer.analysis.compare.comparison import Comparison
-from snapshot_explorer.analysis.health.result import Health
-from snapshot_explorer.analysis.retention.report import Retention
+from snapshot_explorer.analysis.compare import Comparison
+from snapshot_explorer.analysis.health import Health
+from snapshot_explorer.analysis.retention import Retention
 from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history import history_of
 from snapshot_explorer.history.lifetimes import FileLifetimes
 from snapshot_explorer.results import Frame
-from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Snapshot, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +277,7 @@ def _claims(result, columns):
 def _magics():
     from IPython.core.interactiveshell import InteractiveShell
 
-    from snapshot_explorer.jupyter.magics import SnapshotMagics
+    from tests.inner.jupyter import SnapshotMagics
 
     return SnapshotMagics(InteractiveShell())
 

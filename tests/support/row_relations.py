@@ -4,10 +4,10 @@ from collections import Counter
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.equal_values import exact_keys
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history import history_of
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
+from tests.inner.arrow import exact_keys
 
 
 def assert_history_is_every_version(table, *, pairs=(), **arguments):

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from snapshot_explorer.core import frames
-from snapshot_explorer.core.records import Listing, ReadPlan, Split
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat, TableVersion
-from snapshot_explorer.formats.capabilities import MetadataLayout
+from tests.inner.core import Listing, ReadPlan, Split
+from tests.inner.formats import MetadataLayout
 
 FOLDER = "toy"
 FIRST_TIME = datetime(2026, 11, 1, tzinfo=UTC)

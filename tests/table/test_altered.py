@@ -10,7 +10,7 @@ import pytest
 
 from snapshot_explorer import check, open_table
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 

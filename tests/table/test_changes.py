@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import errors, open_table
-from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.history import history_of
+from tests.inner.engines import parse_condition
 from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[1] / "data" / "paimon"

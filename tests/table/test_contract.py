@@ -12,7 +12,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.history import history_of
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
 from snapshot_explorer.view import drawing_of
 from tests.support.scenarios import FIRST, SCENARIOS, played
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import catalogs, open_table, samples
-from snapshot_explorer.core.limits import Limits
+from snapshot_explorer import Limits, open_table, samples
 from snapshot_explorer.errors import LimitError, SnapshotExplorerError, StorageError, UnsupportedFeatureError
+from snapshot_explorer.table import catalogs
 from tests.support.outputs import shown_by
 from tests.support.rest_catalogs import CONFIG, FILE, in_paimon, loaded, refused, served
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import check, open_lake, open_table, report
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.history.management import log as management_log
+from tests.inner.history import log as management_log
+from tests.inner.terminal import main
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.outputs import Lines, drawn

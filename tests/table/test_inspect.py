@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import errors, open_table
-from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
 from snapshot_explorer.history import history_of
+from tests.inner.paimon import schema_of
 from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[1] / "data" / "paimon"

@@ -13,7 +13,7 @@ import pytest
 import snapshot_explorer
 from snapshot_explorer import Snapshot, Table, open_table
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
 from tests.support import not_checked, public_calls
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
 from tests.support.iceberg import table_builder

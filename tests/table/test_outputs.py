@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_lake, open_table, report, samples
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.results.outputs import output_file
+from tests.inner.results import output_file
+from tests.inner.terminal import main
 from tests.support.paimon.table_builder import PaimonTable
 from tests.table.test_read_only import digest
 

@@ -4,8 +4,8 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.core import progress
-from snapshot_explorer.core.progress import listen
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from tests.inner.core import listen
 from tests.support.paimon.table_builder import PaimonTable
 
 

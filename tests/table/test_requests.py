@@ -8,11 +8,10 @@ import pytest
 
 from snapshot_explorer import open_table, samples, twins
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats import detect
-from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.table import read_overview
+from snapshot_explorer.table import parts_of, read_overview
+from tests.inner.engines import parse_condition
 from tests.support import filesystems
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.hudi.table_builder import HudiTable, records

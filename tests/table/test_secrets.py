@@ -14,8 +14,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from snapshot_explorer import check, open_lake, open_table, report
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError
-from snapshot_explorer.snapshot import parts_of
-from snapshot_explorer.storage.masks import Mask
+from snapshot_explorer.table import parts_of
+from tests.inner.storage import Mask
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.outputs import Lines, drawn, saved_by, shown_by
 from tests.support.paimon.table_builder import PaimonTable

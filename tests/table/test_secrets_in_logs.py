@@ -8,8 +8,8 @@ import pytest
 from snapshot_explorer import check, open_lake, open_table, report
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history import CachedMetadata
-from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.storage.masks import Mask
+from snapshot_explorer.table import Snapshot
+from tests.inner.storage import Mask
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.outputs import Lines, chain_of, drawn, saved_by
@@ -133,7 +133,7 @@ def test_no_page_report_or_lake_shows_a_secret_of_a_log(url, tmp_path):
 
 
 def test_no_line_of_a_magic_or_of_the_terminal_shows_a_secret_of_a_log(url, capsys):
-    from snapshot_explorer.__main__ import main
+    from tests.inner.terminal import main
 
     for command in ("log", "files", "health", "verify", "orphans", "show", "readability", "retention"):
         for more in ([], ["--json"]):

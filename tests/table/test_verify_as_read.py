@@ -14,7 +14,7 @@ import pytest
 from pyarrow import orc
 
 from snapshot_explorer import open_table
-from snapshot_explorer.analysis.retention.verification import LEVELS
+from snapshot_explorer.analysis.retention import LEVELS
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.filesystems import counting
 from tests.support.iceberg.table_builder import ADDED, SCHEMA, IcebergTable, entry

@@ -6,14 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.core.single_flight import SingleFlight, cached_property
 from snapshot_explorer.errors import StorageError
-from snapshot_explorer.formats.paimon.metadata.layout import Layout
-from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.history import history_of
-from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.table import parts_of
 from snapshot_explorer.view import drawing_of, render_text
+from tests.inner.core import SingleFlight, cached_property
+from tests.inner.paimon import Layout, Schemas
 from tests.support.blocking import SECONDS, blocking
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.iceberg.table_builder import IcebergTable

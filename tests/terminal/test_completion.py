@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.terminal import completion
-from snapshot_explorer.terminal.commands import names
+from tests.inner.terminal import main, names
 
 
 def test_without_shtab_the_message_says_what_to_install(monkeypatch, capsys):

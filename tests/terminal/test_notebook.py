@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import samples
-from snapshot_explorer.__main__ import main
 from snapshot_explorer.terminal import notebook as program
+from tests.inner.terminal import main
 
 
 @pytest.fixture

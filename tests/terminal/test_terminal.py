@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import samples
-from snapshot_explorer.__main__ import main
+from tests.inner.terminal import main
 
 pty = pytest.importorskip("pty", reason="Windows has no pseudo-terminals")
 

@@ -4,8 +4,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.arrow.value_text import format_cell, sanitize, text_width, truncate, unit_of
-from snapshot_explorer.core.text import format_size, format_utc
+from tests.inner.arrow import format_cell, sanitize, text_width, truncate, unit_of
+from tests.inner.core import format_size, format_utc
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.core.errors import UnsupportedFeatureError
-from snapshot_explorer.core.shown import Shown
+from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.view import dispatch, drawing_of, picture_of
+from tests.inner.core import Shown
 
 
 def shown_types():

@@ -7,12 +7,7 @@ import pytest
 from snapshot_explorer.core.frames import ANOMALIES, COMMITS, COMPARED, COMPARED_PARTITIONS
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.view import render_text
-from snapshot_explorer.view.commits import MINUS
-from snapshot_explorer.view.differences import difference_figure
-from snapshot_explorer.view.figures import plotly_text
-from snapshot_explorer.view.plotly_figure import PLOTLY
-from snapshot_explorer.view.timeline.figure import timeline
-from snapshot_explorer.view.totals import totals_figure
+from tests.inner.view import MINUS, PLOTLY, difference_figure, plotly_text, timeline, totals_figure
 
 EVIL = "<b>$x$</b> & <a href='javascript:alert(1)'>"
 

@@ -8,8 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.core.frames import COMMITS
-from snapshot_explorer.view.figures import INK
-from snapshot_explorer.view.timeline.figure import timeline
+from tests.inner.view import INK, timeline
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b> $x$ &amp;"
 DRAW = """async (json) => {

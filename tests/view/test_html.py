@@ -21,7 +21,7 @@ from snapshot_explorer.view import (
     mimebundle,
     render_html,
 )
-from snapshot_explorer.view.html import COPY_SCRIPT
+from tests.inner.view import COPY_SCRIPT
 
 VOID = {"wbr"}
 EVIL = "<script>alert(1)</script>"

@@ -8,10 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.core.frames import COMMITS
-from snapshot_explorer.view.commits import MINUS
-from snapshot_explorer.view.row_changes import commit_bars_of, row_change_text
-from snapshot_explorer.view.timeline.commit_bars import commit_bars
-from snapshot_explorer.view.timeline.figure import timeline
+from tests.inner.view import MINUS, commit_bars, commit_bars_of, row_change_text, timeline
 
 
 def commit(  # noqa: PLR0913 - the counts of a commit

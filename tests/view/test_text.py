@@ -4,10 +4,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.arrow.value_text import text_width
 from snapshot_explorer.core.frames import ANOMALIES, COMMITS
 from snapshot_explorer.view import Drawing, Grid, Line, Pairs, render_text
-from snapshot_explorer.view.text import WIDTH
+from tests.inner.arrow import text_width
+from tests.inner.view import WIDTH
 
 LETTERS = st.text(st.characters(exclude_categories=[]), max_size=200)
 ANY_TEXT = st.text(max_size=200)

@@ -9,10 +9,19 @@ from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.history import history_of
 from snapshot_explorer.view import picture_of
-from snapshot_explorer.view.tracks.branch_graph import branch_graph
-from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
-from snapshot_explorer.view.tracks.heat_map import heat_map_content
-from snapshot_explorer.view.tracks.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_content, tracks_figure
+from tests.inner.view import (
+    MOST_TRACKS,
+    Mark,
+    Span,
+    Track,
+    Tracks,
+    branch_graph,
+    file_tracks,
+    heat_map_content,
+    partition_heat,
+    tracks_content,
+    tracks_figure,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 EVIL = "<b>$x$</b>"

@@ -9,9 +9,8 @@ from snapshot_explorer.core.errors import TableNotFoundError
 from snapshot_explorer.jupyter.command import TABLE, Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, column_names, dict_of
 from snapshot_explorer.lake import Lake, check, open_lake
-from snapshot_explorer.opening import open_table
 from snapshot_explorer.results.outputs import output_file, output_path
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Table, open_table
 
 
 def _check(invocation: Invocation) -> CheckResult:

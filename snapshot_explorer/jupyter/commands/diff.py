@@ -24,8 +24,7 @@ from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake.pair_diff import diff, diff3
 from snapshot_explorer.lake.table_twins import Twins, twins
 from snapshot_explorer.results import Frame
-from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Snapshot, Table
 
 DIFF_PARTS = {
     "stat": "summary",

@@ -17,7 +17,7 @@ from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.limits import show_read_size
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.results import Frame, check_types, decimal_columns
-from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.table import Snapshot
 
 
 def _load(invocation: Invocation) -> object:

@@ -15,9 +15,8 @@ from snapshot_explorer.jupyter.commands.status import list_tables, with_schema
 from snapshot_explorer.jupyter.help_text import HelpText
 from snapshot_explorer.jupyter.tables import is_variable_name
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.opening import open_table
 from snapshot_explorer.storage import parse_external_files
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Table, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

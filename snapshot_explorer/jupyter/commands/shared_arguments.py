@@ -6,9 +6,8 @@ from typing import Any
 from snapshot_explorer.jupyter.command import Argument, Arguments, Invocation, Option
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import dict_variables
-from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.storage.hidden import hidden_options
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import Snapshot, Table
 
 REF = Argument(name="REF", value_type="ref", meaning="the version; by default latest")
 WHERE = Option(

@@ -3,7 +3,7 @@
 from snapshot_explorer.core.records import TableSchema
 from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
-from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.table import Snapshot
 
 
 def _show(invocation: Invocation) -> Snapshot | TableSchema:

@@ -1,12 +1,12 @@
 """`%snapshot sql`: a query over the open tables."""
 
-from snapshot_explorer import queries
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs.records import format_time
 from snapshot_explorer.jupyter.command import Argument, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import check_read_size
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake, open_tables
+from snapshot_explorer.table import queries
 
 
 def _sql(invocation: Invocation) -> object:

@@ -86,8 +86,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
     from snapshot_explorer.jupyter.explorer.views import View
-    from snapshot_explorer.snapshot import Snapshot
-    from snapshot_explorer.table import Table
+    from snapshot_explorer.table import Snapshot, Table
     from snapshot_explorer.view import Drawing
     from snapshot_explorer.view.figures import Picture
 

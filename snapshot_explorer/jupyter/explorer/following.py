@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.jupyter.explorer.reading import Log
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.snapshot import Snapshot
-    from snapshot_explorer.table import Table
+    from snapshot_explorer.table import Snapshot, Table
 
 
 class Ticker:

@@ -10,14 +10,13 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.history import history_of, with_readability
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from snapshot_explorer.core.records import Gap, Listing
-    from snapshot_explorer.snapshot import Snapshot
-    from snapshot_explorer.table import Table
+    from snapshot_explorer.table import Snapshot, Table
 
 MOST_COMMITS = 10_000
 """Commits that are read, the newest ones."""

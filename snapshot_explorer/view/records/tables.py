@@ -6,8 +6,7 @@ from dataclasses import fields
 from snapshot_explorer.arrow.value_text import WORDS
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.hints import Message
-from snapshot_explorer.snapshot import Snapshot, parts_of
-from snapshot_explorer.table import Table, card_of
+from snapshot_explorer.table import Snapshot, Table, card_of, parts_of
 from snapshot_explorer.view.dispatch import draw, drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Line, Pairs, Part
 from snapshot_explorer.view.stored_details import stored_details

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
-from snapshot_explorer.formats.delta.metadata import actions as parsing
-from snapshot_explorer.formats.delta.metadata.actions import parse_commits
-from snapshot_explorer.formats.delta.metadata.records import ADDS, CDC, REMOVES
+from tests.inner.delta import ADDS, CDC, REMOVES, parse_commits
+from tests.inner.delta import actions as parsing
 from tests.support.delta.table_builder import add, cdc, domain, inline_vector, lines, metadata, protocol, remove, txn
 
 NAME = "_delta_log/00000000000000000007.json"

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
-from snapshot_explorer.formats.delta.metadata.checkpoints import read_checkpoint
-from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.storage import Storage
+from tests.inner.delta import DeltaLog, read_checkpoint
 from tests.support.delta.table_builder import (
     ACTIONS,
     DeltaTable,

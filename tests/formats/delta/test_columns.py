@@ -8,10 +8,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
-from snapshot_explorer.formats.delta.files.columns import Origin, conform, stored_fields
-from snapshot_explorer.formats.delta.metadata.data_types import arrow_type, parse_type
-from snapshot_explorer.formats.delta.metadata.schema import schema_of
+from tests.inner.delta import Calendar, Origin, arrow_type, calendar_of, conform, parse_type, schema_of, stored_fields
 from tests.support.delta.log_reader import metadata
 from tests.support.delta.table_builder import schema_json
 from tests.support.effort import at_most_steps

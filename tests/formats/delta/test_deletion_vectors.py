@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.files.deletion_vectors import decode_z85, read_deleted_positions, vector_of
 from snapshot_explorer.storage import Storage
+from tests.inner.delta import decode_z85, read_deleted_positions, vector_of
 from tests.support.delta.log_reader import tried
 from tests.support.delta.table_builder import bitmap, inline_vector, vector_file
 from tests.support.delta.table_builder import z85 as encoded

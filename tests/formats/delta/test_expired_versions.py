@@ -4,7 +4,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
-from snapshot_explorer.formats.delta.scan import removals
+from tests.inner.delta import removals
 from tests.support.delta.table_builder import DeltaTable, add, cdc, metadata, protocol, remove
 
 EXPIRED = (

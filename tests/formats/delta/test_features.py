@@ -5,8 +5,7 @@ import json
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.features import READER_FEATURES
-from snapshot_explorer.formats.delta.metadata.supported import check_readable
+from tests.inner.delta import READER_FEATURES, check_readable
 from tests.support.delta.log_reader import metadata, protocol
 from tests.support.delta.table_builder import schema_json
 

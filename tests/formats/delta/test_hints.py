@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.metadata.hints import CheckpointHint, canonical, read_checksum, read_hint
 from snapshot_explorer.storage import Storage
+from tests.inner.delta import CheckpointHint, canonical, read_checksum, read_hint
 from tests.support.delta.table_builder import DeltaTable
 
 CORRUPTED = "_delta_log/_last_checkpoint is corrupted. Will search the checkpoint files directly"

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.formats.delta.inspect.inspections import DETAIL, HISTORY, table_features
-from snapshot_explorer.formats.delta.metadata.actions import protocol_of
 from snapshot_explorer.history import history_of
+from tests.inner.delta import DETAIL, HISTORY, protocol_of, table_features
 from tests.support.delta.table_builder import (
     BASE_MILLIS,
     DeltaTable,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.metadata.layout import log_files, staged_version
 from snapshot_explorer.storage import Entry
+from tests.inner.delta import log_files, staged_version
 
 NUMBER = "00000000000000000010"
 

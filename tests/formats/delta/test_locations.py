@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.metadata.locations import decode_path, decode_path_array
+from tests.inner.delta import decode_path, decode_path_array
 
 
 @pytest.mark.parametrize(

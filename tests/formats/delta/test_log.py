@@ -5,10 +5,8 @@ import threading
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, StorageError
-from snapshot_explorer.formats.delta.metadata import batches
-from snapshot_explorer.formats.delta.metadata.log import DeltaLog
-from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.storage import Storage
+from tests.inner.delta import DeltaLog, batches, removed_in
 from tests.support.delta.table_builder import DeltaTable, add, commit_name, metadata, protocol, remove
 
 

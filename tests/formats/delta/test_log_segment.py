@@ -3,15 +3,8 @@
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
-from snapshot_explorer.formats.delta.metadata.layout import log_files
-from snapshot_explorer.formats.delta.metadata.log_segment import (
-    LogListing,
-    earliest,
-    for_version,
-    list_log,
-    staged_versions,
-)
 from snapshot_explorer.storage import Entry, Storage
+from tests.inner.delta import LogListing, earliest, for_version, list_log, log_files, staged_versions
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add
 
 

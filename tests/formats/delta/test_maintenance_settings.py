@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer.formats.delta.expiry.settings import settings_of
+from tests.inner.delta import settings_of
 
 MB = 1024 * 1024
 

@@ -4,9 +4,8 @@ from typing import get_args
 
 import pytest
 
-from snapshot_explorer.core.records import Kind
-from snapshot_explorer.formats.delta.frames import operations
-from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
+from tests.inner.core import Kind
+from tests.inner.delta import Effect, kind_of, operations
 
 
 def effect(added=0, removed=0, *, rearranged=False, redefined=False):

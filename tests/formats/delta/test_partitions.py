@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.metadata.partitions import partition_texts, partitions_of
-from snapshot_explorer.formats.delta.metadata.schema import arrow_schema, schema_of
+from tests.inner.delta import arrow_schema, partition_texts, partitions_of, schema_of
 from tests.support.delta.log_reader import adds_of, metadata
 from tests.support.delta.table_builder import schema_json
 

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.engines.conditions import parse_condition as condition_of
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.metadata.schema import arrow_schema
-from snapshot_explorer.formats.delta.scan import planning
-from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.storage import Storage
+from tests.inner.delta import DeltaPlan, arrow_schema, planning
+from tests.inner.engines import parse_condition as condition_of
 from tests.support.delta.log_reader import adds_of, metadata, plan_of, protocol, state, state_of, table_of
 from tests.support.delta.table_builder import DeltaTable, add, inline_vector, schema_json
 

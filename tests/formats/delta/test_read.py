@@ -22,13 +22,8 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField
-from snapshot_explorer.formats.delta.metadata.log import DeltaLog
-from snapshot_explorer.formats.delta.metadata.supported import check_readable
-from snapshot_explorer.formats.delta.scan import planning, read
-from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.storage import Storage
+from tests.inner.delta import DeltaDataType, DeltaField, DeltaLog, Removals, check_readable, planning, read, removed_in
 from tests.support.delta.log_reader import plan_of, rows_of, state_of, table_of
 from tests.support.delta.table_builder import DeltaTable, add, inline_vector, remove, schema_json
 

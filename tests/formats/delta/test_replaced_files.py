@@ -8,7 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.delta.table import Delta
+from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable, commit_name, inline_vector, remove

@@ -3,15 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.metadata.actions import parse_commits
-from snapshot_explorer.formats.delta.metadata.replay import (
-    ReplayState,
-    followed_by,
-    join_states,
-    keys,
-    replay_state_of,
-    state_of,
-)
+from tests.inner.delta import ReplayState, followed_by, join_states, keys, parse_commits, replay_state_of, state_of
 from tests.support.delta.table_builder import add, domain, lines, metadata, protocol, remove, txn
 
 VECTORS = [

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.metadata.schema import arrow_schema, schema_of, table_schema
+from tests.inner.delta import arrow_schema, schema_of, table_schema
 from tests.support.delta.log_reader import metadata, tried
 from tests.support.delta.table_builder import schema_json
 

@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.delta.metadata.schema import arrow_schema
+from tests.inner.delta import arrow_schema
 from tests.support.delta.log_reader import metadata
 from tests.support.delta.table_builder import DeltaTable, inline_vector, remove, schema_json
 from tests.support.parquet_footers import with_geometry

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.metadata.partitions import partitions_of
-from snapshot_explorer.formats.delta.metadata.schema import schema_of
-from snapshot_explorer.formats.delta.scan.statistics import bounds, bounds_of, rows_of
-from snapshot_explorer.formats.statistics import with_bounds
+from tests.inner.delta import bounds, bounds_of, partitions_of, rows_of, schema_of
+from tests.inner.formats import with_bounds
 from tests.support.delta.log_reader import adds_of, metadata
 from tests.support.delta.table_builder import schema_json
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.metadata.schema import schema_of
-from snapshot_explorer.formats.delta.scan.statistics import bounds_of, parse_columns
+from tests.inner.delta import bounds_of, parse_columns, schema_of
 from tests.support.delta.log_reader import adds_of, metadata
 from tests.support.delta.table_builder import schema_json
 from tests.support.effort import ended_if_it_hangs

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
-from snapshot_explorer.formats.delta.metadata.actions import metadata_of
-from snapshot_explorer.formats.delta.metadata.log import DeltaLog
-from snapshot_explorer.formats.delta.metadata.times import Clock, Times, adjust_times, clock_of
 from snapshot_explorer.history import history_of
 from snapshot_explorer.storage import Storage
+from tests.inner.delta import Clock, DeltaLog, Times, adjust_times, clock_of, metadata_of
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, lines, metadata, protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -4,9 +4,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer import open_table
-from snapshot_explorer.core.limits import Limits
-from snapshot_explorer.core.old_libraries import installed_version
+from snapshot_explorer import Limits, open_table
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,
@@ -15,8 +13,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats.ducklake.files import values
-from snapshot_explorer.formats.ducklake.metadata import databases
+from tests.inner.ducklake import LakeField, data_path, databases, values
 from tests.support.ducklake.catalog_builder import Catalog
 
 
@@ -115,23 +112,20 @@ def test_a_newer_duckdb_file_names_the_release_that_reads_it(tmp_path, monkeypat
 
 def test_nested_text_is_refused_where_duckdb_does_not_parse_it(catalog, monkeypatch):
     monkeypatch.setattr(values, "installed_version", lambda _: "1.2.2")
-    field = values.LakeField(id=1, name="l", type="list", nullable=True, initial_default=None, children=())
+    field = LakeField(id=1, name="l", type="list", nullable=True, initial_default=None, children=())
 
-    assert installed_version("duckdb")
     with pytest.raises(UnsupportedFeatureError, match=r"nested inlined values.*DuckDB 1\.2\.2 does not parse"):
         values.cast_texts(pa.array(["[1]"]), field)
 
 
 def test_inlined_variants_of_sqlite_are_refused():
-    field = values.LakeField(id=1, name="v", type="variant", nullable=True, initial_default=None)
+    field = LakeField(id=1, name="v", type="variant", nullable=True, initial_default=None)
 
     with pytest.raises(UnsupportedFeatureError, match="'v' has inlined variants, which the catalog stores as text"):
         values.cast_texts(pa.array(["x"]), field)
 
 
 def test_a_data_path_of_a_server_needs_a_place():
-    from snapshot_explorer.formats.ducklake.metadata.paths import data_path
-
     with pytest.raises(UnsupportedFeatureError, match=r"data path 'data/'.*folder of 'data/' with relocate="):
         data_path("data/", "", None, {})
     assert data_path("data/", "", None, {"data/": "/now"}).path == "/now"

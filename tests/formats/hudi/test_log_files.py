@@ -11,9 +11,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
-from snapshot_explorer.formats.hudi.files.columns import conform
-from snapshot_explorer.formats.hudi.metadata import log_format
-from snapshot_explorer.formats.hudi.metadata.types import HudiType
+from tests.inner.hudi import HudiType, conform, log_format
 from tests.support.hudi.table_builder import COLUMNS, SCHEMA, HudiTable, block, deletes, records, text
 
 PROPERTIES = {"hoodie.table.type": "MERGE_ON_READ"}

@@ -9,14 +9,19 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.core.limits import DEFAULT
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.hudi.metadata.archive import Archive
-from snapshot_explorer.formats.hudi.metadata.commits import read_commits, written_files
-from snapshot_explorer.formats.hudi.metadata.log_format import MAGIC, blocks
-from snapshot_explorer.formats.hudi.metadata.properties import TableConfig, parse_properties
-from snapshot_explorer.formats.hudi.metadata.timeline import timeline_of
 from snapshot_explorer.storage import Entry, Storage
+from tests.inner.core import DEFAULT
+from tests.inner.hudi import (
+    MAGIC,
+    Archive,
+    TableConfig,
+    blocks,
+    parse_properties,
+    read_commits,
+    timeline_of,
+    written_files,
+)
 from tests.support.hudi.table_builder import deletes, records
 
 CONFIGS = [TableConfig(values={}, version=6, layout=1), TableConfig(values={}, version=9, layout=2)]

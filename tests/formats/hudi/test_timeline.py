@@ -12,8 +12,8 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats.hudi.metadata.properties import parse_properties
-from snapshot_explorer.formats.hudi.metadata.types import parse_fields
+from tests.inner.hudi import parse_properties
+from tests.inner.hudi import types_parse_fields as parse_fields
 from tests.support.hudi import table_builder
 from tests.support.hudi.table_builder import SCHEMA, HudiTable, completion, text
 

@@ -8,8 +8,8 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.hudi.metadata.schema import parse_fields
-from snapshot_explorer.formats.hudi.metadata.types import arrow_type, type_text
+from tests.inner.hudi import arrow_type, type_text
+from tests.inner.hudi import schema_parse_fields as parse_fields
 
 DATA = Path(__file__).parents[2] / "data" / "hudi"
 TABLES = [DATA / f"v9_{kind}_vectors" for kind in ("cow", "mor")]

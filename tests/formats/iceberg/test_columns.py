@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.formats.iceberg.scan import planning
-from snapshot_explorer.formats.iceberg.scan.read import RowReader
+from tests.inner.iceberg import RowReader, planning
 from tests.support.iceberg.live_files import RECORDED, Version, field, schema_of, struct_type
 from tests.support.parquet_footers import like_parquet_mr_1_11
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, comparable_values
+from tests.inner.iceberg import DeletedRows, comparable_values
 from tests.support.iceberg.live_files import RECORDED, Version, field, schema_of, struct_type
 
 ID, NAME = field(1, "id", "int"), field(2, "name", "string")

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer import open_table
-from snapshot_explorer.core.limits import Limits
+from snapshot_explorer import Limits, open_table
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.avro_files import read_avro
-from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
+from tests.inner.iceberg import BOUNDS, COUNTS, read_avro
 from tests.support.iceberg.table_builder import (
     ADDED,
     DELETED,

@@ -6,8 +6,7 @@ import logging
 
 import pytest
 
-from snapshot_explorer import open_table
-from snapshot_explorer.core.limits import Limits
+from snapshot_explorer import Limits, open_table
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,

@@ -6,18 +6,20 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.arrow.murmur3 import murmur3
-from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.data_types import arrow_type, parse_type
-from snapshot_explorer.formats.iceberg.metadata.partitions import (
+from tests.inner.arrow import murmur3
+from tests.inner.engines import parse_condition
+from tests.inner.iceberg import (
+    arrow_schema,
+    arrow_type,
     bucket,
     matching,
+    parse_schema,
     parse_spec,
+    parse_type,
     partition_columns,
     partition_texts,
 )
-from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
 
 
 def columns_of(source, transform, values, *, kind=None):

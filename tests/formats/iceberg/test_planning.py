@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.iceberg.scan.native_files import IcebergNativeFiles
-from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
 from snapshot_explorer.storage import Storage
+from tests.inner.iceberg import IcebergNativeFiles, RowReader, plan_of
 from tests.support.iceberg.live_files import Version, field, schema_of, struct_type
 
 ID, NAME, SHARE = field(1, "id", "int"), field(2, "name", "string"), field(3, "share", "double")

@@ -10,8 +10,8 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.iceberg.changes.events import row_codes
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table import parts_of
+from tests.inner.iceberg import row_codes
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[2] / "data"

@@ -11,8 +11,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.iceberg.metadata.data_types import parse_type, type_text
-from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
+from tests.inner.iceberg import arrow_schema, parse_schema, parse_type, type_text
 from tests.support.iceberg.live_files import Version, field, schema_of
 from tests.support.iceberg.table_builder import SCHEMA, IcebergTable
 from tests.support.parquet_footers import with_geometry

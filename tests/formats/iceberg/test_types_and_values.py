@@ -9,9 +9,17 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, parse_type, type_text
-from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema, table_schema
-from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, stored_values
+from tests.inner.iceberg import (
+    IcebergField,
+    arrow_schema,
+    default_value,
+    parse_schema,
+    parse_type,
+    single_values,
+    stored_values,
+    table_schema,
+    type_text,
+)
 
 NESTED = {
     "type": "struct",

@@ -15,8 +15,8 @@ from pyarrow import orc
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
 from snapshot_explorer.formats.avro import columns as avro_columns
 from snapshot_explorer.formats.avro import rows as avro_rows
-from snapshot_explorer.formats.avro.container import parse_shape
-from snapshot_explorer.formats.paimon.metadata import record_files as avro
+from tests.inner.formats import parse_shape
+from tests.inner.paimon import record_files as avro
 from tests.support.avro import array, record
 from tests.support.paimon.avro_bytes import container, counted, encoded, number, written
 

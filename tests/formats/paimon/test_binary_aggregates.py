@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.arrow import roaring
-from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.merge import aggregates
-from snapshot_explorer.formats.paimon.merge.bitmaps import BitmapContainer, parse, serialize, union
+from tests.inner.arrow import CorruptBytesError
+from tests.inner.paimon import BitmapContainer, aggregates
+from tests.inner.paimon import bitmaps_parse as parse
+from tests.inner.paimon import bitmaps_serialize as serialize
+from tests.inner.paimon import bitmaps_union as union
 
 RANGES = st.tuples(st.integers(0, 2 << 16), st.sampled_from([1, 2, 3, 4, 50, 4_200]), st.sampled_from([1, 1, 2]))
 SETS = st.lists(RANGES, max_size=4).map(

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.metadata.binary_row import decode
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type, parse_type
+from tests.inner.paimon import PaimonField, arrow_type, decode, parse_type
 from tests.support.paimon.binary_rows import binary_row
 
 VALUES = {

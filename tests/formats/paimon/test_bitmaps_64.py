@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.arrow import roaring
-from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.merge.bitmaps import BitmapContainer
-from snapshot_explorer.formats.paimon.merge.bitmaps_64 import Bitmap64, Leaf, parse, serialize, union
+from tests.inner.arrow import CorruptBytesError
+from tests.inner.paimon import Bitmap64, BitmapContainer, Leaf
+from tests.inner.paimon import bitmaps_64_parse as parse
+from tests.inner.paimon import bitmaps_64_serialize as serialize
+from tests.inner.paimon import bitmaps_64_union as union
 
 UNIONS = json.loads((Path(__file__).parents[2] / "data" / "vectors" / "unions_64.json").read_text())
 VALID = sorted(

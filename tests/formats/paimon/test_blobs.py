@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import snapshot_explorer
-from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files import blobs
-from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.storage import Storage
+from tests.inner.arrow import CorruptBytesError
+from tests.inner.paimon import PaimonDataFile, blobs
 from tests.support.paimon.splits import Files, entry, parquet, rows, schema, splits
 
 DATA = Path(__file__).parents[2] / "data"

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.merge.folding import fold_column
-from snapshot_explorer.formats.paimon.merge.rules import Function
-from snapshot_explorer.formats.paimon.merge.steps import (
+from tests.inner.paimon import (
     ADD,
     ADD_EARLIER,
     CLEAR,
@@ -20,7 +18,9 @@ from snapshot_explorer.formats.paimon.merge.steps import (
     SET,
     SKIP,
     ColumnSteps,
+    Function,
     KeyGroups,
+    fold_column,
 )
 
 FLOATS = st.none() | st.sampled_from([0.0, -0.0, 0.1, 1e30, -1e30, 1e308, math.inf, math.nan, 3.0])
@@ -205,7 +205,7 @@ def test_of_nested_rows_of_one_key_the_one_with_the_greater_sequence_stays():
 
 
 def test_nested_rows_with_a_null_in_their_key_are_merged_ignored_or_refused():
-    from snapshot_explorer.arrow.corruption import CorruptBytesError
+    from tests.inner.arrow import CorruptBytesError
 
     values = [table((1, "a", 0)), table((None, "b", 0), None), table((None, "c", 0))]
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import snapshot_explorer
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.column_groups import side_by_side
-from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
+from tests.inner.paimon import PaimonVector, side_by_side
 from tests.support.canonical import canonical_rows
 from tests.support.paimon.splits import Files, entry, orc_file, parquet, rows, schema, splits
 from tests.support.vector_bytes import vector_64

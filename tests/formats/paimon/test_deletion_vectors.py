@@ -11,17 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.arrow import roaring
-from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.positions import without_deleted
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.deletion_vectors import (
-    PaimonVector,
-    positions,
-    read_deleted_positions,
-    vectors_of,
-)
-from snapshot_explorer.formats.paimon.metadata.manifests import INDEX_ENTRIES
 from snapshot_explorer.storage import Storage
+from tests.inner.arrow import CorruptBytesError, without_deleted
+from tests.inner.paimon import INDEX_ENTRIES, PaimonVector, positions, read_deleted_positions, vectors_of
 from tests.scripts.make_vectors import POSITIONS
 from tests.support.paimon.splits import Files
 from tests.support.vector_bytes import bitmap, of, vector, vector_32, vector_64

@@ -4,8 +4,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.evolution import evolve, mapping, same
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type, parse_type
+from tests.inner.paimon import PaimonDataType, PaimonField, arrow_type, evolve, mapping, parse_type, same
 
 
 def field(number, name, kind):

@@ -10,9 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.formats.paimon.casts.text import nearest_float32
-from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
-from snapshot_explorer.formats.paimon.metadata.data_types import arrow_type, parse_type
+from tests.inner.paimon import NotCastableError, arrow_type, cast, castable, nearest_float32, parse_type
 
 PROBES = Path(__file__).parent / "probes"
 NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer import errors, open_table
-from snapshot_explorer.formats.paimon.inspect.file_indexes import FileIndex, parse_container
+from tests.inner.paimon import FileIndex, parse_container
 
 DATA = Path(__file__).parents[2] / "data"
 MAGIC = 1493475289347502

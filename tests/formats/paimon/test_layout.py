@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.paimon.metadata.layout import (
+from tests.inner.paimon import (
     Layout,
     bucket_folders,
     check_names,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from snapshot_explorer.formats.paimon.expiry.settings import settings_of, sql_name
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from tests.inner.paimon import PaimonSchema, settings_of, sql_name
 
 MB = 1024 * 1024
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.metadata.manifests import (
+from snapshot_explorer.storage import Storage
+from tests.inner.paimon import (
     ENTRIES,
     FILE_COLUMNS,
     INDEX_ENTRIES,
@@ -15,7 +16,6 @@ from snapshot_explorer.formats.paimon.metadata.manifests import (
     read_indexes,
     read_lists,
 )
-from snapshot_explorer.storage import Storage
 from tests.support.paimon import avro_schemas
 from tests.support.paimon.avro_bytes import written
 

@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, order_codes
-from snapshot_explorer.formats.paimon.merge.key_groups import FileSequences, merge, merge_by_files, takes_newest
-from snapshot_explorer.formats.paimon.merge.rules import Rules
+from tests.inner.paimon import FileSequences, Rules, equality_codes, merge, merge_by_files, order_codes, takes_newest
 
 DOUBLES = st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1.5, -1.5, 5e-324])
 KEYS = {

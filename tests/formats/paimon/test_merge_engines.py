@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.formats.paimon.merge.key_groups import columns_needed, merge
-from snapshot_explorer.formats.paimon.merge.rules import (
+from tests.inner.arrow import CorruptBytesError
+from tests.inner.paimon import (
     Aggregation,
     Deduplicate,
     FirstRow,
@@ -19,6 +18,8 @@ from snapshot_explorer.formats.paimon.merge.rules import (
     PartialUpdate,
     Rules,
     SequenceGroup,
+    columns_needed,
+    merge,
 )
 
 ADD, RETRACTS, DELETE = 0, (1, 3), 3

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.merge.rules import Aggregation, Function, PartialUpdate, SequenceGroup
+from tests.inner.paimon import Aggregation, Function, PartialUpdate, SequenceGroup
 from tests.support.paimon.splits import Files, entry, int_row, parquet, rows, schema, splits
 
 TABLE = schema(

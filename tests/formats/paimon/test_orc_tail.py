@@ -4,6 +4,7 @@ import decimal
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.orc_tail import check_types
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
+from tests.inner.arrow import CorruptBytesError, check_types
+from tests.inner.paimon import read_entries
 
 STRUCT, LIST, INT, DECIMAL = 12, 10, 3, 14
 
@@ -121,7 +121,7 @@ import random, sys
 import pyarrow as pa
 from pyarrow import orc
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
+from tests.inner.paimon import read_entries
 
 rows = pa.table({"k": [1, 2], "d": pa.array([None, None], pa.decimal128(9, 2)), "l": [[[1]], None], "_KIND": [0, 1]})
 sink = pa.BufferOutputStream()
@@ -141,6 +141,7 @@ print("alive")
 
 
 def test_two_thousand_damaged_files_end_no_process():
-    done = subprocess.run([sys.executable, "-c", MUTANTS], capture_output=True, text=True, timeout=300, check=False)
+    command, root = [sys.executable, "-c", MUTANTS], Path(__file__).parents[3]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300, check=False)
 
     assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr[-500:]

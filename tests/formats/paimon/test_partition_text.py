@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.metadata.data_types import arrow_type, parse_type
-from snapshot_explorer.formats.paimon.metadata.value_texts import legacy_text, sql_text
+from tests.inner.paimon import arrow_type, legacy_text, parse_type, sql_text
 
 NOON = 1_700_000_000_000
 

@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 
 import snapshot_explorer
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.contents import read_state
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, parse_type
-from snapshot_explorer.formats.paimon.scan import buckets
-from snapshot_explorer.snapshot import parts_of
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.table import parts_of
+from tests.inner.engines import parse_condition
+from tests.inner.paimon import PaimonField, binary_row, buckets, parse_type, read_state
 from tests.support.paimon.table_builder import PaimonTable
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"
@@ -83,7 +80,7 @@ def test_hashes_are_those_of_java(value, hashed):
     ],
 )
 def test_a_key_that_is_written_is_read_back(kind, values):
-    from snapshot_explorer.formats.paimon.metadata.data_types import arrow_type
+    from tests.inner.paimon import arrow_type
 
     field = PaimonField(id=0, name="k", type=parse_type(kind))
     plain = pa.array(values, pa.int32() if kind == "DATE" else None)

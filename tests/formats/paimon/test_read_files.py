@@ -9,10 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.arrow.orc_tail import writer_zone
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.data_files import PaimonColumns, PaimonDataFile, batches
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type, parse_type
+from tests.inner.arrow import writer_zone
+from tests.inner.paimon import PaimonColumns, PaimonDataFile, PaimonField, arrow_type, batches, parse_type
 from tests.support.paimon.avro_bytes import container, encoded, written
 from tests.support.paimon.splits import Files, orc_file, parquet
 from tests.support.parquet_footers import like_parquet_mr_1_11

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.core.records import Split
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.scan import read
+from tests.inner.core import Split
+from tests.inner.paimon import read
 from tests.support.paimon.splits import Files, entry, int_row, orc_file, parquet, rows, schema, splits, text_row
 
 PLAIN = schema([("k", "INT"), ("v", "STRING")])

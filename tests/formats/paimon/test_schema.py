@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.metadata.data_types import arrow_field, arrow_type, parse_type, type_text
-from snapshot_explorer.formats.paimon.metadata.schema import parse_schema, table_schema
+from tests.inner.paimon import arrow_field, arrow_type, parse_schema, parse_type, table_schema, type_text
 
 DOCUMENTED = {
     "version": 3,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.paimon.metadata.snapshots import parse_snapshot, read_snapshots
 from snapshot_explorer.storage import Storage
+from tests.inner.paimon import parse_snapshot, read_snapshots
 
 OLDEST = {
     "id": 7,

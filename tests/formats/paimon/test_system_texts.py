@@ -5,15 +5,15 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.formats.paimon.inspect.texts import (
+from tests.inner.paimon import (
     braced_texts,
     format_iso_duration,
+    format_of,
     java_texts,
     java_type,
     map_texts,
+    parse_type,
 )
-from snapshot_explorer.formats.paimon.metadata.data_types import parse_type
-from snapshot_explorer.formats.paimon.metadata.layout import format_of
 
 
 @pytest.mark.parametrize(

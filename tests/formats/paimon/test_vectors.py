@@ -20,8 +20,8 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats.paimon.scan import read
 from snapshot_explorer.history import history_of
+from tests.inner.paimon import read
 from tests.support.paimon.splits import Files, entry, measured, parquet, rows, schema, splits
 
 DATA = Path(__file__).parents[2] / "data" / "paimon"

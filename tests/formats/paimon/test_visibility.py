@@ -11,8 +11,8 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from tests.formats.paimon.test_read_splits import KEYED, keyed, keyed_rows, names
+from tests.inner.paimon import PaimonVector
 from tests.support.paimon.splits import Files, entry, int_row, parquet, rows, schema, splits
 from tests.support.vector_bytes import vector_32
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
+from tests.inner.jupyter import distributions
 
 NAN = float("nan")
 DAYS = [datetime(2026, 1, day, 3, 4, 5, tzinfo=UTC) for day in (1, 2, 3, 4)]

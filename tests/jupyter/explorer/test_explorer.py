@@ -19,10 +19,9 @@ from snapshot_explorer.core.frames import COMMITS
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.history import History
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.state import TABS
-from snapshot_explorer.jupyter.explorer.work import THREADS
 from snapshot_explorer.table import read_overview
-from snapshot_explorer.view.timeline.columns import TableFacts, timeline_columns
+from tests.inner.jupyter import TABS, THREADS
+from tests.inner.view import TableFacts, timeline_columns
 from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.explorers import all_texts, messages_to_the_page, pressed, shown_text, typed, unpacked
 from tests.support.fault_search import tables

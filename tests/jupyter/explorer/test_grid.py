@@ -7,14 +7,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
-    Arrangement,
-    arrange_rows,
-    grid_rows,
-    page_of,
-    with_json,
-)
-from snapshot_explorer.jupyter.explorer.grid_view import GridView
+from tests.inner.jupyter import Arrangement, GridView, arrange_rows, grid_rows, page_of, with_json
 
 LARGE = 2**63 - 1
 ROWS = pa.table(

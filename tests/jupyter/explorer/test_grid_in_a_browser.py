@@ -7,9 +7,7 @@ import shutil
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.grid_view import GridView
-from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
+from tests.inner.jupyter import GridView, grid_rows, script, text_of
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, css, grid]) => {

@@ -8,7 +8,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.view import Line, Pairs
-from snapshot_explorer.view.stored_details import stored_details
+from tests.inner.view import stored_details
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.explorers import all_texts, grid_of
 from tests.support.paimon.table_builder import PaimonTable

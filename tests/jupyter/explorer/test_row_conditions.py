@@ -6,8 +6,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.engines.conditions import parse_condition
-from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
+from tests.inner.engines import parse_condition
+from tests.inner.jupyter import row_conditions
 
 COLUMNS = {
     "whole": pa.array([-(2**63), 0, 2**63 - 1]),

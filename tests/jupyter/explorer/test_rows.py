@@ -9,12 +9,11 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.core.progress import step
-from snapshot_explorer.jupyter.cost import ReadLimits
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
 from snapshot_explorer.view import Grid, drawing_of
-from snapshot_explorer.view.grid import shown_columns
+from tests.inner.core import step
+from tests.inner.jupyter import ReadLimits, version_rows, view_requests
+from tests.inner.view import shown_columns
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
 from tests.support.paimon.table_builder import PaimonTable

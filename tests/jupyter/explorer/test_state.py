@@ -7,7 +7,8 @@ import pytest
 from traitlets import TraitError
 
 from snapshot_explorer.core.frames import COMMITS
-from snapshot_explorer.jupyter.explorer.state import FILTERS, ExplorerState
+from snapshot_explorer.jupyter.explorer import ExplorerState
+from tests.inner.jupyter import FILTERS
 
 
 def commits(*versions, **facts):

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.core.frames import ANOMALIES, COMMITS
-from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
-from snapshot_explorer.view.timeline.columns import TableFacts, pack_numbers, timeline_columns
+from tests.inner.jupyter import script, text_of
+from tests.inner.view import TableFacts, pack_numbers, timeline_columns
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {

@@ -11,13 +11,9 @@ import pytest
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer import Explorer, explore
-from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.magics import SnapshotMagics
 from snapshot_explorer.view import drawing_of, render_text
-from snapshot_explorer.view.tracks.branch_graph import branch_graph
-from snapshot_explorer.view.tracks.file_lifetimes import file_tracks, partition_heat
-from snapshot_explorer.view.tracks.heat_map import heat_map_content
-from snapshot_explorer.view.tracks.tracks import tracks_content
+from tests.inner.jupyter import SnapshotMagics, load_limits
+from tests.inner.view import branch_graph, file_tracks, heat_map_content, partition_heat, tracks_content
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
 from tests.support.paimon.table_builder import PaimonTable
 

@@ -9,8 +9,7 @@ import pytest
 
 from snapshot_explorer.core import progress
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.jupyter.explorer.following import Ticker
-from snapshot_explorer.jupyter.explorer.work import THREADS, Job, Work, running_loop
+from tests.inner.jupyter import THREADS, Job, Ticker, Work, running_loop
 from tests.support.loops import in_a_thread, on_a_loop
 
 PATIENCE = 60

@@ -2,18 +2,24 @@
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import parse_condition as condition_of
-from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.capabilities import NativeFiles
-from snapshot_explorer.formats.delta.metadata.log import DeltaLog
-from snapshot_explorer.formats.delta.metadata.records import ADDS, DeltaState, Metadata, Protocol
-from snapshot_explorer.formats.delta.metadata.schema import arrow_schema
-from snapshot_explorer.formats.delta.scan import planning, read
-from snapshot_explorer.formats.delta.scan.metadata_columns import metadata_schema
 from snapshot_explorer.storage import Storage
+from tests.inner.arrow import CorruptBytesError
+from tests.inner.delta import (
+    ADDS,
+    DeltaLog,
+    DeltaState,
+    Metadata,
+    Protocol,
+    arrow_schema,
+    metadata_schema,
+    planning,
+    read,
+)
+from tests.inner.engines import parse_condition as condition_of
+from tests.inner.engines import scan_of
+from tests.inner.formats import NativeFiles
 
 
 def tried(task, *arguments):

@@ -8,15 +8,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.conditions import parse_condition
-from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.formats.capabilities import NativeFiles
-from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
-from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
-from snapshot_explorer.formats.iceberg.scan import planning
-from snapshot_explorer.formats.iceberg.scan.metadata_columns import METADATA_COLUMNS, metadata_schema
-from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.storage import Storage
+from tests.inner.engines import parse_condition, scan_of
+from tests.inner.formats import NativeFiles
+from tests.inner.iceberg import (
+    LIVE,
+    METADATA_COLUMNS,
+    STATISTICS,
+    IcebergLiveFiles,
+    RowReader,
+    VersionMetadata,
+    arrow_schema,
+    metadata_schema,
+    parse_schema,
+    planning,
+)
 from tests.support import vector_bytes
 
 RECORDED = "s3://lake/db/t/"

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer
-from snapshot_explorer.arrow.variant_texts import has_variant
 from snapshot_explorer.errors import SnapshotExplorerError
+from tests.inner.arrow import has_variant
 from tests.support.canonical import canonical_rows
 
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import snapshot_explorer
-from snapshot_explorer.arrow.variant_texts import has_variant
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history import history_of
+from tests.inner.arrow import has_variant
 from tests.support.canonical import canonical_rows
 
 KINDS = {"insert": "+I", "update_preimage": "-U", "update_postimage": "+U", "delete": "-D"}

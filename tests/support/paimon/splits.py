@@ -8,13 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from snapshot_explorer.core.limits import DEFAULT
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, parse_type
-from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.paimon.scan import planning, read
-from snapshot_explorer.formats.paimon.scan.plans import PaimonFiles
 from snapshot_explorer.storage import Storage
+from tests.inner.core import DEFAULT
+from tests.inner.paimon import PaimonField, PaimonFiles, PaimonSchema, parse_type, partitions_of, planning, read
 
 STATS = pa.list_(pa.int64())
 ENTRY = {

@@ -17,7 +17,7 @@ from snapshot_explorer.results.exports import flatten_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from snapshot_explorer.snapshot import Snapshot
+    from snapshot_explorer.table import Snapshot
 
 PART = 960
 """Rows that are read at a time: pages of a grid fit into it."""

@@ -13,7 +13,7 @@ from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.pair_diff import diff
 from snapshot_explorer.lake.table_twins import Twins, twins
-from snapshot_explorer.opening import open_table
+from snapshot_explorer.table import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.results import Frame
-    from snapshot_explorer.snapshot import Snapshot
-    from snapshot_explorer.table import Table
+    from snapshot_explorer.table import Snapshot, Table
     from snapshot_explorer.view import Drawing
 
 PAGE = 50

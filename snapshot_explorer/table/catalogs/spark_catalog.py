@@ -9,7 +9,6 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.catalogs import CatalogTable, name_parts, quoted_name, split_pattern
 from snapshot_explorer.core.errors import (
     SnapshotExplorerError,
     StorageError,
@@ -19,6 +18,7 @@ from snapshot_explorer.core.errors import (
 from snapshot_explorer.engines.spark.sessions import check_session
 from snapshot_explorer.formats import FORMATS, titles
 from snapshot_explorer.storage.location import shorten
+from snapshot_explorer.table.catalogs import CatalogTable, name_parts, quoted_name, split_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

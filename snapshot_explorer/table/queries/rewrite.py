@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from snapshot_explorer.queries.references import Reference
-from snapshot_explorer.queries.tokens import Token
+from snapshot_explorer.table.queries.references import Reference
+from snapshot_explorer.table.queries.tokens import Token
 
 Dialect = Literal["duckdb", "spark"]
 

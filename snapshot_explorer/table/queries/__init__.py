@@ -42,9 +42,10 @@ from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.history import WithPast, history_of, renamed_column
-from snapshot_explorer.queries.periods import states_relation
-from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.rewrite import (
+from snapshot_explorer.results import as_pandas
+from snapshot_explorer.table.queries.periods import states_relation
+from snapshot_explorer.table.queries.references import references
+from snapshot_explorer.table.queries.rewrite import (
     Dialect,
     RewrittenQuery,
     generated_name,
@@ -52,9 +53,8 @@ from snapshot_explorer.queries.rewrite import (
     restore_names,
     rewrite,
 )
-from snapshot_explorer.queries.tokens import near, tokens
-from snapshot_explorer.results import as_pandas
-from snapshot_explorer.snapshot import parts_of
+from snapshot_explorer.table.queries.tokens import near, tokens
+from snapshot_explorer.table.snapshot import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,9 +64,9 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.core.refs import RefLike
     from snapshot_explorer.engines.duckdb_files import QueryFile
-    from snapshot_explorer.queries.references import Reference
-    from snapshot_explorer.queries.tokens import Token
-    from snapshot_explorer.snapshot import Snapshot
+    from snapshot_explorer.table.queries.references import Reference
+    from snapshot_explorer.table.queries.tokens import Token
+    from snapshot_explorer.table.snapshot import Snapshot
 
 __all__ = ["ENGINES", "Before", "Engine", "QueryReading", "VersionedTable", "check", "sql", "to_arrow"]
 

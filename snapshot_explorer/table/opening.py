@@ -8,8 +8,6 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer import catalogs
-from snapshot_explorer.catalogs.folder_hints import nearest_folder, other_path
 from snapshot_explorer.core.errors import InvalidArgumentError, StorageError, TableNotFoundError
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.limits import DEFAULT, Limits
@@ -18,7 +16,9 @@ from snapshot_explorer.formats import bind, catalog_at, first_files, formats_by_
 from snapshot_explorer.history import OpenBranch
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
-from snapshot_explorer.table import Table
+from snapshot_explorer.table import catalogs
+from snapshot_explorer.table.catalogs.folder_hints import nearest_folder, other_path
+from snapshot_explorer.table.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from snapshot_explorer.catalogs import CatalogTable
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.capabilities import CatalogTables
     from snapshot_explorer.storage import ExternalFiles
+    from snapshot_explorer.table.catalogs import CatalogTable
 
 
 @reports_lacking_resources
@@ -188,7 +188,7 @@ def _in_catalog(
     if catalog is None:
         if spark is None or catalog_options is not None:
             raise InvalidArgumentError("catalog_options needs catalog, the URI or the name of a catalog.")
-        from snapshot_explorer.engines.spark.catalogs import locate  # noqa: PLC0415 - only where there is a session
+        from snapshot_explorer.table.catalogs.spark_catalog import locate  # noqa: PLC0415 - only where there is a session
 
         return locate(spark, name)
     if spark is not None:

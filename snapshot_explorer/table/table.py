@@ -83,9 +83,9 @@ from snapshot_explorer.history.overview import (
     overview_facts,
     tags_frame,
 )
-from snapshot_explorer.queries import VersionedTable, sql
 from snapshot_explorer.results import Frame
-from snapshot_explorer.snapshot import Snapshot, SnapshotParts, parts_of
+from snapshot_explorer.table.queries import VersionedTable, sql
+from snapshot_explorer.table.snapshot import Snapshot, SnapshotParts, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

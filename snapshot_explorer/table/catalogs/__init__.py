@@ -14,8 +14,6 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from snapshot_explorer.catalogs import paimon_rest
-from snapshot_explorer.catalogs.unity import UnityCatalog, check_options, is_unity
 from snapshot_explorer.core.errors import (
     InvalidArgumentError,
     LimitError,
@@ -32,6 +30,8 @@ from snapshot_explorer.storage.failures import error_chain, error_text
 from snapshot_explorer.storage.hidden import HiddenTexts, hidden_options, hidden_text, with_bare_errors
 from snapshot_explorer.storage.location import parse_location, shorten
 from snapshot_explorer.storage.masks import Mask
+from snapshot_explorer.table.catalogs import paimon_rest
+from snapshot_explorer.table.catalogs.unity import UnityCatalog, check_options, is_unity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -381,7 +381,7 @@ def _client(settings: _Settings, secret: Callable[[str], object], max_bytes: int
     from pyiceberg.catalog import load_catalog
 
     if _is_rest(settings.properties):
-        from snapshot_explorer.catalogs.rest import LimitedRestCatalog  # noqa: PLC0415 - it imports pyiceberg
+        from snapshot_explorer.table.catalogs.rest import LimitedRestCatalog  # noqa: PLC0415 - it imports pyiceberg
 
         return LimitedRestCatalog(settings.name, settings.properties, secret, max_bytes)
     client = load_catalog(settings.name, **settings.properties)

@@ -13,8 +13,8 @@ from typing import Literal
 
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs import Latest, Ref, parse_ref
-from snapshot_explorer.queries.periods import Period, parse_period
-from snapshot_explorer.queries.tokens import Token, is_clause, parse_at_sign, parse_clause, position_of
+from snapshot_explorer.table.queries.periods import Period, parse_period
+from snapshot_explorer.table.queries.tokens import Token, is_clause, parse_at_sign, parse_clause, position_of
 
 _READ_STATEMENTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")
 _DESCRIBE_STATEMENTS = ("DESCRIBE", "DESC", "SUMMARIZE")

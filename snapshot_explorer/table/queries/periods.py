@@ -18,7 +18,7 @@ from snapshot_explorer.core.refs import AsOf, Ref
 from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.conditions import parse_condition
 from snapshot_explorer.history import History, WithPast, history_of
-from snapshot_explorer.queries.tokens import Token, parse_point, period_words, position_of
+from snapshot_explorer.table.queries.tokens import Token, parse_point, period_words, position_of
 
 _PERIOD_COLUMNS = 4
 """The columns of a row history behind those of the rows."""

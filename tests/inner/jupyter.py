@@ -1,0 +1,31 @@
+"""The names of inner modules of `jupyter` that tests use."""
+
+from snapshot_explorer.jupyter.arguments import parse
+from snapshot_explorer.jupyter.command import REMOVED, Arguments, Command, Option, Question, find_command
+from snapshot_explorer.jupyter.command_line import LineToken, as_command, tokenize, without_semicolon
+from snapshot_explorer.jupyter.commands.diff import DIFF_PARTS
+from snapshot_explorer.jupyter.completion import MATCHER, matcher, suggestions
+from snapshot_explorer.jupyter.cost import Cost, ReadLimits, cost_of
+from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
+from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
+    Arrangement,
+    arrange_rows,
+    grid_rows,
+    page_of,
+    with_json,
+)
+from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
+from snapshot_explorer.jupyter.explorer.environment import load_limits
+from snapshot_explorer.jupyter.explorer.following import Ticker
+from snapshot_explorer.jupyter.explorer.grid_view import GridView
+from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
+from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_VIEWS, FILTERS, HEALTH, MEASURES, TABS
+from snapshot_explorer.jupyter.explorer.work import THREADS, Job, Work, running_loop
+from snapshot_explorer.jupyter.help_text import usage
+from snapshot_explorer.jupyter.magics import SnapshotMagics, spelling
+from snapshot_explorer.jupyter.progress import CellProgress
+from snapshot_explorer.jupyter.spelling import magic_line, quote_in_line
+from snapshot_explorer.jupyter.tables import OpenTables
+from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.jupyter.variables import escape, expand
