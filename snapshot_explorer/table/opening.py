@@ -58,7 +58,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
             files, which is then read even if there are newer ones. With `spark` or `catalog`, the table's name.
         branch: Open this branch instead of the main one. For an Iceberg table also a snapshot id as text: the history
             that ends there.
-        format: `paimon`, `delta` or `iceberg`. By default the format is detected from the folder.
+        format: `paimon`, `delta`, `iceberg`, `hudi` or `ducklake`. By default the format is detected from the folder.
         storage_options: Credentials and settings for fsspec, or as deltalake and polars name them. They are never
             shown.
         staleness_limit: The maximum age of the current snapshot when the newest version is requested. By default
@@ -111,7 +111,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     if (in_catalog := catalog_at(path, table, make_storage, limits)) is not None:
         tables, table = in_catalog
         return _in_catalog_file(
-            tables, table, branch=branch, staleness_limit=staleness_limit, relocate=relocate or {}, name=name
+            tables, table, format, branch=branch, staleness_limit=staleness_limit, relocate=relocate or {}, name=name
         )
     metadata_path = split_metadata_path(path)
     folder, metadata_file = metadata_path or (path, None)
@@ -133,6 +133,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
 def _in_catalog_file(
     catalog: CatalogTables[TableFormat],
     table: str | None,
+    table_format_name: str | None,
     *,
     branch: str | None,
     staleness_limit: timedelta,
@@ -142,6 +143,10 @@ def _in_catalog_file(
     """Return a table of a catalog that is one file. Its path has the name of the table."""
     full_name, table_format = catalog.open(table, relocate)
     path = f"{catalog.shown}::{full_name}"
+    if table_format_name not in (None, table_format.name):
+        raise TableNotFoundError(
+            f"{path} is not a {table_format_name} table but a {table_format.name} table. Leave the format out."
+        )
     if branch is not None:
         raise TableNotFoundError(
             f"{path} has no branch {branch!r}: {table_format.title} tables have no branches. Open it without a branch."

@@ -62,9 +62,13 @@ def catalog_at(place: CatalogPath) -> "DuckLakeCatalog | None":
         return DuckLakeCatalog(postgres_catalog(path, place.limits), place.make_storage)
     if "://" not in path or path.startswith("file://"):
         path = os.path.abspath(os.path.expanduser(path.removeprefix("file://")))  # noqa: PTH100, PTH111 - as `Storage`
+        if prefix is None and not os.path.isfile(path):  # noqa: PTH113 - as `Storage` reads paths
+            return None
+        storage = place.make_storage(os.path.dirname(path))  # noqa: PTH120 - likewise; refuses folders that are not allowed
         if prefix is None and not _is_database(path):
             return None
-    elif not place.is_named and prefix is None and _NAMES.search(path) is None:
+        return DuckLakeCatalog(CatalogFile(storage=storage, name=os.path.basename(path)), place.make_storage)  # noqa: PTH119
+    if not place.is_named and prefix is None and _NAMES.search(path) is None:
         return None
     folder, _, name = path.rpartition("/")
     return DuckLakeCatalog(CatalogFile(storage=place.make_storage(folder or "/"), name=name), place.make_storage)
@@ -249,6 +253,8 @@ class DuckLakeCatalog(CatalogTables[DuckLake]):
         if recorded is None:
             raise TableNotFoundError(f"{self.shown} has no data_path in ducklake_metadata. It is damaged.")
         data = data_path(recorded, self._file.name, self._file.folder, relocate)
+        if not data.is_chosen:
+            self._file.check_data_path(data.path)
         place = TablePlace(
             file=self._file, table_id=named.table_id, data=data, relocate=tuple(sorted(relocate.items()))
         )

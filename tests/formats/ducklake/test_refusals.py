@@ -1,5 +1,10 @@
 """What DuckLake tables are refused for, by name, and catalogs that are damaged or were tampered with."""
 
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import duckdb
 import pyarrow as pa
 import pytest
@@ -15,6 +20,8 @@ from snapshot_explorer.errors import (
 )
 from tests.inner.ducklake import LakeField, data_path, databases, values
 from tests.support.ducklake.catalog_builder import Catalog
+
+PARTS = Path(__file__).parents[2] / "data" / "ducklake" / "parts" / "parts.sqlite"
 
 
 @pytest.fixture
@@ -162,6 +169,37 @@ def test_deletes_outside_of_the_file_are_refused(catalog):
     catalog.execute("INSERT INTO ducklake_inlined_delete_1 VALUES (1, 77, 2)")
     with pytest.raises(CorruptTableError, match="name the position 77, and it has 2 rows"):
         opened(catalog).current.to_arrow()
+
+
+def test_a_data_path_outside_of_the_catalogs_folder_is_refused_on_request(tmp_path):
+    lake = shutil.copytree(PARTS.parent, tmp_path / "lake")
+    moved = (lake / "data").rename(tmp_path / "elsewhere")
+    with closing(sqlite3.connect(lake / PARTS.name)) as database:
+        database.execute("UPDATE ducklake_metadata SET value = ? WHERE key = 'data_path'", [f"{moved}/"])
+        database.commit()
+
+    assert open_table(lake / PARTS.name).current.count() == 30
+    with pytest.raises(UnsupportedFeatureError, match="which is outside of its folder"):
+        open_table(lake / PARTS.name, external_files="refuse")
+
+
+def test_a_lake_that_was_moved_is_read_where_it_is_said_to_be(tmp_path):
+    lake = shutil.copytree(PARTS.parent, tmp_path / "lake")
+    with closing(sqlite3.connect(lake / PARTS.name)) as database:
+        database.execute("UPDATE ducklake_metadata SET value = '/old/place/' WHERE key = 'data_path'")
+        database.commit()
+
+    with pytest.raises(CorruptTableError, match="does not exist"):
+        open_table(lake / PARTS.name).current.to_arrow()
+    table = open_table(lake / PARTS.name, relocate={"/old/place/": str(lake / "data")})
+    assert table.current.count() == 30
+
+
+def test_a_catalog_on_a_store_may_not_name_a_local_folder(catalog):
+    catalog.execute("UPDATE ducklake_metadata SET value = '/etc/' WHERE key = 'data_path'")
+
+    with pytest.raises(UnsupportedFeatureError, match="on another storage"):
+        opened(catalog)
 
 
 def test_a_view_in_the_place_of_a_table_is_not_read(catalog):

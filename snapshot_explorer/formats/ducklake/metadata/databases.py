@@ -289,6 +289,15 @@ class CatalogFile:
         """The names of the files that the database may consist of."""
         return [f"{self.name}{suffix}" for suffix in SIDECARS]
 
+    def check_data_path(self, path: str) -> None:
+        """Check that the catalog may name this folder for its data: outside of its own, if that is allowed.
+
+        Raises:
+            UnsupportedFeatureError: It is outside, which `external_files` refuses, or not on the store of the catalog.
+        """
+        if not (self.storage.is_local and "://" in path):
+            self.storage.resolve_external(path if "://" in path else f"file://{path}")
+
     @contextmanager
     def reading(self) -> Iterator[CatalogReader]:
         """Open the catalog, in one read transaction. A file on a store is copied into a temporary folder first.

@@ -47,6 +47,8 @@ class DataPath:
     """The folder or URL to read."""
     note: str | None = None
     """A sentence if it is elsewhere than recorded."""
+    is_chosen: bool = False
+    """Whether the caller named it, not the catalog."""
 
 
 def data_path(recorded: str, catalog: str, folder: str | None, relocate: Mapping[str, str]) -> DataPath:
@@ -65,7 +67,9 @@ def data_path(recorded: str, catalog: str, folder: str | None, relocate: Mapping
     slashed = recorded if recorded.endswith(("/", "\\")) else f"{recorded}/"
     moved = relocated(slashed, relocate)
     if moved is not None:
-        return DataPath(recorded=recorded, path=moved, note=f"The data path {recorded} is read at {moved}.")
+        return DataPath(
+            recorded=recorded, path=moved, note=f"The data path {recorded} is read at {moved}.", is_chosen=True
+        )
     if folder is None:
         if not _URL.match(recorded) or recorded.startswith("file:"):
             raise refusal(features.UNPLACED_DATA, path=recorded, prefix=slashed)

@@ -79,6 +79,9 @@ class PostgresCatalog:
         """The name of the catalog in its folder, which it has none of."""
         return ""
 
+    def check_data_path(self, path: str) -> None:
+        """Accept a folder for the data: of a server it is on a store, for which the caller gives the credentials."""
+
     def __reduce__(self) -> tuple[object, tuple[str, str, Limits]]:
         return _without_address, (self.schema, self.shown, self.limits)
 
