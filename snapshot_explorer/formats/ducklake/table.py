@@ -27,6 +27,7 @@ from snapshot_explorer.formats.ducklake.expiry.maintenance import DuckLakeMainte
 from snapshot_explorer.formats.ducklake.frames.commits import commits_frame
 from snapshot_explorer.formats.ducklake.frames.files import changes_frame
 from snapshot_explorer.formats.ducklake.inspect.inspections import INSPECTIONS, inspect_table
+from snapshot_explorer.formats.ducklake.metadata.changes_made import REWRITES
 from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, CatalogFile, kind_of
 from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog, TablePlace
 from snapshot_explorer.formats.ducklake.metadata.names import find_table
@@ -115,6 +116,7 @@ class DuckLake(TableFormat):
             newest_note=dropped,
             location_note=self._log.place.data.note,
             first=metadata.begin,
+            corrections=sum(not REWRITES.isdisjoint(words) for words in metadata.words.values()),
         )
 
     def version(self, number: int | None) -> DuckLakeVersion:
@@ -129,8 +131,9 @@ class DuckLake(TableFormat):
         return number if known is None else known
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        times: list[datetime] = commits_frame(self._metadata_of(versions), versions).column("committed_at").to_pylist()
-        return times
+        metadata = self._metadata_of(versions)
+        times = metadata.snapshots.column("snapshot_time")
+        return [times[metadata.index_of(version)].as_py() for version in versions]
 
     def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:  # noqa: ARG002 - no log of what was current
         """Return the version at the snapshot with the greatest time at or before a time.

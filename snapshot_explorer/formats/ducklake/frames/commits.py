@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.core import frames
 from snapshot_explorer.formats.ducklake.metadata.changes_made import (
+    COMPACTIONS,
     INSERTS,
     kind_of,
     parse_changes,
@@ -18,23 +19,37 @@ from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     numbers,
 )
 
-_COMPACTIONS = frozenset(("merge_adjacent", "rewrite_delete", "compacted_table"))
 _MAX_OTHERS = 100
 """The maximum number of changes of other tables in the details of a commit."""
 
 
 def rearranges_rows(words: Sequence[str]) -> bool:
     """Return whether a commit only moved rows to other files."""
-    return bool(words) and _COMPACTIONS.issuperset(words)
+    return bool(words) and COMPACTIONS.issuperset(words)
 
 
 class VersionEvents:
-    """What the catalog's rows say about what each version changed."""
+    """What the catalog's rows say about what each version changed. Each version costs what changed, not all files."""
 
     def __init__(self, metadata: DuckLakeMetadata) -> None:
         self._metadata = metadata
-        self._begins = numbers(metadata.data_files, "begin_snapshot")
-        self._ends = numbers(metadata.data_files, "end_snapshot")
+        files = metadata.data_files
+        self._begins, self._ends = (numbers(files, name) for name in ("begin_snapshot", "end_snapshot"))
+        rows = numbers(files, "record_count")
+        self._by_begin, self._by_end = (np.argsort(values, kind="stable") for values in (self._begins, self._ends))
+        self._sorted_begins, self._sorted_ends = self._begins[self._by_begin], self._ends[self._by_end]
+        self._rows_begun, self._rows_ended = (
+            np.concatenate([[0], np.cumsum(rows[order])]) for order in (self._by_begin, self._by_end)
+        )
+        deletes, inlined = metadata.delete_files, metadata.inlined_deletes
+        self._delete_begins, self._delete_ends = (numbers(deletes, n) for n in ("begin_snapshot", "end_snapshot"))
+        self._delete_lasts = numbers(deletes, "partial_max", -1)
+        self._inlined_deletes = numbers(inlined, "begin_snapshot")
+        self._with_deletes = {*deletes.column("data_file_id").to_pylist(), *inlined.column("file_id").to_pylist()}
+        of_file = dict(zip(files.column("data_file_id").to_pylist(), self._begins.tolist(), strict=True))
+        self._partials = np.asarray(
+            [(of_file[number], partial.last) for number, partial in metadata.partials.items()], np.int64
+        ).reshape(-1, 2)
 
     def before(self, version: int) -> int:
         """Return the existing snapshot before a version; the one before the version itself if it has expired."""
@@ -43,15 +58,19 @@ class VersionEvents:
 
     def added(self, version: int) -> pa.Table:
         """Return the data files that a version has and the snapshot before it lacks."""
-        before = self.before(version)
-        mask = (before < self._begins) & (self._begins <= version) & (self._ends > version)
-        return self._metadata.data_files.filter(pa.array(mask))
+        first, last = np.searchsorted(self._sorted_begins, (self.before(version), version), side="right")
+        chosen = self._by_begin[first:last]
+        return self._files(chosen[self._ends[chosen] > version])
 
     def removed(self, version: int) -> pa.Table:
         """Return the data files that the snapshot before a version has and the version lacks."""
         before = self.before(version)
-        mask = (self._begins <= before) & (before < self._ends) & (self._ends <= version)
-        return self._metadata.data_files.filter(pa.array(mask))
+        first, last = np.searchsorted(self._sorted_ends, (before, version), side="right")
+        chosen = self._by_end[first:last]
+        return self._files(chosen[self._begins[chosen] <= before])
+
+    def _files(self, indices: np.ndarray) -> pa.Table:
+        return self._metadata.data_files.take(pa.array(np.sort(indices), pa.int64()))
 
     def inserted_inlined(self, version: int) -> int:
         """Return the number of inlined rows that a version has and the snapshot before it lacks."""
@@ -60,29 +79,33 @@ class VersionEvents:
 
     def removed_rows(self, version: int, removed: pa.Table) -> int | None:
         """Return the number of rows in removed files and of removed inlined rows; null if delete files hide some."""
-        metadata, before = self._metadata, self.before(version)
-        deletes = metadata.delete_files
-        begins, lasts = numbers(deletes, "begin_snapshot"), numbers(deletes, "partial_max", -1)
-        inlined = numbers(metadata.inlined_deletes, "begin_snapshot")
-        is_new = (before < begins) & (begins <= version) | (begins <= version) & (lasts > before)
-        ids = set(removed.column("data_file_id").to_pylist())
-        of_removed = {
-            *deletes.column("data_file_id").to_pylist(),
-            *metadata.inlined_deletes.column("file_id").to_pylist(),
-        }
-        if (
-            is_new.any()
-            or ((before < inlined) & (inlined <= version)).any()
-            or ids & of_removed
-            or not self.is_known(removed)
-        ):
+        before = self.before(version)
+        is_new = (self._delete_begins <= version) & ((self._delete_begins > before) | (self._delete_lasts > before))
+        is_new_inlined = (before < self._inlined_deletes) & (self._inlined_deletes <= version)
+        has_deletes = not self._with_deletes.isdisjoint(removed.column("data_file_id").to_pylist())
+        if is_new.any() or is_new_inlined.any() or has_deletes or not self.is_known(removed):
             return None
-        ended = sum(int((live_mask(t.rows, before) & ~live_mask(t.rows, version)).sum()) for t in metadata.inlined)
+        tables = self._metadata.inlined
+        ended = sum(int((live_mask(t.rows, before) & ~live_mask(t.rows, version)).sum()) for t in tables)
         return _sum(removed, "record_count") + ended
 
     def is_known(self, files: pa.Table) -> bool:
         """Return whether all rows of files are of the snapshot at which the files begin."""
         return not any(number in self._metadata.partials for number in files.column("data_file_id").to_pylist())
+
+    def total_rows(self, version: int) -> int | None:
+        """Return the number of rows at a version, inlined rows included; null if deletes or merged files hide some.
+
+        Source: reference, "Statistics".
+        """
+        deletes = ((self._delete_begins <= version) & (version < self._delete_ends)).any()
+        hidden = ((self._partials[:, 0] <= version) & (version < self._partials[:, 1])).any()
+        if deletes or hidden or (self._inlined_deletes <= version).any():
+            return None
+        begun = np.searchsorted(self._sorted_begins, version, side="right")
+        ended = np.searchsorted(self._sorted_ends, version, side="right")
+        inlined = sum(int(live_mask(table.rows, version).sum()) for table in self._metadata.inlined)
+        return int(self._rows_begun[begun] - self._rows_ended[ended]) + inlined
 
 
 def commits_frame(metadata: DuckLakeMetadata, versions: Sequence[int]) -> pa.Table:
@@ -133,7 +156,7 @@ def _commit(
             "rows_deleted": 0,
             "rows_source": "metadata",
         }
-    result["total_rows"] = total_rows(metadata, version)
+    result["total_rows"] = events.total_rows(version)
     return result
 
 
@@ -167,19 +190,3 @@ def _details(metadata: DuckLakeMetadata, change: Mapping[str, str | None]) -> st
         "other_changes": others[:_MAX_OTHERS] or None,
     }
     return json.dumps({name: value for name, value in values.items() if value is not None}, ensure_ascii=False)
-
-
-def total_rows(metadata: DuckLakeMetadata, snapshot: int) -> int | None:
-    """Return the number of rows at a snapshot, inlined rows included; null if deletes or merged files hide some.
-
-    Source: reference, "Statistics".
-    """
-    files = metadata.data_files.filter(pa.array(live_mask(metadata.data_files, snapshot)))
-    ids = files.column("data_file_id").to_pylist()
-    has_deletes = bool(live_mask(metadata.delete_files, snapshot).any()) or bool(
-        (numbers(metadata.inlined_deletes, "begin_snapshot") <= snapshot).any()
-    )
-    if has_deletes or any(number in metadata.partials and metadata.partials[number].last > snapshot for number in ids):
-        return None
-    inlined = sum(int(live_mask(table.rows, snapshot).sum()) for table in metadata.inlined)
-    return _sum(files, "record_count") + inlined

@@ -13,7 +13,9 @@ _MAX_CHANGES = 10_000
 INSERTS = frozenset(("inserted_into_table", "inlined_insert"))
 DELETES = frozenset(("deleted_from_table", "inlined_delete"))
 FLUSHES = frozenset(("inline_flush", "flushed_inlined"))
-_COMPACTIONS = frozenset(("merge_adjacent", "rewrite_delete", "compacted_table"))
+COMPACTIONS = frozenset(("merge_adjacent", "rewrite_delete", "compacted_table"))
+REWRITES = COMPACTIONS | FLUSHES
+"""Words of commits that may change which files earlier versions have."""
 _ALTERATIONS = frozenset(("altered_table",))
 
 
@@ -43,7 +45,7 @@ def kind_of(words: Sequence[str], *, creates: bool, comments_only: bool) -> Kind
     known = frozenset(words)
     if known & FLUSHES:
         return "maintenance"  # what was deleted before it is part of the flush
-    if known & _COMPACTIONS:
+    if known & COMPACTIONS:
         return "compact"
     inserts, deletes = bool(known & INSERTS), bool(known & DELETES)
     if inserts and deletes:

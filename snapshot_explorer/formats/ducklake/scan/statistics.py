@@ -73,7 +73,7 @@ def partition_bounds(metadata: DuckLakeMetadata, files: pa.Table, fields: Sequen
     columns = {}
     for field in fields:
         own = [values.get(field.id) for values in texts]
-        if any(value is not None for value in own):
+        if root_of(field.type) not in _FLOATS and any(value is not None for value in own):
             values = typed_texts(pa.array([None if value is None else value[0] for value in own], pa.string()), field)
             if values.null_count == len(values):
                 continue
