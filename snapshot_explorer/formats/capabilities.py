@@ -314,6 +314,8 @@ class NativeFiles:
                 `RowIdentity.has_deleted_positions`.
             rows: The number of rows of each file.
         """
+        if not parts:
+            return []
         raise UnsupportedFeatureError("The format does not return the positions of deleted rows.")
 
 
