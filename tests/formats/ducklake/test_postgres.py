@@ -40,7 +40,7 @@ def server(tmp_path_factory):
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
     run("pg_ctl", "-D", folder / "data", "-o", options, "-l", folder / "log", "-w", "start")
     yield f"postgresql://tester:secret@127.0.0.1:{port}"
-    run("pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
+    subprocess.run(["pg_ctl", "-D", folder / "data", "-m", "fast", "stop"], check=False, capture_output=True, **user)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,9 @@ def test_no_password_is_shown_or_pickled(url):
     content = pickle.dumps(version)
     assert b"secret" not in content
     assert pickle.loads(content).schema == version.schema
-    with pytest.raises(StorageError, match=r"postgresql://127\.0\.0\.1:\d+/nothing\?\.\.\. could not be read") as caught:
+    with pytest.raises(
+        StorageError, match=r"postgresql://127\.0\.0\.1:\d+/nothing\?\.\.\. could not be read"
+    ) as caught:
         open_table(url.replace("/postgres?", "/nothing?"), table="events")
     assert "secret" not in str(caught.value)
 

@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.nesting import TEXTS, plain
 from snapshot_explorer.core.errors import UnsupportedFeatureError
 from snapshot_explorer.core.old_libraries import installed_version, is_older
@@ -176,7 +177,10 @@ def _interval(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Arr
 def _variant(values: pa.Array, field: LakeField, target: pa.DataType) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise other_type(values, field)
-    return variant_columns.unshred_variants(values, target)
+    whole = variant_columns.unshred_variants(values, target)
+    # Below a null variant DuckDB has nulls, which Spark does not accept there.
+    children = [pc.fill_null(whole.field(index), b"") for index in range(target.num_fields)]
+    return pa.StructArray.from_arrays(children, fields=list(target), mask=whole.is_null())
 
 
 _LEAVES: Mapping[str, Callable[[pa.Array, LakeField, pa.DataType], pa.Array]] = {
