@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from snapshot_explorer.analysis.changes import newest_position, position_before, start_position
 from snapshot_explorer.analysis.changes.spark_changes import SparkChanges, plan_changes, read_tasks
-from snapshot_explorer.analysis.diff.diff_plan import DiffRequest
+from snapshot_explorer.analysis.diff import DiffRequest
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.limits import DEFAULT, parse_limits
@@ -220,7 +220,7 @@ class _ChangeStream:
     """A stream of changes, pickled for Spark's Python workers."""
 
     changes: SparkChanges
-    """The schema of the changes, that of the newest version when the query is analyzed, and what is read."""
+    """The schema of the changes, the schema of the newest version when the query is analyzed, and what is read."""
     options: Mapping[str, str]
     storage_options: Mapping[str, Any] = field(repr=False)
 

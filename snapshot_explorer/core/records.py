@@ -233,7 +233,7 @@ CHANGE_TYPES: Mapping[str, str] = {
     AFTER: "update_postimage",
     DELETED: "delete",
 }
-"""The words for kinds of row changes in a stream: those of Delta's change data feed."""
+"""The words for kinds of row changes in a stream, as in Delta's change data feed."""
 CHANGE_COLUMNS = pa.schema(
     [
         pa.field("_change_type", pa.string(), nullable=False),

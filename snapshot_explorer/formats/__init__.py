@@ -1,4 +1,7 @@
-"""The table formats. Their interface is in `interface`; a new format is one folder and one word in `FORMATS`."""
+"""The table formats. Their interface is in `interface`; a new format is one folder and one word in `FORMATS`.
+
+No format imports another, and nothing above `formats` names one.
+"""
 
 import os
 import re

@@ -515,7 +515,7 @@ class TableVersion(ABC):
         return len(self.files())
 
     def health_facts(self) -> HealthFacts:
-        """Return what the health of the version is computed from. Reads its schema.
+        """Return the facts from which the health of the version is computed. Reads its schema.
 
         Raises:
             UnsupportedFeatureError: The format has no settings for maintenance.

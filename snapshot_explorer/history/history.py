@@ -201,7 +201,7 @@ class History:
         return self.listing.gaps(sorted(versions))
 
     def edge_notes(self, versions: Sequence[int]) -> tuple[str, ...]:
-        """Return what is unknown before the first listed version and after the newest one, where versions have them."""
+        """Return notes on unknown commits before the oldest and after the newest version, if `versions` has these."""
         listed, edges = self.listing.versions, (self.listing.before_note, self.listing.newest_note)
         ends = (listed[0], listed[-1]) if listed else ()
         return tuple(note for note, end in zip(edges, ends, strict=False) if note is not None and end in versions)

@@ -1,4 +1,7 @@
-"""Many tables at one instant: their overview, their versions at a time, and the changes in all of them."""
+"""Many tables at one instant: their overview, their versions at a time, and the changes in all of them.
+
+A question about one table is in `analysis`; here are its answers for many, and the rows in which two tables differ.
+"""
 
 from snapshot_explorer.lake.changes import LakeChanges
 from snapshot_explorer.lake.following import LakeFollower

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.analysis.health import Rhythm, rhythm
-from snapshot_explorer.analysis.profile.anomalies import jumps
+from snapshot_explorer.analysis.profile import jumps
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import SnapshotExplorerError

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.pairs.given_sides import given_side
-from snapshot_explorer.analysis.pairs.three_way import three_way_diff
-from snapshot_explorer.analysis.rows import PairRequest, PairSide, RowDiff, RowDiffPlan, plan_pair, row_diff_by
+from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan, row_diff_by
+from snapshot_explorer.analysis.pairs import PairRequest, PairSide, given_side, plan_pair, three_way_diff
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.resources import reports_lacking_resources
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from snapshot_explorer.analysis.pairs.three_way_result import ThreeWayDiff
-    from snapshot_explorer.analysis.rows import Tolerance
+    from snapshot_explorer.analysis.diff import Tolerance
+    from snapshot_explorer.analysis.pairs import ThreeWayDiff
 
 
 _WITH_BASE = Hint("", {"base": ...})
@@ -224,7 +223,7 @@ def _common_version(ours: PairSide | None, theirs: PairSide | None) -> PairSide:
 def _sides(
     a: object, b: object, columns: Mapping[str, str] | None, storage_options: Mapping[str, Any] | None
 ) -> tuple[PairSide, PairSide]:
-    """Return the sides of the diff. Rows without types of their own get those of the snapshot beside them."""
+    """Return the sides of the diff. Rows without types of their own get the types of the snapshot beside them."""
     snapshots = [_side_of(value) if isinstance(value, Snapshot) else None for value in (a, b)]
     schema_a, schema_b = (None if side is None else side.version.arrow_schema for side in snapshots)
     renames = columns if isinstance(columns, Mapping) else {}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from os import PathLike
 
-    from snapshot_explorer.analysis.rows import RowDiff
+    from snapshot_explorer.analysis.diff import RowDiff
     from snapshot_explorer.storage import Storage
 
 _SECOND = timedelta(seconds=1)

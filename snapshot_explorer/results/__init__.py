@@ -1,4 +1,7 @@
-"""The results of calls: `Frame`, a metadata table that draws itself, and the export of rows to files and pandas."""
+"""The results of calls: `Frame`, a metadata table that draws itself, and the export of rows to files and pandas.
+
+What frames look like is in `view`. The only files that this package writes are written here, never in a table.
+"""
 
 from snapshot_explorer.results.exports import Exportable
 from snapshot_explorer.results.frame import Frame, drawn_of_commits, non_empty_columns

@@ -166,7 +166,7 @@ class Storage:
                 object_store. Never shown.
             external_files: Whether to read files outside of the folder that the metadata names on the same storage.
             limits: Limits on memory and time per metadata file.
-            roots: Folders outside of which nothing is read; by default those of the options, which may be
+            roots: Folders outside of which nothing is read; by default the folders in the options, which may be
                 `ConfinedOptions`, or no limit.
 
         Raises:
@@ -823,7 +823,7 @@ def pickled_with_options(value: object) -> bytes:
 
 
 def _whole_list_type(dtype: pa.FixedSizeListType) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return what a type is made from. Arrow's own pickles lose whether its items are nullable."""
+    """Return the function and arguments that make a type. Arrow's own pickles lose whether its items are nullable."""
     return pa.list_, (dtype.value_field, dtype.list_size)
 
 

@@ -247,7 +247,7 @@ def is_outside(target: Location, root: Location) -> bool:
 
 
 def same_family(a: Location, b: Location) -> bool:
-    """Return whether the protocols of two locations are those of one kind of storage, such as s3 and s3a."""
+    """Return whether the protocols of two locations belong to one kind of storage, such as s3 and s3a."""
     return _PROTOCOL_FAMILIES.get(a.protocol, a.protocol) == _PROTOCOL_FAMILIES.get(b.protocol, b.protocol)
 
 

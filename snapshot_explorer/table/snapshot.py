@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import pyarrow as pa
 
 from snapshot_explorer.analysis.compare import entries_of, find_manifest
-from snapshot_explorer.analysis.rows.duplicates import duplicates
+from snapshot_explorer.analysis.rows import duplicates
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError
@@ -71,7 +71,7 @@ class SnapshotParts:
 
 
 def parts_of(snapshot: Snapshot) -> SnapshotParts:
-    """Return what a snapshot is made of."""
+    """Return the parts of a snapshot."""
     return snapshot._parts  # noqa: SLF001 - for this package: users have `Snapshot` itself
 
 
@@ -315,7 +315,7 @@ class Snapshot(Shown):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows as a stream of Arrow data, which pandas 3, polars, DuckDB and narwhals take as it is.
 
-        Rows are read as they are asked for; only those of a few splits are in memory (Arrow PyCapsule Interface).
+        Rows are read as they are asked for; only the rows of a few splits are in memory (Arrow PyCapsule Interface).
         """
         scan = self._scan()
         batches = local.batches(self._version, self._version.plan().splits, scan)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 from snapshot_explorer.analysis.changes import ChangeBounds, ChangeCursor
 from snapshot_explorer.analysis.compare import Comparison
 from snapshot_explorer.analysis.diagnosis import diagnose
-from snapshot_explorer.analysis.diff.counted_commits import count_rows
+from snapshot_explorer.analysis.diff import DiffRequest, RowDiff, RowDiffPlan, count_rows, plan_diff, row_diff_by
 from snapshot_explorer.analysis.health import Health, health_history, read_health
-from snapshot_explorer.analysis.profile.column_numbers import read_totals
+from snapshot_explorer.analysis.profile import AnomalyRules, Profile, profile_over, read_totals, table_anomalies
 from snapshot_explorer.analysis.repair import Repair, RepairRequest, plan_repair, restored_version
 from snapshot_explorer.analysis.retention import (
     Level,
@@ -33,23 +33,14 @@ from snapshot_explorer.analysis.row_history import (
     row_history,
 )
 from snapshot_explorer.analysis.rows import (
-    AnomalyRules,
     Bisection,
     BisectionReading,
     Blame,
     BlameRequest,
-    DiffRequest,
-    Profile,
-    RowDiff,
-    RowDiffPlan,
     Trace,
     bisect,
     blame,
     duplicate_key_versions,
-    plan_diff,
-    profile_over,
-    row_diff_by,
-    table_anomalies,
     trace,
 )
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError
@@ -1009,7 +1000,7 @@ class Table(VersionedTable, Shown):
 
     @_reads_metadata_once
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
-        """Return the result of a query over versions of the table. Its name is that of its folder, or `this`.
+        """Return the result of a query over versions of the table. Its name is the folder's name, or `this`.
 
         `select * from this version as of 17 except select * from this`. `snapshot_explorer.sql` describes all forms,
         engines, results and errors, and accepts several tables.
@@ -1018,7 +1009,7 @@ class Table(VersionedTable, Shown):
         return sql(query, names, engine=engine, spark=spark)
 
     def _card(self) -> Card:
-        """Return what is known about the table. No request."""
+        """Return the known facts about the table. No request."""
         known, current = self._open.cached, self.current
         newest, schema, files = (
             current.version,
@@ -1079,7 +1070,7 @@ class Table(VersionedTable, Shown):
 
 
 def card_of(table: Table) -> Card:
-    """Return what is known about a table. No request."""
+    """Return the known facts about a table. No request."""
     return table._card()  # noqa: SLF001 - for this package: users have `Table` itself
 
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from snapshot_explorer import formats
 from snapshot_explorer.analysis.checks import CheckResult
+from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
 from snapshot_explorer.analysis.retention import Verification
-from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.core.hints import Hint, Message, python_call, spell
 from snapshot_explorer.core.safe_text import sanitize, sanitize_json

@@ -29,7 +29,7 @@ colors."""
 
 
 def paint_for(stream: IO[str]) -> Paint:
-    """Return what paints text for a stream: colors, and links where the terminal has them; nothing for a pipe."""
+    """Return the function that paints text for a stream, in colors and with links if the terminal has them."""
     if not _is_terminal(stream) or os.environ.get("NO_COLOR"):
         return leave_plain
     has_links = os.environ.get("TERM_PROGRAM") in _PROGRAMS_WITH_LINKS or any(map(os.environ.get, _WITH_LINKS))

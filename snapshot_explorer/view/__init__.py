@@ -1,4 +1,7 @@
-"""What is drawn of records, as aligned text, as HTML and as figures: `drawing_of` and `picture_of`, by their types."""
+"""What is drawn of records, as aligned text, as HTML and as figures: `drawing_of` and `picture_of`, by their types.
+
+Records carry no drawing. The explorer's page is in `jupyter.explorer`.
+"""
 
 from snapshot_explorer.view.dispatch import drawing_of, picture_of
 from snapshot_explorer.view.drawing import (

@@ -4,7 +4,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 from snapshot_explorer.analysis.compare import PARTS, Comparison
-from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
+from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
 from snapshot_explorer.results import Frame
 from tests.inner.jupyter import DIFF_PARTS
 from tests.support.paimon.table_builder import PaimonTable

@@ -4,7 +4,8 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 from snapshot_explorer import samples
-from snapshot_explorer.analysis.rows import Bisection, Blame, Profile, Trace
+from snapshot_explorer.analysis.profile import Profile
+from snapshot_explorer.analysis.rows import Bisection, Blame, Trace
 from snapshot_explorer.results import Frame
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.analysis.rows import AnomalyRules
+from snapshot_explorer.analysis.profile import AnomalyRules
 from snapshot_explorer.core import frames
 from snapshot_explorer.errors import InvalidArgumentError
 from tests.inner.analysis import jumps

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.analysis.rows import changed_splits
+from snapshot_explorer.analysis.diff import changed_splits
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.table import parts_of
 from tests.inner.analysis import differing_splits

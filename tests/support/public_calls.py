@@ -11,9 +11,9 @@ import pyarrow as pa
 
 import snapshot_explorer
 from snapshot_explorer.analysis.compare import Comparison
+from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
 from snapshot_explorer.analysis.health import Health
 from snapshot_explorer.analysis.retention import Retention
-from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.history import history_of
 from snapshot_explorer.history.lifetimes import FileLifetimes

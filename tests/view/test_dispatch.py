@@ -28,7 +28,7 @@ def is_of_package(cls):
     return cls.__module__.startswith("snapshot_explorer")
 
 
-@pytest.mark.parametrize("name", dispatch._MODULES)
+@pytest.mark.parametrize("name", dispatch.MODULES)
 def test_a_type_in_the_table_has_a_drawing_and_a_figure_if_it_has_a_picture(name):
     module, _, cls_name = name.rpartition(".")
     cls = getattr(import_module(f"snapshot_explorer.{module}"), cls_name)
@@ -46,7 +46,7 @@ def test_every_type_that_shows_itself_is_in_the_table():
     missing = {
         name
         for name, cls in names.items()
-        if is_of_package(cls) and not any(known in dispatch._MODULES for known in names_of_bases(cls))
+        if is_of_package(cls) and not any(known in dispatch.MODULES for known in names_of_bases(cls))
     }
 
     assert missing == {"core.shown.Shown", "results.frame_result.FrameResult"}

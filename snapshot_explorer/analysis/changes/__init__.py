@@ -1,4 +1,7 @@
-"""The row changes of a table as a stream: commit by commit, from a position that can be saved."""
+"""The row changes of a table as a stream: commit by commit, from a position that can be saved.
+
+The rows of a commit are compared in `analysis.diff`; all versions of rows at once are in `analysis.row_history`.
+"""
 
 from snapshot_explorer.analysis.changes.cursor import ChangeBounds, ChangeCursor
 from snapshot_explorer.analysis.changes.position import ChangePosition

@@ -54,7 +54,7 @@ class CommitChanges:
         return not (self.splits or (self.diff is not None and (self.diff.a.splits or self.diff.b.splits)))
 
     def batches(self, memory_limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the changes: the columns of the rows, then those of CHANGE_COLUMNS. Batches are not empty.
+        """Yield the changes: the columns of the rows, then CHANGE_COLUMNS. Batches are not empty.
 
         Deleted rows first, then inserted ones, then updated ones, each before and after its update. Reads all of the
         changes before the first batch, unless all rows count as inserted.

@@ -46,7 +46,7 @@ class SparkChanges:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the rows, which may be null before they were added, and those of the changes."""
+        """The columns of the rows, which may be null before they were added, and CHANGE_COLUMNS."""
         own = self.reference.arrow_schema
         return pa.schema([*(own.field(name).with_nullable(True) for name in self.names), *CHANGE_COLUMNS])  # noqa: FBT003 - pyarrow's
 
@@ -57,7 +57,7 @@ class ChangeTask:
 
     changes: CommitChanges
     columns: AlignedColumns
-    """The mapping of the columns of the commit's version to those of the stream."""
+    """The mapping of the columns of the commit's version to the stream's columns."""
 
     @property
     def size_bytes(self) -> int:

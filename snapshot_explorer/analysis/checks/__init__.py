@@ -1,4 +1,7 @@
-"""Checks for scripts: rules on the recent commits of one table or of many, with an exit status."""
+"""Checks for scripts: rules on the recent commits of one table or of many, with an exit status.
+
+The numbers come from `analysis.health`, `analysis.profile`, `analysis.rows` and the log.
+"""
 
 from snapshot_explorer.analysis.checks.evaluation import check_table, failed_opening
 from snapshot_explorer.analysis.checks.result import CheckLine, CheckResult

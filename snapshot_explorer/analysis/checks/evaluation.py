@@ -11,9 +11,9 @@ from snapshot_explorer.analysis.checks.result import CheckLine, State
 from snapshot_explorer.analysis.checks.rules import MEASURES, PREVIOUS, CheckCondition
 from snapshot_explorer.analysis.compare.schemas import compare_schemas
 from snapshot_explorer.analysis.health import RHYTHM_COMMITS, rhythm
+from snapshot_explorer.analysis.profile import table_anomalies
 from snapshot_explorer.analysis.profile.column_numbers import read_totals, rows_note
 from snapshot_explorer.analysis.retention import read_readability
-from snapshot_explorer.analysis.rows import table_anomalies
 from snapshot_explorer.analysis.rows.duplicates import duplicates
 from snapshot_explorer.core.errors import (
     CorruptTableError,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from snapshot_explorer.analysis.checks.rules import DEFAULT_RULES, Rule, parse_rules
-from snapshot_explorer.analysis.rows import AnomalyRules
+from snapshot_explorer.analysis.profile import AnomalyRules
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.refs.grammar import parse_time_bound
 from snapshot_explorer.core.refs.records import brief_repr

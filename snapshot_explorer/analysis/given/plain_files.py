@@ -323,7 +323,7 @@ class _Folder:
 
 
 def _files_below(storage: Storage) -> list[PlainFile]:
-    """Return the files below a folder, by path. One listing per folder, those of a level at the same time."""
+    """Return the files below a folder, by path. One listing per folder, concurrently for the folders of a level."""
     files: list[PlainFile] = []
     level = [_Folder()]
     for _ in range(_MAX_DEPTH):

@@ -1,4 +1,7 @@
-"""Table health: file sizes, small files, skew, deletes, sorted runs, manifests, also over versions; its rhythm."""
+"""Table health: file sizes, small files, skew, deletes, sorted runs, manifests, also over versions; its rhythm.
+
+What clean-up would delete is in `analysis.retention`; rules with an exit status are in `analysis.checks`.
+"""
 
 from snapshot_explorer.analysis.health.over_time import health_history
 from snapshot_explorer.analysis.health.result import Health, read_health

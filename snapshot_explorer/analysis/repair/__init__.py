@@ -1,4 +1,7 @@
-"""Repair plans: the statement for the user's engine that puts back rows of an earlier version. Nothing is run."""
+"""Repair plans: the statement for the user's engine that puts back rows of an earlier version. Nothing is run.
+
+Which rows differ is decided in `analysis.diff`.
+"""
 
 from snapshot_explorer.analysis.repair.planning import plan_repair
 from snapshot_explorer.analysis.repair.repair import Repair

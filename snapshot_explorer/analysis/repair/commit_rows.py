@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from snapshot_explorer.analysis.rows import RowDiff
+    from snapshot_explorer.analysis.diff import RowDiff
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.analysis.diff import DiffRequest, plan_diff, row_diff
 from snapshot_explorer.analysis.repair import statements
 from snapshot_explorer.analysis.repair.commit_rows import count_touched
 from snapshot_explorer.analysis.repair.repair import LaterRows, Repair
@@ -27,7 +28,6 @@ from snapshot_explorer.analysis.repair.selection import selected_rows
 from snapshot_explorer.analysis.repair.spark_sql import key_condition, spark_condition
 from snapshot_explorer.analysis.repair.statements import CURRENT, EARLIER, Selection, Target
 from snapshot_explorer.analysis.repair.undoing import plan_undo
-from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.engines.conditions import parse_condition
@@ -36,9 +36,9 @@ from snapshot_explorer.history.overview import last_part
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from snapshot_explorer.analysis.diff import RowDiff
     from snapshot_explorer.analysis.repair.request import RepairRequest
     from snapshot_explorer.analysis.repair.selection import SelectedRows
-    from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats.interface import Repairs
     from snapshot_explorer.results import Frame

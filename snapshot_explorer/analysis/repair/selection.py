@@ -14,7 +14,7 @@ from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from snapshot_explorer.analysis.rows import RowDiff
+    from snapshot_explorer.analysis.diff import RowDiff
     from snapshot_explorer.engines.conditions import Condition
 
 MOST_KEYS = 500

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.analysis.diff import DiffRequest, plan_diff, row_diff
 from snapshot_explorer.analysis.repair import statements, undo_statements
 from snapshot_explorer.analysis.repair.commit_rows import commit_rows, count_inserted_again
 from snapshot_explorer.analysis.repair.repair import Repair
@@ -28,7 +29,6 @@ from snapshot_explorer.analysis.repair.selection import MOST_KEYS
 from snapshot_explorer.analysis.repair.spark_sql import is_key_type, key_condition, spark_condition
 from snapshot_explorer.analysis.repair.statements import CURRENT, EARLIER, Selection, Target
 from snapshot_explorer.analysis.repair.undo_statements import LATER
-from snapshot_explorer.analysis.rows import DiffRequest, plan_diff, row_diff
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import DELETED, INSERTED, gaps_text
@@ -38,9 +38,9 @@ from snapshot_explorer.results import Frame
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from snapshot_explorer.analysis.diff import RowDiff
     from snapshot_explorer.analysis.repair.commit_rows import CommitRows
     from snapshot_explorer.analysis.repair.request import RepairRequest
-    from snapshot_explorer.analysis.rows import RowDiff
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.formats.interface import Repairs

@@ -1,4 +1,7 @@
-"""The effect of a retention rule on a table, the reasons that prevent deletions, and checks of existing files."""
+"""The effect of a retention rule on a table, the reasons that prevent deletions, and checks of existing files.
+
+The rules of each format are in its `expiry/`. Nothing is deleted.
+"""
 
 from snapshot_explorer.analysis.retention.orphans import Orphans, find_orphans
 from snapshot_explorer.analysis.retention.readability import read_readability

@@ -1,4 +1,7 @@
-"""The history of rows: each state that rows had, with the versions that have it. Each file is read once."""
+"""The history of rows: each state that rows had, with the versions that have it. Each file is read once.
+
+Blame and the single pass of bisection in `analysis.rows`, and periods in SQL, are questions to it.
+"""
 
 from snapshot_explorer.analysis.row_history.history import HistoryReader, plan_row_history
 from snapshot_explorer.analysis.row_history.history_result import RowHistory, RowHistoryPlan, RowHistoryRequest

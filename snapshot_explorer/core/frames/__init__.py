@@ -1,4 +1,7 @@
-"""The Arrow schema of each metadata table."""
+"""The Arrow schema of each metadata table.
+
+The rows are in `frames/` of each format and in `analysis`; `results.Frame` is what users get.
+"""
 
 from snapshot_explorer.core.frames.schemas import (
     ANOMALIES,

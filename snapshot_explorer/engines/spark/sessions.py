@@ -66,7 +66,7 @@ def session(
 
 
 def session_of(engine: str | SparkSession | None, what: str) -> SparkSession | None:
-    """Return the session of an engine: a session, or that of `spark`; None for `local` and None.
+    """Return the session of an engine: the given session, or the active one for `spark`; None for `local` and None.
 
     Args:
         what: What Spark is to do.

@@ -1,1 +1,4 @@
-"""Avro object container files as Arrow columns. Independent of table formats."""
+"""Avro object container files as Arrow columns. Independent of table formats.
+
+Each format maps the columns to its own records.
+"""

@@ -1,4 +1,7 @@
-"""When each data file of a table was added and removed, from one pass over its log."""
+"""When each data file of a table was added and removed, from one pass over its log.
+
+Which rows the files have is not looked at.
+"""
 
 from snapshot_explorer.history.lifetimes.facts import FileFacts
 from snapshot_explorer.history.lifetimes.index import FileLifetimes

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from snapshot_explorer.analysis.compare import Comparison
+from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan, row_diff
 from snapshot_explorer.analysis.given import is_rows
-from snapshot_explorer.analysis.pairs.three_way_result import ThreeWayDiff
-from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan, row_diff
+from snapshot_explorer.analysis.pairs import ThreeWayDiff
 from snapshot_explorer.core.errors import InvalidArgumentError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.refs import Ref, parse_range, parse_ref
@@ -151,7 +151,7 @@ def _rows_and_given(invocation: Invocation) -> RowDiff | RowDiffPlan:
 
 
 def _three_way(invocation: Invocation) -> ThreeWayDiff:
-    """Return what two branches, or two other sets of rows, changed since their base."""
+    """Return the changes of two branches, or of two other sets of rows, since their base."""
     arguments = invocation.arguments
     _, table = invocation.table()
     base = arguments.get("base")

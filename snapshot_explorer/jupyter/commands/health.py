@@ -8,7 +8,7 @@ from snapshot_explorer.results import Frame
 
 
 def _health(invocation: Invocation) -> Health | Frame:
-    """Return what went wrong and the health of a version, or with `--over` the numbers of many versions."""
+    """Return the symptoms of a table and the health of a version, or with `--over` the numbers of many versions."""
     over = invocation.arguments.get("over")
     if over is not None and invocation.arguments.get("ref") is not None:
         raise UsageError("REF and --over exclude each other. Use one version, or --over A..B for all of a range.")

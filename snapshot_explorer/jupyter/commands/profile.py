@@ -1,6 +1,6 @@
 """`%snapshot profile`: the numbers of columns over versions, and where they jump."""
 
-from snapshot_explorer.analysis.rows import AnomalyRules, Profile
+from snapshot_explorer.analysis.profile import AnomalyRules, Profile
 from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import (
     RANGE,

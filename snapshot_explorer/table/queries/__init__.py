@@ -295,7 +295,7 @@ class _Query:
         return " ".join([f"The query fails{near(self.text, at)}: {message}", *self._renamed(sentence)])
 
     def _renamed(self, sentence: str) -> list[str]:
-        """Return what the unknown column in an engine's message was renamed to, in sentences."""
+        """Return sentences on the new name of the unknown column in an engine's message."""
         match = _UNKNOWN_COLUMN.search(sentence)
         if match is None:
             return []

@@ -21,7 +21,7 @@ from snapshot_explorer.history import History, WithPast, history_of
 from snapshot_explorer.table.queries.tokens import Token, parse_point, period_words, position_of
 
 _PERIOD_COLUMNS = 4
-"""The columns of a row history behind those of the rows."""
+"""The columns of a row history behind the columns of the rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

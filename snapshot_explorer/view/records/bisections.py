@@ -5,7 +5,7 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.rows.bisection_result import Bisection
+from snapshot_explorer.analysis.rows import Bisection
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.view.commits import short_user

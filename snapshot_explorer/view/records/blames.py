@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.analysis.rows.blame_result import Blame
+from snapshot_explorer.analysis.rows import Blame
 from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.view.commits import short_user

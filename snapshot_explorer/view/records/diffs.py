@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.diff.diff_plan import RowDiffPlan
-from snapshot_explorer.analysis.diff.diff_result import RowDiff
+from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
 from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import AFTER, BEFORE, DELETED, INSERTED, gaps_text

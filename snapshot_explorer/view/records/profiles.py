@@ -1,6 +1,6 @@
 """What is drawn of a profile: its numbers, and lines over versions."""
 
-from snapshot_explorer.analysis.profile.profiles import Profile, unrecorded_columns
+from snapshot_explorer.analysis.profile import Profile, unrecorded_columns
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.view.dispatch import depict, draw, drawing_of
 from snapshot_explorer.view.drawing import Code, Drawing, Line, fact_line

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.pairs.three_way_result import ThreeWayDiff
+from snapshot_explorer.analysis.pairs import ThreeWayDiff
 from snapshot_explorer.arrow.value_text import format_cell, truncate
 from snapshot_explorer.view.dispatch import draw
 from snapshot_explorer.view.drawing import Drawing, Grid, Line, fact_line

@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from snapshot_explorer.analysis.rows.trace import METADATA, MISSING, READ, UNREADABLE_FILE
-from snapshot_explorer.analysis.rows.trace_result import Trace, drawn_columns
+from snapshot_explorer.analysis.rows import METADATA, MISSING, READ, UNREADABLE_FILE, Trace, drawn_columns
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.results import Frame

@@ -1,1 +1,4 @@
-"""The commits of a table over versions: what is drawn as data, and its drawings."""
+"""The commits of a table over versions: what is drawn as data, and its drawings.
+
+The explorer draws the same data in its page.
+"""

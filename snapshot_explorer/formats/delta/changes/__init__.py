@@ -1,1 +1,4 @@
-"""Rows that Delta commits changed, from change data files or derived from files and deletion vectors."""
+"""Rows that Delta commits changed, from change data files or derived from files and deletion vectors.
+
+The rows of one version are read in `scan`.
+"""

@@ -1,1 +1,4 @@
-"""Delta's data files: parquet with column mapping, deletion vectors, old calendars."""
+"""Delta's data files: parquet with column mapping, deletion vectors, old calendars.
+
+Which files a version has is planned in `scan`.
+"""

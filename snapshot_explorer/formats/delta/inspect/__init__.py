@@ -1,1 +1,1 @@
-"""Metadata tables with the columns of Delta's own tables."""
+"""Metadata tables with the columns of Delta's own tables. Columns that all formats share are in `frames`."""

@@ -1,1 +1,1 @@
-"""Plan and read the rows of a Delta version: statistics, skipped files, splits."""
+"""Plan and read the rows of a Delta version: statistics, skipped files, splits. Files are decoded in `files`."""

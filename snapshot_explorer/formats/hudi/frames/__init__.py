@@ -1,1 +1,1 @@
-"""The metadata frames of Hudi tables."""
+"""The metadata frames of Hudi tables. What they are made of is parsed in `metadata`."""

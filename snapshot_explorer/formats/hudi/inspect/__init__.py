@@ -1,1 +1,1 @@
-"""Metadata tables of Hudi tables, under the names of Hudi."""
+"""Metadata tables of Hudi tables, under the names of Hudi. Columns that all formats share are in `frames`."""

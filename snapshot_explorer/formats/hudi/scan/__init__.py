@@ -1,1 +1,1 @@
-"""Plans splits of Hudi tables, and reads and merges their rows."""
+"""Plans splits of Hudi tables, and reads and merges their rows. Files are decoded in `files`."""

@@ -1,1 +1,1 @@
-"""Rows that commits changed."""
+"""Rows that commits changed. The rows of one version are read in `scan`."""

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.core.single_flight import SingleFlight
@@ -19,13 +19,7 @@ from snapshot_explorer.storage import Storage
 _MAX_BYTES = 512 * 2**20
 """The size of the cached content of delete files, in memory."""
 
-
-class _DeleteFile(Protocol):
-    @property
-    def size_bytes(self) -> int: ...
-
-
-S = TypeVar("S", bound=_DeleteFile)
+S = TypeVar("S", PositionDeletes, DeletedRows)
 
 
 class DeleteReader:

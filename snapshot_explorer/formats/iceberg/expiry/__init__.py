@@ -1,1 +1,1 @@
-"""The effect of `expire_snapshots`, and the maintenance settings."""
+"""The effect of `expire_snapshots`, and the maintenance settings. Nothing is deleted here."""

@@ -148,7 +148,7 @@ def _logical_counts(
 ) -> dict[str, pa.Array]:
     """Return the logical counts. Writers record none: an UPDATE, a MERGE and an INSERT OVERWRITE look the same.
 
-    The rows of a snapshot without a parent replace those of the version before. Rows of removed data files are known if
+    The rows of a snapshot without a parent replace all earlier rows. Rows of removed data files are known if
     no delete file was live before. Position deletes delete as many rows as the commit adds to those that it replaces: a
     writer only deletes rows that it reads. Deletion vectors do so if no position delete file was live before, which are
     merged into the vectors of their data files. Position delete files have paths of data files, which name none of them

@@ -1,1 +1,4 @@
-"""Paimon's data files: Parquet, ORC, Avro and blobs, deletion vectors, schema evolution."""
+"""Paimon's data files: Parquet, ORC, Avro and blobs, deletion vectors, schema evolution.
+
+Which files a version has is planned in `scan`.
+"""

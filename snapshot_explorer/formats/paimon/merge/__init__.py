@@ -1,1 +1,4 @@
-"""Merging rows of equal key, by Paimon's merge engines and aggregate functions."""
+"""Merging rows of equal key, by Paimon's merge engines and aggregate functions.
+
+Which files are merged is planned in `scan`.
+"""

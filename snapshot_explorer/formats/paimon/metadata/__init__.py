@@ -1,1 +1,4 @@
-"""Paimon's metadata: schemas, snapshots, manifest lists, manifests, partitions, statistics."""
+"""Paimon's metadata: schemas, snapshots, manifest lists, manifests, partitions, statistics.
+
+No frames and no rows: `frames` and `scan` make them of it.
+"""

@@ -1,1 +1,4 @@
-"""From a Paimon version to its rows: live files, skipped files, splits, reading a split."""
+"""From a Paimon version to its rows: live files, skipped files, splits, reading a split.
+
+Files are decoded in `files`.
+"""

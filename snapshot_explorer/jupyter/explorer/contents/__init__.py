@@ -1,1 +1,1 @@
-"""The contents of an explorer's views. No widgets."""
+"""The contents of an explorer's views. No widgets. What the page does with them is in `page`."""

@@ -21,7 +21,7 @@ from snapshot_explorer.view.records.diffs import CHANGE_WORDS, drawn_changes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
+    from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.view import Part

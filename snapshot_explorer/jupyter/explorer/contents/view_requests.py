@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.analysis.diff.diff import row_diff
+from snapshot_explorer.analysis.diff import row_diff
 from snapshot_explorer.core.errors import SnapshotExplorerError
 from snapshot_explorer.core.text import format_utc
 from snapshot_explorer.history import history_of
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from snapshot_explorer.analysis.compare import Comparison
+    from snapshot_explorer.analysis.diff import RowDiff, RowDiffPlan
     from snapshot_explorer.analysis.health import Health
     from snapshot_explorer.analysis.retention import Orphans, Verification
-    from snapshot_explorer.analysis.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.results import Frame
     from snapshot_explorer.table import Snapshot, Table

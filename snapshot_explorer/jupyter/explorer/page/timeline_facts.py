@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.analysis.profile.column_numbers import read_totals
+from snapshot_explorer.analysis.profile import read_totals
 from snapshot_explorer.history import history_of
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.view.timeline.columns import TableFacts
