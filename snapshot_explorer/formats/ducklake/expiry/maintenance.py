@@ -107,7 +107,8 @@ class DuckLakeMaintenance(Maintenance):
         checked = checked_files(storage, names, single_chunk(deletes.column("file_size_bytes")))
         gone = np.isin(names.to_pylist(), checked.gone.to_pylist())
         unknown = np.isin(names.to_pylist(), checked.unknown.to_pylist())
-        missing, unchecked = {}, {}
+        missing: dict[int, str] = {}
+        unchecked: dict[int, str] = {}
         for version in versions:
             live = live_mask(deletes, version)
             for words, mask in ((missing, gone & live), (unchecked, unknown & live)):

@@ -58,7 +58,7 @@ def inspect_version(name: str, metadata: DuckLakeMetadata, snapshot: int) -> pa.
             return pa.table({"table": pa.array(names, pa.string()), "rows": pa.array(counts, pa.int64())})
         case "partitions":
             fields = metadata.partition_fields(metadata.partition_at(snapshot))
-            names = [None if field is None else field.name for field, _ in fields]
+            columns = [None if field is None else field.name for field, _ in fields]
             transforms = [transform for _, transform in fields]
-            return pa.table({"column": pa.array(names, pa.string()), "transform": pa.array(transforms, pa.string())})
+            return pa.table({"column": pa.array(columns, pa.string()), "transform": pa.array(transforms, pa.string())})
     raise unknown_inspection(name, INSPECTIONS)

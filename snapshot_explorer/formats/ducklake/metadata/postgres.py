@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import pyarrow as pa
@@ -19,9 +19,6 @@ from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, root_of
 from snapshot_explorer.formats.ducklake.metadata.databases import BYTES, CatalogReader, RowReader, by_table, checked
 from snapshot_explorer.storage.hidden import HiddenText
-
-if TYPE_CHECKING:
-    import psycopg
 
 _SCHEMA = "metadata_schema"
 _DEFAULT_SCHEMA = "public"
@@ -42,7 +39,7 @@ _BASE_TABLES = """
 
 
 class _PostgresReader(RowReader):
-    def __init__(self, connection: "psycopg.Connection[Any]", schema: str, shown: str, limits: Limits) -> None:
+    def __init__(self, connection: Any, schema: str, shown: str, limits: Limits) -> None:
         self._connection = connection
         listed = connection.execute(_BASE_TABLES, [schema]).fetchall()
         self._types = {(table, column): dtype for table, column, dtype in listed}
@@ -52,7 +49,8 @@ class _PostgresReader(RowReader):
     def _rows(self, query: str, values: Sequence[int | str]) -> Sequence[Sequence[object]]:
         # Without values psycopg does not look for placeholders, which names of columns may contain.
         bound = query.replace("?", "%s") if values else query
-        return self._connection.execute(bound, list(values) or None).fetchall()  # type: ignore[call-overload]  # known names, quoted
+        rows: Sequence[Sequence[object]] = self._connection.execute(bound, list(values) or None).fetchall()
+        return rows
 
     def _stored_type(self, item: LakeField) -> pa.DataType:
         return pa.binary() if root_of(item.type) in BYTES else pa.string()

@@ -5,6 +5,7 @@ Source: DuckLake specification 1.0, "Queries"; reference, "Data files", "Deletes
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -243,16 +244,16 @@ def inlined_positions(metadata: DuckLakeMetadata, snapshot: int) -> Mapping[int,
     return {number: tuple(sorted(positions)) for number, positions in result.items()}
 
 
-def _mappings(metadata: DuckLakeMetadata) -> Mapping[int, Mapping[int | None, Sequence[Mapping[str, object]]]]:
+def _mappings(metadata: DuckLakeMetadata) -> Mapping[int, Mapping[int | None, Sequence[Mapping[str, Any]]]]:
     """Return the rows of each mapping by their parent in it."""
-    result: dict[int, dict[int | None, list[Mapping[str, object]]]] = {}
+    result: dict[int, dict[int | None, list[Mapping[str, Any]]]] = {}
     for row in metadata.name_mappings.to_pylist():
         result.setdefault(row["mapping_id"], {}).setdefault(row["parent_column"], []).append(row)
     return result
 
 
 def _mapping_of(
-    mappings: Mapping[int, Mapping[int | None, Sequence[Mapping[str, object]]]],
+    mappings: Mapping[int, Mapping[int | None, Sequence[Mapping[str, Any]]]],
     metadata: DuckLakeMetadata,
     mapping_id: int,
     path: str,
@@ -262,12 +263,12 @@ def _mapping_of(
         raise refusal(features.OTHER_MAPPINGS, path=path, type=types.get(mapping_id))
     below = dict(mappings.get(mapping_id, {}))
 
-    def parts(parent: object) -> tuple[MappedName, ...]:
+    def parts(parent: int | None) -> tuple[MappedName, ...]:
         rows = below.pop(parent, ())  # each once: no cycle is followed
         return tuple(
             MappedName(
                 name=str(row["source_name"]),
-                id=row["target_field_id"],  # type: ignore[arg-type]
+                id=row["target_field_id"],
                 is_partition=bool(row["is_partition"]),
                 children=parts(row["column_id"]),
             )
