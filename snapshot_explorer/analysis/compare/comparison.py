@@ -241,7 +241,7 @@ class Comparison(Shown):
         if self._has_other_rows:
             changed = Hint("table.diff_rows", {"a": self.a, "b": self.b})
             return Message(
-                "The table also has rows that are not in these files: ", changed, " finds the rows that changed."
+                "Files alone do not determine the rows of a version here: ", changed, " finds the rows that changed."
             )
         kinds = None if self._gaps or self._divergence else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged

@@ -162,7 +162,7 @@ def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
     return list(dict.fromkeys(columns))
 
 
-_OTHER_ROWS = "unknown: the table also has rows that are not in these files"
+_OTHER_ROWS = "unknown: files alone do not determine the rows"
 
 
 def unrecorded_columns(columns: Mapping[str, pa.Table], *, everywhere: bool) -> str:

@@ -175,14 +175,19 @@ class DuckLake(TableFormat):
         return [table_schema(metadata, version) for version in versions]
 
     def row_modifiers(self) -> frozenset[RowModifier]:
-        """Return whether deletes change while files remain, and whether rows are outside of files."""
+        """Return that files alone do not determine rows, if the catalog has deletes, inlined rows or merged files.
+
+        Deletes change while files remain, and CHANGES do not contain them; merged files have rows that older versions
+        do not see.
+        """
         metadata = self._log.current()
-        found: set[RowModifier] = set()
-        if len(metadata.delete_files) or len(metadata.inlined_deletes) or metadata.partials:
-            found.add("deletion vectors")
-        if any(len(table.rows) for table in metadata.inlined):
-            found.add("rows outside of files")
-        return frozenset(found)
+        parts = (
+            metadata.delete_files,
+            metadata.inlined_deletes,
+            metadata.partials,
+            *(t.rows for t in metadata.inlined),
+        )
+        return frozenset(("deletion vectors", "rows outside of files")) if any(map(len, parts)) else frozenset()
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
         """Return the rows that changed after `first` up to `last`, by row id, in the schema of `last`."""

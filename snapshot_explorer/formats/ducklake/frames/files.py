@@ -10,11 +10,13 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.core import frames
 from snapshot_explorer.formats.ducklake.frames.commits import VersionEvents, rearranges_rows
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, live_rows, numbers
-from snapshot_explorer.formats.ducklake.scan.planning import inlined_positions
+from snapshot_explorer.formats.ducklake.scan.planning import inlined_positions, last_deletes
 from snapshot_explorer.formats.ducklake.scan.statistics import named_partitions
 
 _INLINED = "inlined"
 """The text for deletes that the catalog itself contains."""
+_PARTIAL = "rows up to snapshot"
+"""The text for a merged file that has rows of later snapshots too."""
 
 
 def _file_columns(metadata: DuckLakeMetadata, files: pa.Table) -> dict[str, object]:
@@ -39,9 +41,10 @@ def _schema_ids(metadata: DuckLakeMetadata, snapshots: np.ndarray) -> pa.Array:
 def files_frame(metadata: DuckLakeMetadata, files: pa.Table, snapshot: int) -> pa.Table:
     """Return the FILES frame of live data files at a snapshot.
 
-    `deletion_vector` has the delete files of a file, and `inlined` for deletes in the catalog. `deleted_rows` is null
-    where a delete file may contain deletes of later snapshots, or several may delete the same row. `added_version` is
-    the first snapshot of the file's rows; null if it has expired.
+    `deletion_vector` has the delete files of a file, `inlined` for deletes in the catalog, and for a merged file with
+    later rows the snapshot up to which its rows are visible. `deleted_rows` is null where a delete file may contain
+    deletes of later snapshots, or several may delete the same row. `added_version` is the first snapshot of the file's
+    rows; null if it has expired.
     """
     columns = _file_columns(metadata, files)
     columns["deletion_vector"], columns["deleted_rows"] = _deletions(metadata, files, snapshot)
@@ -52,16 +55,21 @@ def files_frame(metadata: DuckLakeMetadata, files: pa.Table, snapshot: int) -> p
 
 
 def _deletions(metadata: DuckLakeMetadata, files: pa.Table, snapshot: int) -> tuple[pa.Array, pa.Array]:
+    """Return what hides rows of each file, and how many. Texts are equal only if the same rows are hidden."""
     names: dict[int, list[str]] = {}
     counts: dict[int, int | None] = {}
-    for row in live_rows(metadata.delete_files, snapshot).to_pylist():
-        number = row["data_file_id"]
-        is_exact = row["partial_max"] is None and row["begin_snapshot"] <= snapshot and number not in counts
-        counts[number] = row["delete_count"] if is_exact and not metadata.partials.get(number) else None
-        names.setdefault(number, []).append(row["location"])
+    live = live_rows(metadata.delete_files, snapshot)
+    for row, last in zip(live.to_pylist(), last_deletes(metadata, live).tolist(), strict=True):
+        number, is_whole = row["data_file_id"], last <= snapshot
+        counts[number] = row["delete_count"] if is_whole and number not in counts else None
+        names.setdefault(number, []).append(row["location"] if is_whole else f"{row['location']} up to {snapshot}")
     for number, positions in inlined_positions(metadata, snapshot).items():
         counts[number] = None if number in counts else len(positions)
-        names.setdefault(number, []).append(_INLINED)
+        names.setdefault(number, []).append(f"{_INLINED} ({len(positions)})")  # they only grow
+    for number, partial in metadata.partials.items():
+        if partial.last > snapshot:
+            counts[number] = None
+            names.setdefault(number, []).append(f"{_PARTIAL} {snapshot}")
     ids = files.column("data_file_id").to_pylist()
     texts = pa.array([", ".join(names[number]) if number in names else None for number in ids], pa.string())
     return texts, pa.array([counts.get(number) for number in ids], pa.int64())

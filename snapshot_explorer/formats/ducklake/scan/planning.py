@@ -23,6 +23,7 @@ from snapshot_explorer.formats.ducklake.metadata.paths import readable_path
 from snapshot_explorer.formats.ducklake.metadata.table_metadata import (
     ENDLESS,
     DuckLakeMetadata,
+    Ints,
     Partial,
     live_mask,
     live_rows,
@@ -216,13 +217,7 @@ def _deletes_of(
     log: DuckLakeLog, metadata: DuckLakeMetadata, deletes: pa.Table, snapshot: int
 ) -> Mapping[int, Sequence[DeleteFile]]:
     result: dict[int, list[DeleteFile]] = {}
-    lasts = numbers(deletes, "partial_max")
-    if metadata.format_version in _SNAPSHOTS_INSIDE_SINCE:
-        created = metadata.last_in_files(numbers(deletes, "delete_file_id"))
-        lasts = np.where(lasts == ENDLESS, created, lasts)
-        is_complete = lasts <= snapshot
-    else:
-        is_complete = np.ones(len(deletes), np.bool_)
+    is_complete = last_deletes(metadata, deletes) <= snapshot
     for row, complete in zip(deletes.to_pylist(), is_complete.tolist(), strict=True):
         file = DeleteFile(
             path=readable_path(row["location"], log.storage),
@@ -232,6 +227,14 @@ def _deletes_of(
         )
         result.setdefault(row["data_file_id"], []).append(file)
     return {number: sorted(files, key=lambda file: file.path) for number, files in result.items()}
+
+
+def last_deletes(metadata: DuckLakeMetadata, deletes: pa.Table) -> Ints:
+    """Return for each delete file a snapshot after which nothing in it was deleted."""
+    lasts = numbers(deletes, "partial_max")
+    if metadata.format_version not in _SNAPSHOTS_INSIDE_SINCE:
+        return numbers(deletes, "begin_snapshot")
+    return np.where(lasts == ENDLESS, metadata.last_in_files(numbers(deletes, "delete_file_id")), lasts)
 
 
 def inlined_positions(metadata: DuckLakeMetadata, snapshot: int) -> Mapping[int, tuple[int, ...]]:
