@@ -1,6 +1,7 @@
 """Lakes that DuckDB's own extension wrote, with the rows that it reads at each snapshot (tests/data/ducklake)."""
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -164,4 +165,4 @@ def test_a_comparison_says_no_more_than_files_prove(catalog, name):
         rows = [sorted(map(str, table.at(one).to_arrow().to_pylist())) for one in (before, after)]
         proof = table.compare(before, after).proof
         assert rows[0] == rows[1] or "the rows are the same" not in proof, (before, after)
-        assert rows[0] == rows[1] or "Files alone do not determine" in proof or "rows changed" in proof
+        assert rows[0] == rows[1] or re.search("Files alone do not determine|rows? changed", proof)
