@@ -1,4 +1,4 @@
-"""Read any version of a Paimon, Delta Lake, Iceberg or Hudi table, and compare versions. Read-only.
+"""Read any version of a Paimon, Delta Lake, Iceberg, Hudi or DuckLake table, and compare versions. Read-only.
 
 `open_table(path)` opens a table by its path, `explore(table)` shows it as a widget;
 `%load_ext snapshot_explorer` adds `%snapshot` to IPython.

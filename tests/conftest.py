@@ -91,6 +91,7 @@ PLACES = {
     "notebooks/1": "slow",
     # Java and servers.
     "tests/spark/": "spark",
+    "tests/formats/ducklake/test_postgres.py": "stores",
     "tests/storage/test_object_stores.py": "stores",
     "tests/storage/test_object_stores.py::test_a_table_opens_logs_loads_and_compares_as_on_the_local_disk[web": None,
     "tests/storage/test_object_stores.py::test_tables_are_found_below_a_folder[web]": None,

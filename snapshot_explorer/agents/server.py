@@ -37,8 +37,8 @@ _CONCURRENT = 8
 """Calls that are computed at the same time; others wait."""
 _MESSAGE_LETTERS = 2_000
 _INSTRUCTIONS = (
-    "Looks into the past of Paimon, Delta Lake, Iceberg and Hudi tables, read-only. Start with find_tables, then "
-    "describe_table or health. Each answer has next_calls: follow them. To find a bad commit: find_anomalies, or "
+    "Looks into the past of Paimon, Delta Lake, Iceberg, Hudi and DuckLake tables, read-only. Start with find_tables, "
+    "then describe_table or health. Each answer has next_calls: follow them. To find a bad commit: find_anomalies, or "
     "bisect with a condition; to see its rows: changed_rows; to take it back: repair_plan, whose SQL a person runs. "
     f"Say what evidence.not_checked says, and cite evidence. {UNTRUSTED}"
 )

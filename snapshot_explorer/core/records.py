@@ -243,9 +243,10 @@ CHANGE_COLUMNS = pa.schema(
 )
 """The columns after the rows' own columns in a stream of changes, as in Delta's change data feed: one of CHANGE_TYPES,
 the version that the commit created, and when it was committed, null if that was not recorded."""
-RowModifier = Literal["deletion vectors", "data evolution", "another branch"]
+RowModifier = Literal["deletion vectors", "data evolution", "another branch", "rows outside of files"]
 """Why the files of a version cannot be read independently: deletion vectors that change while their files remain, rows
-that are spread over several files, or rows of another branch. Lifetimes contain none of these."""
+that are spread over several files, rows of another branch, or rows that the metadata itself contains. Lifetimes contain
+none of these."""
 
 
 Runs = tuple[tuple[int, int], ...]

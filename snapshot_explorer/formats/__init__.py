@@ -4,10 +4,14 @@ No format imports another, and nothing above `formats` names one.
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from snapshot_explorer.core.errors import InvalidArgumentError, TableNotFoundError
+from snapshot_explorer.core.limits import DEFAULT, Limits
+from snapshot_explorer.formats.capabilities import CatalogPath, CatalogTables
 from snapshot_explorer.formats.delta import Delta
+from snapshot_explorer.formats.ducklake import DuckLake
 from snapshot_explorer.formats.hudi import Hudi
 from snapshot_explorer.formats.iceberg import Iceberg
 from snapshot_explorer.formats.interface import Detection as Detection
@@ -17,7 +21,7 @@ from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import parse_location
 
-FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta, Iceberg, Hudi)
+FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta, Iceberg, Hudi, DuckLake)
 """The formats, in the order of detection: Paimon and Delta tables may contain metadata of Iceberg."""
 
 
@@ -81,6 +85,40 @@ def bind(
         result.detection = Detection(other_formats=others, folders=folders)
         return result
     return table_format.at_metadata(storage, branch=branch, metadata_file=metadata_file, relocate=relocate)
+
+
+_TABLE_IN_CATALOG = re.compile(
+    r"""(?P<catalog>.+?)::(?P<table>(?:\w+|"(?:[^"]|"")+")(?:\.(?:\w+|"(?:[^"]|"")+"))?(?:\#\d+)?)""",
+    re.DOTALL | re.ASCII,
+)
+"""A table in a catalog in one text: `lake/shop.ducklake::main.orders`."""
+
+
+def catalog_at(
+    path: object, table: str | None, make_storage: Callable[[str], Storage], limits: Limits = DEFAULT
+) -> tuple[CatalogTables[TableFormat], str | None] | None:
+    """Return the catalog at a path, and the name of the table in it that the path or `table` has; None for no catalog.
+
+    Raises:
+        InvalidArgumentError: `table` is given, and the path is no catalog.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        return None
+    match = None if table is not None else _TABLE_IN_CATALOG.fullmatch(text)
+    candidates = [(text, table), *([(match["catalog"], match["table"])] if match else [])]
+    for address, name in candidates:
+        place = CatalogPath(text=address, make_storage=make_storage, limits=limits, is_named=name is not None)
+        for table_format in FORMATS:
+            catalog = table_format.metadata_layout.catalog_at(place)
+            if catalog is not None:
+                return catalog, name
+    if table is not None:
+        raise InvalidArgumentError(
+            "The argument table names a table in a catalog that is one file, and the path is no such file. Give the "
+            "path of the catalog, or open the table's folder without the argument."
+        )
+    return None
 
 
 def first_files(name: str | None = None) -> list[str]:
@@ -176,6 +214,7 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
     folders = ", ".join(
         f"{table_format.name.capitalize()} tables {'/ and '.join(sorted(table_format.metadata_layout.folders))}/"
         for table_format in FORMATS
+        if table_format.metadata_layout.folders
     )
     shown = ", ".join(sorted(entry.name for entry in entries)[:5])
     return (

@@ -6,16 +6,17 @@ without the feature returns None instead. Creating such an object reads nothing.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.core.errors import UnsupportedFeatureError
+from snapshot_explorer.core.limits import Limits
 from snapshot_explorer.core.records import (
     Finding,
     MaintenanceSettings,
@@ -29,8 +30,52 @@ from snapshot_explorer.formats.file_checks import CheckedFile, FileCheck
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, StateTasks, TaskReader
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
 from snapshot_explorer.formats.statistics import StatisticsFiles
+from snapshot_explorer.storage import Storage
 
+OpenedTable = TypeVar("OpenedTable")
 _NO_NAME = re.compile("(?!)")
+
+
+class CatalogTables(ABC, Generic[OpenedTable]):
+    """The tables of a catalog that is a file or a database of a format: its tables have no folders of their own."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> str:
+        """The path of the catalog, without secrets."""
+
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """Return the names of the tables that exist now, as they are typed, sorted. Opens the catalog once."""
+
+    @abstractmethod
+    def open(self, name: str | None, relocate: Mapping[str, str]) -> tuple[str, OpenedTable]:
+        """Return the full name of a table, and the table; without a name, the only one. Opens the catalog once.
+
+        Args:
+            relocate: The actual folder for each recorded folder.
+
+        Raises:
+            TableNotFoundError: The catalog has no such table; the message lists its tables.
+            InvalidArgumentError: The name is not valid, or the table must be named.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogPath:
+    """A path that may be a catalog of tables."""
+
+    text: str
+    """The path or URL, as it was typed."""
+    make_storage: Callable[[str], Storage]
+    """Returns the storage of a folder, with the options of the caller."""
+    limits: Limits
+    is_named: bool
+    """Whether the caller names a table in it, so that the path must be a catalog."""
+
+
+def _no_catalog(path: CatalogPath) -> None:  # noqa: ARG001 - as a format has it
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +83,17 @@ class MetadataLayout:
     """Where the tables of a format have their metadata."""
 
     folders: frozenset[str]
-    """Folders in a table's folder that contain its metadata; each table has at least one of them."""
+    """Folders in a table's folder that contain its metadata; each table has at least one of them. None if tables are
+    named in a catalog."""
     file_names: re.Pattern[str] = _NO_NAME
     """Names of files by which a metadata folder is recognized, even outside a table's folder."""
     first_file: str | None = None
     """A small file that opening reads first. Remote storage reads it while it lists the table's folder."""
     table_files: re.Pattern[str] = _NO_NAME
     """Names of metadata files by which a table can be opened in place of its folder."""
+    catalog_at: Callable[[CatalogPath], CatalogTables[Any] | None] = _no_catalog
+    """Returns the format's catalog at a path, or None. Reads at most a few bytes of a local file; a file on a store is
+    recognized by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +315,8 @@ class NativeFiles:
                 `RowIdentity.has_deleted_positions`.
             rows: The number of rows of each file.
         """
+        if not parts:
+            return []
         raise UnsupportedFeatureError("The format does not return the positions of deleted rows.")
 
 

@@ -6,6 +6,7 @@ import operator
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -18,7 +19,7 @@ from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.progress import step
 from snapshot_explorer.core.resources import reports_lacking_resources
 from snapshot_explorer.core.text import pluralize
-from snapshot_explorer.formats import detect, formats_by_name, metadata_folders
+from snapshot_explorer.formats import catalog_at, detect, formats_by_name, metadata_folders
 from snapshot_explorer.results import Frame, non_empty_columns
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_url
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
     from typing import TypeVar
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.capabilities import CatalogTables
 
     A = TypeVar("A")
     B = TypeVar("B")
@@ -86,7 +90,8 @@ def find_tables(
     listed, has its error in `problem`.
 
     Args:
-        path: A local folder or a URL such as `s3://lake/shop.db`. If it is a table, the result is that table.
+        path: A local folder or a URL such as `s3://lake/shop.db`. If it is a table, the result is that table. If it is
+            a catalog that is one file, the result is the tables that exist in it now.
         depth: The levels of folders to search. With 3, the table `shop.db/2026/orders` is found.
         max_listings: The maximum number of folders to list.
         sizes: Whether to read the live files of each newest version, for their number and size. Without, `files` and
@@ -100,6 +105,8 @@ def find_tables(
         MissingDependencyError: The storage needs a package that is not installed.
     """
     path, storage_options = hidden_url(path), hidden_options(storage_options)
+    if (in_catalog := catalog_at(path, None, partial(Storage, options=storage_options))) is not None:
+        return _tables_of(in_catalog[0], sizes=sizes)
     search = search_tables(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
     root = search.root
     with (
@@ -118,6 +125,21 @@ def find_tables(
     # Title and name make the path.
     drawn = non_empty_columns(table, exclude=("path",))
     return Frame(table, title=f"Tables below {root.root} ({search.note})", noun="tables", drawn=drawn)
+
+
+def _tables_of(catalog: CatalogTables[TableFormat], *, sizes: bool) -> Frame:
+    """Return the tables of a catalog that is one file as a FOUND_TABLES frame."""
+    rows = []
+    for name in catalog.names():
+        row: dict[str, object] = {"name": name, "path": f"{catalog.shown}::{name}"}
+        try:
+            table = catalog.open(name, {})[1]
+            rows.append(_row_of(row | {"format": table.name}, table, sizes=sizes))
+        except SnapshotExplorerError as error:
+            rows.append(row | {"problem": error.message})
+    table = pa.Table.from_pylist(rows, schema=frames.FOUND_TABLES)
+    drawn = non_empty_columns(table, exclude=("path",))
+    return Frame(table, title=f"Tables of {catalog.shown}", noun="tables", drawn=drawn)
 
 
 def search_tables(
@@ -227,8 +249,11 @@ def _row(folder: Folder, root: Storage, *, sizes: bool) -> dict[str, object]:
     row: dict[str, object] = {"name": folder.title(root.root), "format": folder.format, "path": path}
     if folder.problem is not None or folder.format is None:
         return row | {"problem": folder.problem}
+    return _row_of(row, formats_by_name()[folder.format](root.below(folder.name)), sizes=sizes)
+
+
+def _row_of(row: dict[str, object], table: TableFormat, *, sizes: bool) -> dict[str, object]:
     try:
-        table = formats_by_name()[folder.format](root.below(folder.name))
         versions = table.listing().versions
         if not versions:
             return row | ({"files": 0, "size_bytes": 0} if sizes else {})

@@ -9,8 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotExplorerError, StorageError
+from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.formats import catalog_at
 from snapshot_explorer.history import history_of
 from snapshot_explorer.lake.discovery import join_path, search_tables
+from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import catalogs, open_found, open_table
 
 if TYPE_CHECKING:
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from snapshot_explorer.storage import Storage
     from snapshot_explorer.table import Table
 
 
@@ -123,9 +125,24 @@ def tables_below(
 ) -> tuple[str, Sequence[LakeTable], str]:
     """Return the folder, the tables below it, sorted by name, and how many folders were listed.
 
+    If the path is a catalog that is one file, the tables that exist in it now.
+
     Args:
         before_level: Called with the number of folders of each level before they are listed.
     """
+    in_catalog = catalog_at(path, None, partial(Storage, options=storage_options))
+    if in_catalog is not None:
+        catalog, names = in_catalog[0], in_catalog[0].names()
+        tables = [
+            LakeTable(
+                name,
+                path=f"{catalog.shown}::{name}",
+                table_format=None,
+                opener=partial(_open, path, name, storage_options),
+            )
+            for name in names
+        ]
+        return catalog.shown, tables, pluralize(len(tables), "table") + " of one catalog"
     search = search_tables(
         path, depth=depth, max_listings=max_listings, storage_options=storage_options, before_level=before_level
     )
@@ -142,6 +159,10 @@ def tables_below(
 
     tables = [entry(item.name, item.title(root), item.format, item.problem) for item in search.folders]
     return root, sorted(tables, key=lambda table: table.name), search.note
+
+
+def _open(path: str | PathLike[str], name: str, storage_options: Mapping[str, Any] | None) -> Table:
+    return open_table(path, table=name, storage_options=storage_options)
 
 
 def tables_in_catalog(

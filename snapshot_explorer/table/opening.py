@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.core.errors import InvalidArgumentError, StorageError, TableNotFoundError
 from snapshot_explorer.core.hints import Message
 from snapshot_explorer.core.limits import DEFAULT, Limits
 from snapshot_explorer.core.resources import reports_lacking_resources
-from snapshot_explorer.formats import bind, first_files, formats_by_name, split_metadata_path
+from snapshot_explorer.formats import bind, catalog_at, first_files, formats_by_name, split_metadata_path
 from snapshot_explorer.history import OpenBranch
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.hidden import hidden_options, hidden_text, hidden_url
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.capabilities import CatalogTables
     from snapshot_explorer.storage import ExternalFiles
     from snapshot_explorer.table.catalogs import CatalogTable
 
@@ -44,6 +47,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     catalog: str | None = None,
     catalog_options: Mapping[str, Any] | None = None,
     name: str | None = None,
+    table: str | None = None,
 ) -> Table:
     """Return the table in the folder `path`, at its newest version. Never writes to the table.
 
@@ -54,7 +58,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
             files, which is then read even if there are newer ones. With `spark` or `catalog`, the table's name.
         branch: Open this branch instead of the main one. For an Iceberg table also a snapshot id as text: the history
             that ends there.
-        format: `paimon`, `delta` or `iceberg`. By default the format is detected from the folder.
+        format: `paimon`, `delta`, `iceberg`, `hudi` or `ducklake`. By default the format is detected from the folder.
         storage_options: Credentials and settings for fsspec, or as deltalake and polars name them. They are never
             shown.
         staleness_limit: The maximum age of the current snapshot when the newest version is requested. By default
@@ -78,6 +82,9 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         catalog_options: Properties of the catalog, as pyiceberg or Paimon names them: `token`, `credential`,
             `warehouse`, ... They are never shown.
         name: The name in titles; by default the last part of the path, or the name in the catalog.
+        table: The table in a catalog that is one file, such as `main.orders` of `lake/shop.ducklake`, with double
+            quotes around parts that are not words. In one text: `lake/shop.ducklake::main.orders`. A catalog with one
+            table needs none.
 
     Raises:
         TableNotFoundError: The table or the branch does not exist.
@@ -100,6 +107,12 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         storage_options = hidden_options(named.storage_options) if storage_options is None else storage_options
     else:
         catalogs.check_is_folder(path)
+    make_storage = partial(Storage, options=storage_options, external_files=external_files, limits=limits)
+    if (in_catalog := catalog_at(path, table, make_storage, limits)) is not None:
+        tables, table = in_catalog
+        return _in_catalog_file(
+            tables, table, format, branch=branch, staleness_limit=staleness_limit, relocate=relocate or {}, name=name
+        )
     metadata_path = split_metadata_path(path)
     folder, metadata_file = metadata_path or (path, None)
     storage = Storage(folder, storage_options, external_files=external_files, limits=limits)
@@ -115,6 +128,33 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         return Table(
             OpenBranch(root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage, name=name)
         )
+
+
+def _in_catalog_file(
+    catalog: CatalogTables[TableFormat],
+    table: str | None,
+    table_format_name: str | None,
+    *,
+    branch: str | None,
+    staleness_limit: timedelta,
+    relocate: Mapping[str, str],
+    name: str | None,
+) -> Table:
+    """Return a table of a catalog that is one file. Its path has the name of the table."""
+    full_name, table_format = catalog.open(table, relocate)
+    path = f"{catalog.shown}::{full_name}"
+    if table_format_name not in (None, table_format.name):
+        raise TableNotFoundError(
+            f"{path} is not a {table_format_name} table but a {table_format.name} table. Leave the format out."
+        )
+    if branch is not None:
+        raise TableNotFoundError(
+            f"{path} has no branch {branch!r}: {table_format.title} tables have no branches. Open it without a branch."
+        )
+    storage = table_format.storage
+    return Table(
+        OpenBranch(path, table_format, staleness_limit=staleness_limit, storage=storage, name=name or full_name)
+    )
 
 
 def open_found(storage: Storage, table_format: str) -> Table:

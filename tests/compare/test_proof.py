@@ -52,7 +52,7 @@ def test_nothing_is_proven_of_a_table_with_rows_of_another_branch():
 
     assert table.diff_rows(2, 3, key=[]).counts == {"inserted": 2, "deleted": 2, "updated": 0}
     assert table.compare(2, 3).proof == (
-        "The table also has rows of another branch: table.diff_rows(2, 3) finds the rows that changed."
+        "Files alone do not determine the rows of a version here: table.diff_rows(2, 3) finds the rows that changed."
     )
 
 

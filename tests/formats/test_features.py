@@ -19,6 +19,7 @@ from snapshot_explorer.core.frames import SKIPPED
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats import features as shared
 from snapshot_explorer.formats.delta import features as delta
+from snapshot_explorer.formats.ducklake import features as ducklake
 from snapshot_explorer.formats.hudi import features as hudi
 from snapshot_explorer.formats.iceberg import features as iceberg
 from snapshot_explorer.formats.paimon import features as paimon
@@ -30,7 +31,7 @@ from tests.support.refusals import DECLARED, FORMATS, RAISED_BELOW, REFUSED, Ref
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "notebooks" / "guide" / "formats.md"
 PACKAGE = Path(snapshot_explorer.__file__).parent
-MODULES = {"paimon": paimon, "delta": delta, "iceberg": iceberg, "hudi": hudi, "formats": shared}
+MODULES = {"paimon": paimon, "delta": delta, "iceberg": iceberg, "hudi": hudi, "ducklake": ducklake, "formats": shared}
 
 READER_FEATURES = {
     *("columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"),
@@ -46,6 +47,7 @@ UNDECLARED = {
     "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
     "iceberg/files/columns.py:project": "names column and file in front of a declared refusal",
     "hudi/files/columns.py:column": "names column and file in front of a declared refusal",
+    "ducklake/files/columns.py:_named.__exit__": "names column and file in front of a declared refusal",
     "paimon/repairs.py:PaimonRepairs.settings": "a statement that the connector does not run; the table is read",
     "interface.py:TableFormat.row_changes": "a format without the feature",
     "interface.py:TableVersion.health_facts": "a format without the feature",

@@ -147,7 +147,8 @@ def test_numbers_of_a_table_with_rows_of_another_branch_are_unknown_until_they_a
     found, read = table.profile_over("k"), table.profile_over("k", exact=True)
 
     assert set(numbers(found, "k").values()) == {(None, None, None, None)}
-    assert set(found.columns["k"]["bounds"].to_pylist()) == {"unknown: the table also has rows of another branch"}
+    reason = "unknown: files alone do not determine the rows"
+    assert set(found.columns["k"]["bounds"].to_pylist()) == {reason}
     assert numbers(read, "k") == {1: (4, 0, 1, 2), 2: (5, 0, 1, 2), 3: (5, 0, 1, 7), 4: (7, 0, 1, 7)}
 
 

@@ -8,12 +8,19 @@ import pytest
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats import features as shared
 from snapshot_explorer.formats.delta import features as delta
+from snapshot_explorer.formats.ducklake import features as ducklake
 from snapshot_explorer.formats.hudi import features as hudi
 from snapshot_explorer.formats.iceberg import features as iceberg
 from snapshot_explorer.formats.paimon import features as paimon
 from tests.support.tiers import is_quick
 
-FORMATS = {"paimon": paimon.FEATURES, "delta": delta.FEATURES, "iceberg": iceberg.FEATURES, "hudi": hudi.FEATURES}
+FORMATS = {
+    "paimon": paimon.FEATURES,
+    "delta": delta.FEATURES,
+    "iceberg": iceberg.FEATURES,
+    "hudi": hudi.FEATURES,
+    "ducklake": ducklake.FEATURES,
+}
 DECLARED = tuple(dict.fromkeys(feature for features in FORMATS.values() for feature in features))
 REFUSED = [feature for feature in DECLARED if feature.status == "refused"]
 

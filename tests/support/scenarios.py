@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
+from tests.support.ducklake.catalog_builder import Catalog
 from tests.support.hudi.table_builder import HudiTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
@@ -17,6 +18,12 @@ class Scenario:
     earliest = 1
     type_of_id = "long"
     manifests_are_rewritten = False
+    overwriting = "overwrite"
+    """The kind of an overwrite."""
+    has_manifest_files = True
+    """Whether its manifests are files, which have sizes."""
+    table_name = ""
+    """What follows the URL in the path of the table."""
 
     def __init__(self, filesystem, root, **more):
         self._table = self.builder(filesystem, root, **more)
@@ -114,7 +121,32 @@ class HudiScenario(Scenario):
         self._table.insert(rows, replaced=replaced, operation=operation, action="replacecommit")
 
 
-SCENARIOS = (PaimonScenario, DeltaScenario, IcebergScenario, HudiScenario)
+class DuckLakeScenario(Scenario):
+    """Commits of a DuckLake table, the only one of its catalog."""
+
+    format = "ducklake"
+    builder = Catalog
+    type_of_id = "int64"
+    compaction = "rewrite_delete"
+    overwriting = "update"
+    has_manifest_files = False
+    table_name = "::main.rows"
+
+    def __init__(self, filesystem, root):
+        super().__init__(filesystem, root)
+        self.url = f"memory://{root}/{self._table.name}"
+
+    def append(self, rows):
+        self._table.commit_rows(rows)
+
+    def overwrite(self, rows, *numbers):
+        self._table.commit_rows(rows, removed=numbers, words=("inserted_into_table", "deleted_from_table"))
+
+    def compact(self, rows, *numbers):
+        self._table.commit_rows(rows, removed=numbers, words=("rewrite_delete",), first_row_id=1)
+
+
+SCENARIOS = (PaimonScenario, DeltaScenario, IcebergScenario, HudiScenario, DuckLakeScenario)
 
 
 def played(scenario):

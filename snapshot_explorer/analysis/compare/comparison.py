@@ -240,7 +240,9 @@ class Comparison(Shown):
             return "A version is the same as itself."
         if self._has_other_rows:
             changed = Hint("table.diff_rows", {"a": self.a, "b": self.b})
-            return Message("The table also has rows of another branch: ", changed, " finds the rows that changed.")
+            return Message(
+                "Files alone do not determine the rows of a version here: ", changed, " finds the rows that changed."
+            )
         kinds = None if self._gaps or self._divergence else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged
         sentence = difference_proof(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
@@ -315,7 +317,7 @@ class Comparison(Shown):
     @cached_property
     def _has_other_rows(self) -> bool:
         """Return whether the table has rows that none of the compared files contains."""
-        return "another branch" in self._format.row_modifiers()
+        return not self._format.row_modifiers().isdisjoint(("another branch", "rows outside of files"))
 
     @cached_property
     def _commit_times(self) -> tuple[datetime | None, datetime | None]:

@@ -219,6 +219,7 @@ def rows_note(table_format: TableFormat, versions: Sequence[int]) -> tuple[str, 
         "remove those that delete files delete": any(delete_manifests(table_format, versions)),
         "join those that are spread over files": "data evolution" in modifiers,
         "add those of another branch": "another branch" in modifiers,
+        "add those outside of files": "rows outside of files" in modifiers,
     }
     words = [step for step, applies in steps.items() if applies]
     return (f"Rows and nulls are counted in data files, before readers {' and '.join(words)}.",) if words else ()

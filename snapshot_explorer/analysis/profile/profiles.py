@@ -184,7 +184,7 @@ def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
     return list(dict.fromkeys(columns))
 
 
-_OF_BRANCHES = "unknown: the table also has rows of another branch"
+_OTHER_ROWS = "unknown: files alone do not determine the rows"
 
 
 def unrecorded_columns(columns: Mapping[str, pa.Table], *, everywhere: bool) -> str:
@@ -231,7 +231,7 @@ class _Bounds:
     def __init__(self, bounds: pa.Array, rows: pa.Array) -> None:
         unknown, has_no_ends, has_no_rows = (
             pc.is_in(bounds, pa.array(reasons))
-            for reasons in ([LACKING, _OF_BRANCHES], [LACKING, _OF_BRANCHES, UNORDERED], [_OF_BRANCHES])
+            for reasons in ([LACKING, _OTHER_ROWS], [LACKING, _OTHER_ROWS, UNORDERED], [_OTHER_ROWS])
         )
         self._bounds = bounds
         self._unknown, self._has_no_ends = (
@@ -275,7 +275,7 @@ def _why(
         deleting: For each version whether it has delete files.
         of_table: The reason that holds for every version and column.
     """
-    if of_table == _OF_BRANCHES:
+    if of_table == _OTHER_ROWS:
         return [of_table] * ranges.count
     field = newest.arrow_schema.field(name)
     dtype = field.type
@@ -305,8 +305,8 @@ _CUT = {
 def _of_table(table_format: TableFormat, version: TableVersion) -> str | None:
     """Return why the rows in files differ from the rows of the table; None if they are the same."""
     modifiers = table_format.row_modifiers()
-    if "another branch" in modifiers:
-        return _OF_BRANCHES
+    if not modifiers.isdisjoint(("another branch", "rows outside of files")):
+        return _OTHER_ROWS
     if version.schema.is_merged:
         return "rows, null_count, min, max: unmerged"
     if "deletion vectors" in modifiers:

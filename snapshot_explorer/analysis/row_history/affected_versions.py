@@ -48,7 +48,8 @@ def affected_versions(
 
     If rows are merged by a primary key, a file affects a row if it can contain its key, whatever its other values: only
     conditions on the key rule out files. Every version counts if deletion vectors change during the lifetime of files
-    (Paimon), or if the table also has rows of another branch; in Iceberg each version whose delete files differ.
+    (Paimon), or if the table also has rows of another branch or outside of files; in Iceberg each version whose delete
+    files differ.
 
     Args:
         reference: The version whose columns the condition names.
@@ -114,7 +115,7 @@ def _has_other_types(version: TableVersion, reference: TableVersion, names: Mapp
 
 def _every_version_counts(table_format: TableFormat, lifetimes: FileLifetimes) -> bool:
     """Return whether every version can have changed rows, even without a change of its files."""
-    if not table_format.row_modifiers().isdisjoint(("deletion vectors", "another branch")):
+    if not table_format.row_modifiers().isdisjoint(("deletion vectors", "another branch", "rows outside of files")):
         return True
     rows = lifetimes.intervals.rows
     return all(rows.column(name).null_count < len(rows) for name in ("level", "deletion_vector"))

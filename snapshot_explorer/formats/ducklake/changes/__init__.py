@@ -1,0 +1,1 @@
+"""Rows that DuckLake commits changed, by their row ids."""

@@ -1,0 +1,1 @@
+"""The files that expiring snapshots would free, scheduled files, files that exist."""

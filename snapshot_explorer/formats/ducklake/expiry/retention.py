@@ -1,0 +1,150 @@
+"""The files that expiring snapshots would free, and the settings of maintenance.
+
+Source: DuckLake specification 1.0, "Expire Snapshots", "Cleanup of Files"; reference, "Expiry, cleanup, orphans".
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.records import MaintenanceSettings
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import ENDLESS, DuckLakeMetadata, numbers
+from snapshot_explorer.formats.ducklake.scan.statistics import named_partitions
+from snapshot_explorer.formats.expiry import (
+    Expiry,
+    Mask,
+    RetentionRule,
+    check_age,
+    format_duration,
+    holder,
+    parse_duration,
+)
+from snapshot_explorer.formats.settings import SettingsReader, parse_bytes
+
+_OPTION = "expire_older_than"
+_TARGET = 512_000_000
+_MB = 1_000_000
+
+
+def settings_of(properties: Mapping[str, str], name: str) -> MaintenanceSettings:
+    """Return the settings of maintenance from the options of a table, or DuckLake's defaults.
+
+    Args:
+        name: The table as it is typed.
+    """
+    settings = SettingsReader(properties, noun="option", engine="DuckLake")
+    target, target_source = settings.of("target_file_size", _TARGET, parse_bytes)
+    table = name.rpartition(".")[2].strip('"').replace("'", "''")
+    return MaintenanceSettings(
+        target_bytes=target,
+        target_source=target_source,
+        small_bytes=max(1, target // 2),
+        small_source="half of the target",
+        deleted_ratio=0.95,
+        deleted_source="DuckLake's default of rewrite_delete_threshold",
+        compact=f"CALL ducklake_merge_adjacent_files('lake', '{table}')",
+        repartition_advice="Choose coarser partitions with ALTER TABLE ... SET PARTITIONED BY",
+        notes=tuple(settings.notes),
+    )
+
+
+def expiry_of(metadata: DuckLakeMetadata, rule: RetentionRule) -> Expiry:
+    """Return what `ducklake_expire_snapshots` with an age would do to a table: exact, from the catalog alone.
+
+    A file is freed if every existing snapshot that sees it expires. The newest snapshot of the catalog never expires.
+
+    Raises:
+        InvalidArgumentError: The rule has a number of versions: snapshots expire by age, or one by one.
+    """
+    if rule.keep_last is not None:
+        raise InvalidArgumentError(
+            "DuckLake expires snapshots by their age, not by their number: leave keep_last out. Give an age as keep."
+        )
+    text = metadata.option(_OPTION)
+    keep = rule.keep if rule.keep is not None else None if text is None else parse_duration(text)
+    existing = metadata.snapshot_ids
+    expires = np.zeros(len(existing), np.bool_)
+    if keep is not None:
+        times = metadata.snapshots.column("snapshot_time").to_pylist()
+        limit = check_age(rule.now, keep)
+        expires = np.asarray([at is not None and at < limit for at in times], np.bool_)
+        expires[-1:] = False
+    kept = existing[~expires]
+    files, deletes = (_freed(rows, existing, kept) for rows in (metadata.data_files, metadata.delete_files))
+    freed = pa.concat_tables([_frame(metadata, "data", files), _frame(metadata, "deletes", deletes)])
+    unread = text is not None and rule.keep is None and keep is None
+    return Expiry(
+        versions=_versions(metadata, frozenset(existing[expires].tolist())),
+        freed=freed,
+        holders=_holders(metadata, files),
+        rules=((_OPTION, _rule_text(keep, rule, text)),),
+        commands=(("DuckDB", _command(limit)),) if keep is not None and expires.any() else (),
+        notes=(
+            "Expired files are scheduled, and ducklake_cleanup_old_files deletes them later, by default after 2 days.",
+            "Nothing expires unless someone calls it. Snapshots are of the whole catalog: other tables lose them too.",
+            "Inlined rows of expired snapshots remain in the catalog, and merged files keep their rows.",
+        ),
+        unknown=f"The option {_OPTION}={text!r} is not understood, so what expires is unknown." if unread else None,
+    )
+
+
+def _rule_text(keep: timedelta | None, rule: RetentionRule, text: str | None) -> str:
+    if keep is None:
+        return "not set: nothing expires" if text is None else text
+    return f"{format_duration(keep)}, {'as requested' if rule.keep is not None else f'the option {_OPTION}'}"
+
+
+def _command(limit: datetime) -> str:
+    return f"CALL ducklake_expire_snapshots('lake', older_than => TIMESTAMPTZ '{limit:%Y-%m-%d %H:%M:%S+00}')"
+
+
+def _freed(rows: pa.Table, existing: np.ndarray, kept: np.ndarray) -> pa.Table:
+    """Return the rows that an existing snapshot sees and no kept one."""
+    begins, ends = numbers(rows, "begin_snapshot"), numbers(rows, "end_snapshot")
+
+    def seen(snapshots: np.ndarray) -> Mask:
+        mask: Mask = np.searchsorted(snapshots, begins) < np.searchsorted(snapshots, ends)
+        return mask
+
+    return rows.filter(pa.array(seen(existing) & ~seen(kept)))
+
+
+def _frame(metadata: DuckLakeMetadata, what: str, rows: pa.Table) -> pa.Table:
+    ends = pa.array([None if end == ENDLESS else end for end in numbers(rows, "end_snapshot").tolist()], pa.int64())
+    partitions = [list(item.items()) for item in named_partitions(metadata, rows)] if what == "data" else None
+    columns = {
+        "what": what,
+        "path": rows.column("location"),
+        "partition": partitions if partitions is None else pa.array(partitions, frames.PARTITION),
+        "size_bytes": rows.column("file_size_bytes"),
+        "removed_version": ends,
+    }
+    return frames.table_of(frames.FREED, {name: value for name, value in columns.items() if value is not None})
+
+
+def _versions(metadata: DuckLakeMetadata, expired: frozenset[int]) -> pa.Table:
+    newest = int(metadata.snapshot_ids[-1])
+    rows = []
+    for version in metadata.versions.tolist():
+        time = metadata.snapshots.column("snapshot_time")[metadata.index_of(version)].as_py()
+        outcome, because = "kept", "the newest snapshot" if version == newest else "not older than the age to keep"
+        if version in expired:
+            outcome, because = "lost", "the snapshot is older than the age to keep"
+        rows.append({"version": version, "committed_at": _millis(time), "outcome": outcome, "because": because})
+    return pa.Table.from_pylist(rows, frames.RETAINED)
+
+
+def _millis(time: datetime | None) -> datetime | None:
+    return None if time is None else time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def _holders(metadata: DuckLakeMetadata, freed: pa.Table) -> pa.Table:
+    ended = metadata.data_files.filter(pa.array(numbers(metadata.data_files, "end_snapshot") < ENDLESS))
+    sizes = dict(zip(*(ended.column(name).to_pylist() for name in ("location", "file_size_bytes")), strict=True))
+    paths = frozenset(sizes) - frozenset(freed.column("location").to_pylist())
+    row = holder("kept versions", None, version=None, sizes=sizes, paths=paths, exclusive=paths)
+    return pa.Table.from_pylist([row], frames.HOLDERS)

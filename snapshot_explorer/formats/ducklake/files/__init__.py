@@ -1,0 +1,1 @@
+"""Data files and delete files as Arrow: columns by field id, deleted positions, row ids."""

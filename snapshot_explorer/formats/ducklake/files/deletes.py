@@ -1,0 +1,101 @@
+"""The deleted positions of a data file: delete files, deletion vectors, and inlined deletes.
+
+Source: DuckLake specification 1.0, "ducklake_delete_file"; reference, "Deletes".
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import roaring
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
+from snapshot_explorer.core.errors import CorruptTableError
+from snapshot_explorer.formats.corrupt_files import absent_file_error, named_in_errors
+from snapshot_explorer.formats.files.parquet_file import open_parquet
+from snapshot_explorer.storage import Storage
+
+_MAGIC = bytes((0xD1, 0xD3, 0x39, 0x64))
+_HEAD = 8
+"""Bytes before the bitmap of a deletion vector: its length and the magic."""
+_SNAPSHOTS = "_ducklake_internal_snapshot_id"
+DELETE_FORMATS = ("parquet", "puffin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteFile:
+    """A delete file of one data file. Picklable."""
+
+    path: str
+    """Its path for `Storage`."""
+    format: str
+    size_bytes: int | None
+    up_to: int | None
+    """The last snapshot whose deletes count, if the file may contain later ones; None if all count."""
+
+
+def deleted_positions(
+    storage: Storage, files: Sequence[DeleteFile], inlined: Sequence[int], rows: int, path: str
+) -> Positions:
+    """Return the positions of the deleted rows of a data file, ascending: the union of all its deletes.
+
+    Args:
+        inlined: Positions of inlined deletes.
+        rows: The number of rows of the data file.
+        path: The data file, for messages.
+
+    Raises:
+        CorruptTableError: A delete file is missing or damaged, or a position is outside of the data file.
+    """
+    parts = [read_delete_file(storage, file) for file in files]
+    if inlined:
+        parts.append(np.asarray(inlined, np.int64))
+    if not parts:
+        return NOTHING
+    result = np.unique(np.concatenate(parts))
+    if len(result) and not 0 <= result[0] <= result[-1] < rows:
+        raise CorruptTableError(
+            f"The deletes of the data file {path} name the position {result[-1] if result[0] >= 0 else result[0]}, and "
+            f"it has {rows} rows. The catalog or a delete file is damaged; compare them with a copy."
+        )
+    return result
+
+
+def read_delete_file(storage: Storage, file: DeleteFile) -> Positions:
+    """Return the positions in a delete file that count."""
+    missing = partial(absent_file_error, f"The delete file {file.path}")
+    with named_in_errors(file.path, file.format, missing):
+        if file.format == "puffin":
+            return _read_vector(storage.read(file.path, size_bytes=file.size_bytes))
+        with storage.open(file.path, size_bytes=file.size_bytes) as source:
+            parquet = open_parquet(source)
+            names = parquet.reader.schema_arrow.names
+            if "pos" not in names:
+                raise CorruptBytesError("it has no column pos")
+            chosen = ["pos", _SNAPSHOTS] if _SNAPSHOTS in names and file.up_to is not None else ["pos"]
+            groups = range(parquet.reader.metadata.num_row_groups)
+            rows = pa.Table.from_batches(
+                parquet.batches(chosen, groups, parquet.reader.metadata.num_rows),
+                pa.schema([parquet.reader.schema_arrow.field(name) for name in chosen]),
+            )
+    positions = np.asarray(rows.column("pos").cast(pa.int64()).to_numpy(), np.int64)
+    if len(chosen) > 1:
+        positions = positions[np.asarray(rows.column(_SNAPSHOTS).to_numpy()) <= file.up_to]
+    return positions
+
+
+def _read_vector(content: bytes) -> Positions:
+    """Return the positions of a deletion vector: a bare blob, not in a Puffin file.
+
+    Source: Puffin specification, "deletion-vector-v1 blob type"; reference, "Deletes".
+    """
+    length = int.from_bytes(content[:4], "big")
+    if content[4:_HEAD] != _MAGIC or length + _HEAD != len(content):
+        raise CorruptBytesError("it is no deletion vector, or was cut short")
+    if int.from_bytes(content[-4:], "big") != zlib.crc32(content[4:-4]):
+        raise CorruptBytesError("its checksum is wrong")
+    return roaring.decode_64(content[:-4], _HEAD, 1 << 62)[0]

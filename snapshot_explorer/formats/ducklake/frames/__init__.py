@@ -1,0 +1,1 @@
+"""Frames of a DuckLake table, from the rows of its catalog."""

@@ -1,0 +1,1 @@
+"""Metadata tables of a DuckLake table."""

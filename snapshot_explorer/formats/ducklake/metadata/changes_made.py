@@ -1,0 +1,59 @@
+"""What a snapshot changed, in the words of changes_made.
+
+Source: DuckLake specification 1.0, "ducklake_snapshot_changes"; reference, "changes_made".
+"""
+
+import re
+from collections.abc import Sequence
+
+from snapshot_explorer.core.records import Kind
+
+_CHANGE = re.compile(r'\s*(\w+):((?:"(?:[^"]|"")*"|[^",])*)(?:,|$)')
+_MAX_CHANGES = 10_000
+INSERTS = frozenset(("inserted_into_table", "inlined_insert"))
+DELETES = frozenset(("deleted_from_table", "inlined_delete"))
+FLUSHES = frozenset(("inline_flush", "flushed_inlined"))
+COMPACTIONS = frozenset(("merge_adjacent", "rewrite_delete", "compacted_table"))
+REWRITES = COMPACTIONS | FLUSHES
+"""Words of commits that may change which files earlier versions have."""
+_ALTERATIONS = frozenset(("altered_table",))
+
+
+def parse_changes(text: str | None) -> list[tuple[str, str]]:
+    """Return the words and values of changes_made, in order: values are ids, or quoted names."""
+    result = []
+    for match in _CHANGE.finditer(text or ""):
+        result.append((match[1], match[2].strip()))
+        if len(result) == _MAX_CHANGES:
+            break
+    return result
+
+
+def words_of(changes: Sequence[tuple[str, str]], table_id: int) -> list[str]:
+    """Return the words about a table, in order. The creation of a table has its name, not its id."""
+    return [word for word, value in changes if value == str(table_id)]
+
+
+def kind_of(words: Sequence[str], *, creates: bool, comments_only: bool) -> Kind:
+    """Return the kind of a commit.
+
+    Args:
+        words: The words about the table.
+        creates: Whether the commit created the table.
+        comments_only: Whether the alterations are comments alone.
+    """
+    known = frozenset(words)
+    if known & FLUSHES:
+        return "maintenance"  # what was deleted before it is part of the flush
+    if known & COMPACTIONS:
+        return "compact"
+    inserts, deletes = bool(known & INSERTS), bool(known & DELETES)
+    if inserts and deletes:
+        return "update"
+    if inserts or (creates and not deletes):
+        return "append"
+    if deletes:
+        return "delete"
+    if known & _ALTERATIONS:
+        return "other" if comments_only else "schema"
+    return "other"

@@ -1,0 +1,154 @@
+"""A catalog in PostgreSQL, read with psycopg in one read-only, repeatable-read transaction.
+
+The address may have a password: it is neither shown nor pickled.
+
+Source: reference, "PostgreSQL".
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import pyarrow as pa
+
+from snapshot_explorer.core.errors import CorruptTableError, MissingDependencyError, StorageError, TableNotFoundError
+from snapshot_explorer.core.limits import Limits
+from snapshot_explorer.formats.ducklake.metadata.data_types import LakeField, quoted, root_of
+from snapshot_explorer.formats.ducklake.metadata.databases import BYTES, CatalogReader, RowReader, by_table, checked
+from snapshot_explorer.storage.hidden import HiddenText
+
+_SCHEMA = "metadata_schema"
+_DEFAULT_SCHEMA = "public"
+_OPTIONS = (
+    "-c statement_timeout=300000 -c timezone=UTC -c intervalstyle=postgres -c datestyle=ISO "
+    "-c default_transaction_read_only=on"
+)
+_SIZE = 1 << 40
+"""The size that counts for limits on rows: a server does not say how large a catalog is."""
+_BASE_TABLES = """
+    SELECT c.relname, a.attname, t.typname FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+    JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+    WHERE n.nspname = %s AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY c.relname, a.attnum
+"""
+
+
+class _PostgresReader(RowReader):
+    def __init__(self, connection: Any, schema: str, shown: str, limits: Limits) -> None:
+        self._connection = connection
+        listed = connection.execute(_BASE_TABLES, [schema]).fetchall()
+        self._types = {(table, column): dtype for table, column, dtype in listed}
+        connection.execute("SELECT set_config('search_path', %s, true)", [quoted(schema)])
+        super().__init__(shown, _SIZE, limits, by_table([row[:2] for row in listed]))
+
+    def _rows(self, query: str, values: Sequence[int | str]) -> Sequence[Sequence[object]]:
+        # Without values psycopg does not look for placeholders, which names of columns may contain.
+        bound = query.replace("?", "%s") if values else query
+        rows: Sequence[Sequence[object]] = self._connection.execute(bound, list(values) or None).fetchall()
+        return rows
+
+    def _stored_type(self, item: LakeField) -> pa.DataType:
+        return pa.binary() if root_of(item.type) in BYTES else pa.string()
+
+    def _value(self, table: str, name: str, item: LakeField) -> str:  # noqa: ARG002 - of other databases
+        return quoted(name) if self._types.get((table, name)) == "bytea" else f"{quoted(name)}::text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresCatalog:
+    """A catalog in a schema of a PostgreSQL database."""
+
+    address: str | None = field(repr=False)
+    """The connection string or URL; None after pickling."""
+    schema: str
+    shown: str
+    """The server and the database, without secrets."""
+    limits: Limits
+    folder: None = None
+    """A server has no folder from which relative paths count."""
+
+    @property
+    def name(self) -> str:
+        """The name of the catalog in its folder, which it has none of."""
+        return ""
+
+    def check_data_path(self, path: str) -> None:
+        """Accept a folder for the data: of a server it is on a store, for which the caller gives the credentials."""
+
+    def __reduce__(self) -> tuple[object, tuple[str, str, Limits]]:
+        return _without_address, (self.schema, self.shown, self.limits)
+
+    @contextmanager
+    def reading(self) -> Iterator[CatalogReader]:
+        """Open the catalog, in one transaction.
+
+        Raises:
+            MissingDependencyError: psycopg is not installed.
+            StorageError: The server does not answer, or refuses the connection.
+        """
+        try:
+            import psycopg  # noqa: PLC0415 - optional
+        except ImportError as error:
+            raise MissingDependencyError(
+                "A DuckLake catalog in PostgreSQL needs the package psycopg: pip install 'snapshot-explorer[ducklake]'."
+            ) from error
+        if self.address is None:
+            raise StorageError(f"{self.shown} was restored from a pickle, which contains no address. Open it again.")
+        failed: str | None = None
+        try:
+            with psycopg.connect(
+                self.address, connect_timeout=10, application_name="snapshot-explorer", options=_OPTIONS
+            ) as connection:
+                connection.read_only = True
+                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                yield checked(_PostgresReader(connection, self.schema, self.shown, self.limits), self.shown)
+        except psycopg.errors.DataError as error:
+            failed = type(error).__name__
+            raise CorruptTableError(f"A value of the catalog {self.shown} cannot be read: {failed}.") from None
+        except psycopg.Error as error:
+            failed = _reason(error)
+        if failed is not None:  # outside of the handler: the error may quote the address
+            _raise_unavailable(self.shown, failed)
+
+
+def _raise_unavailable(shown: str, reason: str) -> NoReturn:
+    raise StorageError(f"The catalog {shown} could not be read: {reason}. Check the server, the database and the user.")
+
+
+def _reason(error: Exception) -> str:
+    """Return why a server was not read: the SQL state, or the kind of error, and nothing that quotes the address."""
+    state = getattr(error, "sqlstate", None)
+    return f"{type(error).__name__}{f' (SQL state {state})' if state else ''}"
+
+
+def _without_address(schema: str, shown: str, limits: Limits) -> PostgresCatalog:
+    return PostgresCatalog(address=None, schema=schema, shown=shown, limits=limits)
+
+
+def postgres_catalog(text: str, limits: Limits) -> PostgresCatalog:
+    """Return the catalog at a URL, `postgresql://host/database?metadata_schema=shop`, or a connection string.
+
+    Raises:
+        TableNotFoundError: The text is neither.
+    """
+    if "://" not in text:
+        parts = dict(re.findall(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S+)", text))
+        schema = parts.pop(_SCHEMA, _DEFAULT_SCHEMA).strip("'")
+        if not parts:
+            raise TableNotFoundError("The address of a PostgreSQL catalog is a URL, or words such as dbname=lake.")
+        address = " ".join(f"{name}={value}" for name, value in parts.items())
+        shown = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
+    else:
+        url = urlsplit(text)
+        options = dict(parse_qsl(url.query))
+        schema = options.pop(_SCHEMA, _DEFAULT_SCHEMA)
+        address = urlunsplit(url._replace(query=urlencode(options)))
+        port = f":{url.port}" if url.port else ""
+        shown = f"postgresql://{url.hostname or ''}{port}{url.path}"
+    suffix = "" if schema == _DEFAULT_SCHEMA else f"?{_SCHEMA}={schema}"
+    return PostgresCatalog(address=HiddenText(address), schema=schema, shown=f"{shown}{suffix}", limits=limits)

@@ -1,0 +1,1 @@
+"""Plan and read the rows of a DuckLake version: skipped files, splits, inlined rows."""

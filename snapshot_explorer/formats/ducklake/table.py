@@ -1,0 +1,270 @@
+"""`DuckLake`: a table of a DuckLake catalog, an implementation of `formats.TableFormat`."""
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.core.errors import TableNotFoundError
+from snapshot_explorer.core.records import (
+    CHANGE_COLUMNS,
+    ROW_KIND,
+    ChangeMode,
+    Inspection,
+    Listing,
+    RowModifier,
+    TableSchema,
+)
+from snapshot_explorer.formats.capabilities import CatalogPath, CatalogTables, MetadataLayout
+from snapshot_explorer.formats.ducklake import features
+from snapshot_explorer.formats.ducklake.changes.row_changes import splits_between
+from snapshot_explorer.formats.ducklake.expiry.maintenance import DuckLakeMaintenance
+from snapshot_explorer.formats.ducklake.frames.commits import commits_frame
+from snapshot_explorer.formats.ducklake.frames.files import changes_frame
+from snapshot_explorer.formats.ducklake.inspect.inspections import INSPECTIONS, inspect_table
+from snapshot_explorer.formats.ducklake.metadata.changes_made import REWRITES
+from snapshot_explorer.formats.ducklake.metadata.databases import HEAD_BYTES, CatalogFile, kind_of
+from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog, TablePlace
+from snapshot_explorer.formats.ducklake.metadata.names import find_table
+from snapshot_explorer.formats.ducklake.metadata.paths import data_path
+from snapshot_explorer.formats.ducklake.metadata.postgres import PostgresCatalog, postgres_catalog
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, read_overview
+from snapshot_explorer.formats.ducklake.scan.read import HIDDEN
+from snapshot_explorer.formats.ducklake.version import DuckLakeVersion, table_schema
+from snapshot_explorer.formats.features import CHANGE_COLUMN_CONFLICT, refusal
+from snapshot_explorer.formats.interface import RowChanges, TableFormat, digest_of
+from snapshot_explorer.storage import Storage
+
+_PREFIX = re.compile(r"ducklake:(?:(sqlite|duckdb|postgres|mysql):)?", re.IGNORECASE)
+_SERVER = re.compile(r"(postgres(?:ql)?|mysql)(?::|://)", re.IGNORECASE)
+_NAMES = re.compile(r"\.(?:ducklake|duckdb|db|sqlite3?)$", re.IGNORECASE)
+"""Names of catalog files. Only files on a store need one: their first bytes would be a request."""
+
+
+def catalog_at(place: CatalogPath) -> "DuckLakeCatalog | None":
+    """Return the catalog at a path; None if there is none.
+
+    A local file is a catalog by its first bytes; a file on a store by its name, or if a table in it is named.
+
+    Source: reference, "What a path is".
+    """
+    prefix = _PREFIX.match(place.text)
+    path = place.text if prefix is None else place.text[prefix.end() :]
+    server = _SERVER.match(path)
+    if server is not None or (prefix is not None and prefix[1] in ("postgres", "mysql")):
+        word = server[1] if server is not None else str(prefix and prefix[1])
+        if word.lower() == "mysql":
+            raise refusal(features.OTHER_DATABASES, database="MySQL")
+        return DuckLakeCatalog(postgres_catalog(path, place.limits), place.make_storage)
+    if "://" not in path or path.startswith("file://"):
+        path = os.path.abspath(os.path.expanduser(path.removeprefix("file://")))  # noqa: PTH100, PTH111 - as `Storage`
+        if prefix is None and not os.path.isfile(path):  # noqa: PTH113 - as `Storage` reads paths
+            return None
+        storage = place.make_storage(os.path.dirname(path))  # noqa: PTH120 - likewise; refuses folders that are not allowed
+        if prefix is None and not _is_database(path):
+            return None
+        return DuckLakeCatalog(CatalogFile(storage=storage, name=os.path.basename(path)), place.make_storage)  # noqa: PTH119
+    if not place.is_named and prefix is None and _NAMES.search(path) is None:
+        return None
+    folder, _, name = path.rpartition("/")
+    return DuckLakeCatalog(CatalogFile(storage=place.make_storage(folder or "/"), name=name), place.make_storage)
+
+
+class DuckLake(TableFormat):
+    """A table of a DuckLake catalog. Caches the catalog's rows about it. Thread-safe."""
+
+    name: ClassVar[str] = "ducklake"
+    title: ClassVar[str] = "DuckLake"
+    metadata_layout: ClassVar[MetadataLayout] = MetadataLayout(folders=frozenset(), catalog_at=catalog_at)
+    inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
+    has_ordered_times: ClassVar[bool] = False
+    commits_are_in_one_file: ClassVar[bool] = True
+
+    def __init__(self, storage: Storage, *, branch: str | None = None, place: TablePlace | None = None) -> None:
+        super().__init__(storage, branch=branch)
+        if place is None:
+            raise TableNotFoundError(
+                f"{storage.root} is a folder, and DuckLake tables are opened by their catalog, such as "
+                "shop.ducklake::main.orders."
+            )
+        self._log = DuckLakeLog(storage, place)
+
+    @classmethod
+    def recognizes(cls, storage: Storage, folders: Collection[str]) -> bool:  # noqa: ARG003 - a folder is never a table
+        return False
+
+    # Versions.
+
+    def listing(self, start: int | None = None) -> Listing:
+        """Return the versions. Opens the catalog once, and reads the table's rows if something was committed."""
+        metadata = self._log.refresh()
+        versions = metadata.versions
+        if not len(versions):
+            raise TableNotFoundError(f"No snapshot of {metadata.name} in {metadata.catalog} exists any more.")
+        chosen = versions if start is None else versions[versions >= start]
+        dropped = f"{metadata.name} was dropped at snapshot {metadata.end}." if metadata.end is not None else None
+        return Listing(
+            versions=tuple(chosen.tolist()),
+            identity=metadata.identity,
+            is_contiguous=False,
+            after_gaps=_after_gaps(metadata),
+            newest_note=dropped,
+            location_note=self._log.place.data.note,
+            first=metadata.begin,
+            corrections=sum(not REWRITES.isdisjoint(words) for words in metadata.words.values()),
+        )
+
+    def version(self, number: int | None) -> DuckLakeVersion:
+        """Return one version. An existing snapshot that did not touch the table is the version before it."""
+        if number is None:
+            return DuckLakeVersion(self._log, None, self._log.current())
+        metadata = self._log.having(number)
+        return DuckLakeVersion(self._log, metadata.version_at(number), metadata)
+
+    def version_named(self, number: int) -> int:
+        known = self._log.current().version_at(number)
+        return number if known is None else known
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        metadata = self._metadata_of(versions)
+        times = metadata.snapshots.column("snapshot_time")
+        return [times[metadata.index_of(version)].as_py() for version in versions]
+
+    def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:  # noqa: ARG002 - no log of what was current
+        """Return the version at the snapshot with the greatest time at or before a time.
+
+        Source: reference, "Time".
+        """
+        metadata = self._log.current()
+        ids, times = (
+            metadata.snapshots.column("snapshot_id").to_pylist(),
+            metadata.snapshots.column("snapshot_time").to_pylist(),
+        )
+        before = [(at, number) for number, at in zip(ids, times, strict=True) if at is not None and at <= time]
+        known = metadata.version_at(max(before)[1]) if before else None
+        index = bisect_right(versions, known) if known is not None else 0
+        return versions[index - 1 : index] if index else versions[:1]
+
+    def _metadata_of(self, versions: Sequence[int]) -> DuckLakeMetadata:
+        return self._log.having(max(versions)) if versions else self._log.current()
+
+    # Commits and their changes.
+
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        metadata = self._metadata_of(versions)
+        for version in versions:
+            self._log.having(version)
+        return commits_frame(metadata, versions)
+
+    def fingerprint(self, version: int) -> str:
+        """Return the hash of the snapshot's row and of the table's uuid. Compactions keep it."""
+        metadata = self._log.having(version)
+        row = metadata.snapshots.slice(metadata.index_of(version), 1).to_pylist()[0]
+        return digest_of(metadata.uuid, version, str(row["snapshot_time"]), row["schema_version"])
+
+    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - there are none
+        return changes_frame(self._metadata_of(versions), versions)
+
+    def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
+        metadata = self._metadata_of(versions)
+        return [table_schema(metadata, version) for version in versions]
+
+    def row_modifiers(self) -> frozenset[RowModifier]:
+        """Return that files alone do not determine rows, if the catalog has deletes, inlined rows or merged files.
+
+        Deletes change while files remain, and CHANGES do not contain them; merged files have rows that older versions
+        do not see.
+        """
+        metadata = self._log.current()
+        parts = (
+            metadata.delete_files,
+            metadata.inlined_deletes,
+            metadata.partials,
+            *(t.rows for t in metadata.inlined),
+        )
+        return frozenset(("deletion vectors", "rows outside of files")) if any(map(len, parts)) else frozenset()
+
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
+        """Return the rows that changed after `first` up to `last`, by row id, in the schema of `last`."""
+        if mode not in ("auto", "delta"):
+            raise refusal(features.ROW_CHANGE_MODES, mode=mode)
+        version = self.version(last)
+        if not set(version.schema_names).isdisjoint((ROW_KIND, *CHANGE_COLUMNS.names)):
+            column = next(name for name in version.schema_names if name in (ROW_KIND, *CHANGE_COLUMNS.names))
+            raise refusal(CHANGE_COLUMN_CONFLICT, column=column)
+        metadata = self._log.having(last)
+        return RowChanges(
+            schema=version.arrow_schema,
+            metadata_columns=pa.schema([*CHANGE_COLUMNS, *version.metadata_columns(HIDDEN.names)]),
+            splits=lambda _: splits_between(self._log, metadata, first, last),
+            reader=version,
+        )
+
+    def inspect(self, name: str) -> pa.Table:
+        return inspect_table(name, self._log)
+
+    @property
+    def maintenance(self) -> DuckLakeMaintenance:
+        return DuckLakeMaintenance(format_name=self.title, log=self._log)
+
+    def __reduce__(self) -> tuple[Callable[..., "DuckLake"], tuple[Storage, TablePlace]]:
+        return _restore, (self._storage, self._log.place)
+
+
+def _restore(storage: Storage, place: TablePlace) -> DuckLake:
+    return DuckLake(storage, place=place)
+
+
+def _is_database(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - text, not a path of ours
+            return kind_of(file.read(HEAD_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def _after_gaps(metadata: DuckLakeMetadata) -> tuple[int, ...]:
+    """Return the versions between which and the version before snapshots have expired, which may have been versions."""
+    versions, existing = metadata.versions, metadata.snapshot_ids
+    indices = np.searchsorted(existing, versions)
+    has_gap = np.diff(versions) > np.diff(indices)
+    return tuple(versions[1:][has_gap].tolist())
+
+
+class DuckLakeCatalog(CatalogTables[DuckLake]):
+    """A DuckLake catalog: its tables, opened by name."""
+
+    def __init__(self, file: CatalogFile | PostgresCatalog, make_storage: Callable[[str], Storage]) -> None:
+        """Bind to a catalog. Reads nothing."""
+        self._file = file
+        self._make_storage = make_storage
+
+    @property
+    def shown(self) -> str:
+        return self._file.shown
+
+    def names(self) -> Sequence[str]:
+        with self._file.reading() as reader:
+            overview = read_overview(reader, self.shown)
+        return sorted({named.name for named in overview.tables if named.is_live})
+
+    def open(self, name: str | None, relocate: Mapping[str, str]) -> tuple[str, DuckLake]:
+        with self._file.reading() as reader:
+            overview = read_overview(reader, self.shown)
+        named = find_table(overview.tables, name, self.shown)
+        recorded = overview.option("data_path")
+        if recorded is None:
+            raise TableNotFoundError(f"{self.shown} has no data_path in ducklake_metadata. It is damaged.")
+        data = data_path(recorded, self._file.name, self._file.folder, relocate)
+        if not data.is_chosen:
+            self._file.check_data_path(data.path)
+        place = TablePlace(
+            file=self._file, table_id=named.table_id, data=data, relocate=tuple(sorted(relocate.items()))
+        )
+        shown = named.name
+        return shown, DuckLake(self._make_storage(data.path), place=place)

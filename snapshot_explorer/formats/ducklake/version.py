@@ -1,0 +1,246 @@
+"""`DuckLakeVersion`: one version of a DuckLake table, as `formats.TableVersion` defines it."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError
+from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.records import (
+    Column,
+    FieldIds,
+    Finding,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+    Validation,
+)
+from snapshot_explorer.core.single_flight import cached_property
+from snapshot_explorer.formats.capabilities import HealthFacts, without_delete_records
+from snapshot_explorer.formats.ducklake.changes.row_changes import DuckLakeEvents, read_events
+from snapshot_explorer.formats.ducklake.expiry.retention import settings_of
+from snapshot_explorer.formats.ducklake.frames.files import changes_frame, files_frame, manifest_path, manifests_frame
+from snapshot_explorer.formats.ducklake.inspect.inspections import inspect_version
+from snapshot_explorer.formats.ducklake.metadata.data_types import (
+    NESTED,
+    LakeField,
+    arrow_field,
+    field_ids,
+    type_text,
+    walk,
+)
+from snapshot_explorer.formats.ducklake.metadata.log import DuckLakeLog
+from snapshot_explorer.formats.ducklake.metadata.table_metadata import DuckLakeMetadata, live_rows
+from snapshot_explorer.formats.ducklake.scan import planning
+from snapshot_explorer.formats.ducklake.scan import read as rows
+from snapshot_explorer.formats.ducklake.scan.statistics import file_bounds, partition_bounds
+from snapshot_explorer.formats.interface import TableVersion
+from snapshot_explorer.formats.skipped import by_statistics
+from snapshot_explorer.formats.statistics import with_bounds
+
+_MANY_INLINED = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Definition:
+    """The schema of a version for other machines. Picklable."""
+
+    fields: tuple[LakeField, ...]
+    schema: TableSchema
+
+
+class DuckLakeVersion(TableVersion):
+    """One version of a DuckLake table. Immutable and picklable."""
+
+    def __init__(self, log: DuckLakeLog, number: int | None, metadata: DuckLakeMetadata | None) -> None:
+        """Bind to a version; on another machine the catalog is opened when it is needed."""
+        super().__init__(log.storage, number)
+        self._log = log
+        self._listed = metadata
+
+    def __reduce__(self) -> tuple[object, tuple[DuckLakeLog, int | None, _Definition]]:
+        return _restore, (self._log, self._number, self._definition)
+
+    @property
+    def _metadata(self) -> DuckLakeMetadata:
+        if self._listed is None:
+            self._listed = self._log.current() if self._number is None else self._log.having(self._number)
+        return self._listed
+
+    @property
+    def _snapshot(self) -> int:
+        """The snapshot of the version."""
+        return self._metadata.begin if self._number is None else self._number
+
+    @cached_property
+    def _definition(self) -> _Definition:
+        metadata = self._metadata
+        fields = metadata.fields_at(self._snapshot)
+        return _Definition(fields=fields, schema=table_schema(metadata, self._snapshot))
+
+    @property
+    def schema(self) -> TableSchema:
+        return self._definition.schema
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        return pa.schema([arrow_field(field) for field in self._definition.fields])
+
+    @cached_property
+    def field_ids(self) -> Mapping[str, FieldIds]:
+        return {field.name: field_ids(field) for field in self._definition.fields}
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Return the options of the table, its schema and the lake, which have no history, and comments."""
+        metadata = self._metadata
+        schema_ids = {row["schema_id"] for row in live_rows(metadata.tables, self._snapshot).to_pylist()}
+        result: dict[str, str] = {}
+        for scope, owners in ((None, {None}), ("schema", schema_ids), ("table", {metadata.table_id})):
+            for row in metadata.options.to_pylist():
+                if row["scope"] == scope and (scope is None or row["scope_id"] in owners):
+                    result[row["key"]] = row["value"]
+        for row in live_rows(metadata.tags, self._snapshot).to_pylist():
+            result[row["key"]] = row["value"]
+        return result
+
+    @property
+    def recorded_properties(self) -> Mapping[str, str]:
+        return {}
+
+    @property
+    def format_version(self) -> str:
+        return self._metadata.format_version
+
+    def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
+        return rows.metadata_columns(names, self._definition.fields)
+
+    def fills_missing_columns(self, names: Collection[str]) -> bool:
+        fields = tuple(field for field in self._definition.fields if field.name in names)
+        return any(field.initial_default is not None for field in walk(fields))
+
+    @property
+    def schema_names(self) -> Sequence[str]:
+        """The names of the columns."""
+        return [field.name for field in self._definition.fields]
+
+    def validate(self) -> Validation:
+        """Read the columns of the version."""
+        _ = self._definition
+        return Validation(table_id=self._metadata.uuid, notes=())
+
+    def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
+        """Return the FILES frame. Inlined rows are not in files. With `statistics`, opens the catalog once."""
+        if self._number is None:
+            return frames.FILES.empty_table()
+        metadata = self._metadata
+        files = live_rows(metadata.data_files, self._number)
+        fields = self._definition.fields
+        if predicate is not None:
+            partitions = partition_bounds(
+                metadata, files, [field for field in fields if field.name in predicate.columns]
+            )
+            if partitions is not None:
+                reasons = by_statistics(predicate, partitions)
+                files = files.filter(pa.array([reason is None for reason in reasons], pa.bool_()))
+        frame = files_frame(metadata, files, self._number)
+        return with_bounds(frame, file_bounds(self._log, metadata.table_id, files, fields)) if statistics else frame
+
+    def file_count(self) -> int | None:
+        return 0 if self._number is None else len(live_rows(self._metadata.data_files, self._number))
+
+    def plan(self, predicate: Predicate | None = None) -> ReadPlan:
+        return planning.plan(self._log, self._metadata, self._snapshot, predicate)
+
+    def read(
+        self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        if isinstance(split.detail, DuckLakeEvents):
+            return read_events(self._storage, split.detail, columns)
+        return rows.read_split(self._storage, split, columns, predicate)
+
+    def manifests(self) -> pa.Table:
+        """Return the MANIFESTS frame: the catalog's rows of each version, as if each were a manifest. Reads nothing."""
+        return frames.MANIFESTS.empty_table() if self._number is None else manifests_frame(self._metadata, self._number)
+
+    def entries(self, manifest: str) -> pa.Table:
+        """Return the data files that a version added and removed, of the first version all its files."""
+        metadata = self._metadata
+        known = {manifest_path(metadata, version): version for version in metadata.versions.tolist()}
+        version = known.get(manifest)
+        if version is None or self._number is None or version > self._number:
+            raise InvalidArgumentError(
+                Message(
+                    f"Version {self._number} has no manifest {manifest!r}. ",
+                    Hint("snapshot.manifests", {} if self._number is None else {"ref": self._number}),
+                    " lists them.",
+                )
+            )
+        return changes_frame(metadata, [version], whole_first=True).select(frames.ENTRIES.names)
+
+    def health_facts(self) -> HealthFacts:
+        metadata = self._metadata
+        return HealthFacts(
+            settings=settings_of(self.properties, metadata.name),
+            measured_files=lambda: without_delete_records(self.files()),
+            own_findings=self._own_findings,
+        )
+
+    def _own_findings(self) -> Sequence[Finding]:
+        """Return the number of inlined rows, which a flush writes into files."""
+        rows = sum(len(table.rows) for table in planning.inlined_rows(self._metadata, self._snapshot))
+        return (
+            Finding(
+                finding="inlined rows",
+                value=rows,
+                watch_from=_MANY_INLINED,
+                found=f"{rows:,} inlined rows in the catalog",
+                threshold=f"{_MANY_INLINED:,} rows",
+                meaning="Every query reads them from the catalog.",
+                advice="CALL ducklake_flush_inlined_data('lake')",
+            ),
+        )
+
+    def inspect(self, name: str) -> pa.Table:
+        return inspect_version(name, self._metadata, self._snapshot)
+
+
+def table_schema(metadata: DuckLakeMetadata, snapshot: int) -> TableSchema:
+    """Return the schema at a snapshot. Partition keys are the columns of identity transforms."""
+    fields = metadata.fields_at(snapshot)
+    comments = {
+        row["column_id"]: row["value"]
+        for row in live_rows(metadata.column_tags, snapshot).to_pylist()
+        if row["key"] == "comment"
+    }
+    columns = tuple(
+        Column(
+            id=field.id,
+            name=field.name,
+            type=type_text(field) if field.type in NESTED else field.type,
+            nullable=field.nullable,
+            comment=comments.get(field.id),
+        )
+        for field in fields
+    )
+    names = {field.id: field.name for field in fields}
+    keys = [
+        names[field.id]
+        for field, transform in metadata.partition_fields(metadata.partition_at(snapshot))
+        if transform == "identity" and field is not None and field.id in names
+    ]
+    return TableSchema(
+        id=metadata.schema_version(snapshot) if snapshot in metadata.snapshot_ids else None,
+        columns=columns,
+        partition_keys=tuple(keys),
+        primary_keys=(),
+    )
+
+
+def _restore(log: DuckLakeLog, number: int | None, definition: _Definition) -> DuckLakeVersion:
+    version = DuckLakeVersion(log, number, None)
+    vars(version)["_definition"] = definition
+    return version

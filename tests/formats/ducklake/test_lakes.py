@@ -1,0 +1,168 @@
+"""Lakes that DuckDB's own extension wrote, with the rows that it reads at each snapshot (tests/data/ducklake)."""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import find_tables, open_lake, open_table
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, TableNotFoundError
+
+LAKES = Path(__file__).parents[2] / "data" / "ducklake"
+SHOP, PARTS = LAKES / "shop" / "shop.ducklake", LAKES / "parts" / "parts.sqlite"
+CASES = [(SHOP, "orders"), (SHOP, "audit"), (PARTS, "events")]
+
+
+def expected(catalog, table):
+    return json.loads((catalog.parent / "rows.json").read_text(encoding="utf-8"))[table]
+
+
+def plain(value):
+    return value if value is None or isinstance(value, (bool, int, str, list)) else str(value)
+
+
+@pytest.mark.parametrize(("catalog", "name"), CASES, ids=[name for _, name in CASES])
+def test_each_snapshot_has_the_rows_that_duckdb_reads(catalog, name):
+    table = open_table(catalog, table=name)
+
+    for snapshot, rows in expected(catalog, name).items():
+        read = table.at(int(snapshot)).to_arrow(columns=rows["columns"]).sort_by("_row_id")
+        assert [[plain(value) for value in row.values()] for row in read.to_pylist()] == rows["rows"], snapshot
+
+
+@pytest.mark.parametrize(("catalog", "name"), CASES, ids=[name for _, name in CASES])
+def test_row_changes_lead_from_each_version_to_the_next(catalog, name):
+    table = open_table(catalog, table=name)
+    versions = table.versions()
+
+    for before, after in pairwise(versions):
+        columns = table.at(after).to_arrow().column_names
+        changed = table.row_changes(before, after, columns=[*columns, "_row_id"]).to_pylist()
+        own = [name for name in columns if name in table.at(before).to_arrow().column_names]
+        rows = {row["_row_id"]: row for row in table.at(before).to_arrow(columns=["_row_id", *own]).to_pylist()}
+        for row in changed:
+            if row["rowkind"] in ("-D", "-U"):
+                del rows[row["_row_id"]]
+        rows |= {row["_row_id"]: row for row in changed if row["rowkind"] in ("+I", "+U")}
+        assert rows.keys() == set(table.at(after).to_arrow(columns=["_row_id"])["_row_id"].to_pylist())
+
+
+def test_the_history_of_rows_is_the_states_of_all_versions():
+    table = open_table(SHOP, table="orders")
+    history = table.row_history().to_arrow().to_pylist()
+
+    for version in table.versions():
+        live = sorted(
+            row["id"]
+            for row in history
+            if row["_from_version"] <= version and (row["_to_version"] is None or version < row["_to_version"])
+        )
+        assert live == sorted(table.at(version).to_arrow()["id"].to_pylist()), version
+
+
+def test_commits_have_their_words_and_the_names_of_their_authors():
+    commits = {row["version"]: row for row in open_table(SHOP, table="orders").history().to_dict()}
+
+    load = next(row for row in commits.values() if row["user"] == "ada")
+    assert load["kind"] == "append"
+    assert "a load of two tables" in load["details"]
+    kinds = [row["kind"] for row in sorted(commits.values(), key=lambda row: row["version"])]
+    assert {"append", "update", "delete", "schema", "maintenance", "compact"} >= set(kinds)
+
+
+def test_a_snapshot_that_did_not_touch_the_table_is_the_version_before_it():
+    table = open_table(SHOP, table="main.audit")
+    untouched = next(number for number in map(int, expected(SHOP, "audit")) if number not in table.versions())
+
+    assert table.at(untouched).version == max(number for number in table.versions() if number < untouched)
+
+
+def test_a_version_that_is_not_there_is_explained():
+    orders, audit = open_table(SHOP, table="orders"), open_table(f"{SHOP}::main.audit")
+    end = max(map(int, expected(SHOP, "audit"))) + 1
+
+    with pytest.raises(SnapshotNotFoundError, match=r"is before main\.orders, which was created at 1"):
+        orders.at(0)
+    with pytest.raises(SnapshotNotFoundError, match=rf"is after main\.audit, which was dropped at {end}"):
+        audit.at(end)
+
+
+def test_a_table_is_named_beside_its_catalog_or_behind_it():
+    assert open_table(f"{SHOP}::orders").path == f"{SHOP}::main.orders"
+    assert open_table(f"ducklake:{SHOP}", table="MAIN.Orders").path == f"{SHOP}::main.orders"
+    assert open_table(PARTS).path == f"{PARTS}::main.events"
+    with pytest.raises(TableNotFoundError, match=r"has no table main\.order\. Tables: main\.orders\."):
+        open_table(SHOP, table="main.order")
+    with pytest.raises(InvalidArgumentError, match="is not a name of a table"):
+        open_table(SHOP, table="main.orders; drop")
+    with pytest.raises(InvalidArgumentError, match="names a table in a catalog that is one file"):
+        open_table(SHOP.parent, table="main.orders")
+
+
+def test_conditions_skip_files_by_partitions_and_statistics():
+    table = open_table(PARTS)
+
+    plan = table.at(3).plan(where="day = date '2026-11-02'").to_dict()
+    assert {row["skipped"] for row in plan if row["skipped"]} == {"partition"}
+    assert table.at(3).count(where="day = date '2026-11-02'") == 10
+    assert table.at("latest").count(where="id > 3000000000") == 1
+    assert any(
+        (row["skipped"] or "").startswith("statistics of id")
+        for row in table.at("latest").plan(where="id > 3000000000").to_dict()
+    )
+
+
+def test_the_tables_of_a_catalog_are_found_and_read_at_one_instant():
+    found = find_tables(SHOP).to_dict()
+    lake = open_lake(SHOP)
+
+    assert [(row["name"], row["format"]) for row in found] == [("main.orders", "ducklake")]
+    assert found[0]["path"] == f"{SHOP}::main.orders"
+    assert [table.name for table in lake.tables] == ["main.orders"]
+
+
+def test_metadata_tables_have_the_rows_of_the_catalog():
+    table = open_table(SHOP, table="orders")
+
+    assert "ada" in table.inspect("snapshots")["author"].to_pylist()
+    assert table.inspect("inlined", "latest").to_dict()
+    assert "encryption_key" not in table.inspect("data_files", "latest").to_arrow().column_names
+
+
+def test_retention_frees_the_files_that_only_expired_snapshots_see():
+    table = open_table(PARTS)
+    report = table.retention(keep="1s")
+
+    kept = [row["version"] for row in report.versions.to_dict() if row["outcome"] == "kept"]
+    assert kept == [table.current.version]
+    live = set(table.current.files()["path"].to_pylist())
+    assert live.isdisjoint(report.freed["path"].to_pylist())
+    assert set(report.freed["path"].to_pylist()) >= set(table.at(4).files()["path"].to_pylist()) - live
+    assert table.retention().freed.num_rows == 0
+    with pytest.raises(InvalidArgumentError, match="by their age, not by their number"):
+        table.retention(keep_last=2)
+
+
+def test_no_file_of_a_lake_is_an_orphan():
+    for catalog, name in CASES[1:]:
+        assert not [row for row in open_table(catalog, table=name).orphans().files.to_dict() if row["is_orphan"]]
+
+
+def test_health_counts_inlined_rows():
+    findings = open_table(SHOP, table="orders").health(metadata_only=True).findings.to_dict()
+
+    assert "inlined rows" in {row["finding"] for row in findings}
+
+
+@pytest.mark.parametrize(("catalog", "name"), CASES, ids=[name for _, name in CASES])
+def test_a_comparison_says_no_more_than_files_prove(catalog, name):
+    table = open_table(catalog, table=name)
+    versions = table.versions()
+
+    for before, after in pairwise(versions):
+        rows = [sorted(map(str, table.at(one).to_arrow().to_pylist())) for one in (before, after)]
+        proof = table.compare(before, after).proof
+        assert rows[0] == rows[1] or "the rows are the same" not in proof, (before, after)
+        assert rows[0] == rows[1] or re.search("Files alone do not determine|rows? changed", proof)
