@@ -826,8 +826,13 @@ class Explorer(_LazyWidget, anywidget.AnyWidget):
                 versions = self._findings[index].versions
             case _:
                 return
+
+        def expect() -> None:
+            for version in versions:
+                history_of(self.table).expect(version, reason)
+
         job = Job(
-            run=lambda: [history_of(self.table).expect(version, reason) for version in versions],
+            run=expect,
             done=lambda _: self._look_again(),
             failed=self._show_note,
         )
