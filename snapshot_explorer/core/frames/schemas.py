@@ -358,6 +358,33 @@ HOLDERS = pa.schema(
     ]
 )
 
+USAGE = pa.schema(
+    [
+        _column(
+            "group",
+            pa.string(),
+            "what the files are counted by: a holder, operation (else the kind), user, day (UTC), "
+            "partition or size class; for versions their tags; null if unknown",
+        ),
+        _column("version", pa.int64(), "the version; null if the group is not one"),
+        _column("committed_at", UTC_MILLIS, "the commit time of the version; null if unknown"),
+        _column("files", pa.int64(), "data files, each counted once", "files"),
+        _column("size_bytes", pa.int64(), "size of these files; null if one is unknown", "bytes"),
+        _column("live_files", pa.int64(), "files of these that the newest version has", "files"),
+        _column("live_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("held_files", pa.int64(), "files of these that the newest version does not have", "files"),
+        _column("held_bytes", pa.int64(), "size of these files", "bytes"),
+        _column(
+            "exclusive_files",
+            pa.int64(),
+            "files that nothing else holds: without the group they could be deleted; null if unknown, or if the group "
+            "cannot be removed",
+            "files",
+        ),
+        _column("exclusive_bytes", pa.int64(), "size of these files", "bytes"),
+    ]
+)
+
 READABILITY = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at", "readable")),

@@ -1,0 +1,127 @@
+"""`Usage`: who holds the bytes of a table, and what would be freed without some of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.analysis.usage.groups import (
+    by_commits,
+    by_holder,
+    by_partition,
+    by_size,
+    by_version,
+    summary_rows,
+)
+from snapshot_explorer.analysis.usage.holders import Holders, read_holders
+from snapshot_explorer.analysis.usage.removal import Removal, removal_of
+from snapshot_explorer.core import frames
+from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.core.hints import Hint, Message
+from snapshot_explorer.core.records import gaps_note
+from snapshot_explorer.core.refs import RefLike
+from snapshot_explorer.core.shown import Shown
+from snapshot_explorer.core.text import pluralize
+from snapshot_explorer.history import History
+from snapshot_explorer.results import Frame, non_empty_columns
+
+_GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], pa.Table]]] = MappingProxyType(
+    {
+        "holder": ("holders", by_holder),
+        "version": ("versions", by_version),
+        "commit": ("commits", partial(by_commits, by="commit")),
+        "operation": ("operations", partial(by_commits, by="operation")),
+        "user": ("users", partial(by_commits, by="user")),
+        "day": ("days", partial(by_commits, by="day")),
+        "partition": ("partitions", by_partition),
+        "size": ("size classes", lambda holders: by_size(holders.files)),
+    }
+)
+BY = tuple(_GROUPS)
+"""What usage can be grouped by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Usage(Shown):
+    """The data files of a table by what holds them, each byte once. Displays itself."""
+
+    name: str
+    """The name of the table."""
+    version: int | None
+    """The newest version, whose files are live; None for a table without versions."""
+    by: str
+    """What `groups` are."""
+    summary: Frame
+    """USAGE: live files, and the others by the kind of what holds them. Each file is in one row."""
+    groups: Frame
+    """USAGE by holder, version, commit, operation, user, day, partition or size class."""
+    removal: Removal | None
+    """What would be freed without the requested versions, tags and branches; None if none were requested."""
+    unread: tuple[str, ...]
+    """What could not be read and may hold files, a sentence each. With any, exclusive files are unknown."""
+    notes: tuple[str, ...]
+    """Sentences on what was not counted, or not looked at."""
+
+
+def usage_of(history: History, *, by: str, without: RefLike | Sequence[RefLike] | None) -> Usage:
+    """Return who holds the bytes of a table; see `Table.usage`."""
+    _check_by(by)
+    holders = read_holders(history)
+    files = holders.files
+    newest = int(files.plain[-1]) if len(files.plain) else None
+    noun, group = _GROUPS[by]
+    summary = pa.Table.from_pylist(summary_rows(files), frames.USAGE)
+    return Usage(
+        name=history.name,
+        version=newest,
+        by=by,
+        summary=_frame(summary, title=f"Usage of {history.name}", noun="kinds of holders"),
+        groups=_frame(group(holders), title=f"Usage of {history.name} by {by}", noun=noun),
+        removal=None if without is None else removal_of(history, holders, without),
+        unread=tuple(holders.unread),
+        notes=tuple(_notes(history, holders)),
+    )
+
+
+def _check_by(by: str) -> None:
+    if by == "column":
+        raise UnsupportedFeatureError(
+            "Usage by column is not supported: metadata does not record the size of columns. "
+            f"Group by {', '.join(BY[:-1])} or {BY[-1]}."
+        )
+    if by not in BY:
+        near = get_close_matches(str(by), BY, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{hint}")
+
+
+def _frame(rows: pa.Table, *, title: str, noun: str) -> Frame:
+    drawn = {"group", *non_empty_columns(rows)}
+    return Frame(rows, title=title, noun=noun, drawn=tuple(name for name in rows.column_names if name in drawn))
+
+
+def _notes(history: History, holders: Holders) -> list[str]:
+    """Return what was not counted, and what was not looked at."""
+    table_format = history.table_format
+    notes = ["Data files are counted, from metadata. Not counted: metadata, deletion vectors and delete files"]
+    notes[0] += ", changelogs." if table_format.changelogs is not None else "."
+    if holders.unread:
+        notes.append("What would be freed is unknown, because not everything that may hold files could be read.")
+    notes += gaps_note(holders.files.histories[0].lifetimes.gaps, "files that only they had are not counted")
+    missing = history.open_branch.readability.missing
+    if missing is None:
+        notes.append(Message("Whether the files exist was not checked; ", Hint("table.verify"), " looks for them."))
+    elif missing:
+        lacking = "lacks its deletion vector" if len(missing) == 1 else "lack their deletion vectors"
+        was = "was" if len(missing) == 1 else "were"
+        notes.append(
+            f"{pluralize(len(missing), 'file')} {was} missing, or {lacking}, when the table was verified; counted too."
+        )
+    unknown = int(np.count_nonzero(holders.files.is_size_unknown & holders.files.counted))
+    if unknown:
+        notes.append(f"The size of {pluralize(unknown, 'file')} is not recorded, or recorded with several values.")
+    return notes

@@ -1,0 +1,42 @@
+"""`%snapshot usage`: who holds the bytes of a table."""
+
+from snapshot_explorer.analysis.usage import BY, Usage
+from snapshot_explorer.jupyter.command import TABLE, Call, Command, Invocation, Option
+
+
+def _usage(invocation: Invocation) -> Usage:
+    arguments = invocation.arguments
+    without = arguments.repeated.get("without")
+    return invocation.table()[1].usage(arguments.get("by") or BY[0], without=without)
+
+
+USAGE = Command(
+    name="usage",
+    question="What is stored, and what does it cost?",
+    summary="Which versions, tags and branches hold which bytes",
+    run=_usage,
+    python='orders.usage("version", without="1..8")',
+    calls=(Call(verb="table.usage"),),
+    examples=(
+        "%snapshot usage",
+        "%snapshot usage --by version",
+        "%snapshot usage --without 1..8 --without tag:v1",
+    ),
+    options=(
+        Option(
+            flags=("--by",),
+            metavar="GROUP",
+            meaning="what files are grouped by: holder, version, commit, operation, user, day, partition or size",
+        ),
+        Option(
+            flags=("--without",),
+            metavar="REF",
+            repeated=True,
+            meaning="what would be freed without this: a version, a range A..B, a tag (tag:v1) or a branch "
+            "(branch:dev)",
+        ),
+        TABLE,
+    ),
+    notes="Counts each data file once, from metadata, and deletes nothing. u.summary, u.groups and u.removal.freed are "
+    "frames. What the engine's own expiry would delete is in %snapshot retention.",
+)
