@@ -386,7 +386,14 @@ class Table(VersionedTable, Shown):
         return retention_of(self._open.format, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
 
     @_reads_metadata_once
-    def usage(self, by: str = "holder", *, without: RefLike | Sequence[RefLike] | None = None) -> Usage:
+    def usage(
+        self,
+        by: str = "holder",
+        *,
+        without: RefLike | Sequence[RefLike] | None = None,
+        to_free: int | str | None = None,
+        price: float | None = None,
+    ) -> Usage:
         """Return who holds the bytes of the table, each data file counted once, and what could be freed.
 
         A file is live if the newest version has it; others are held by older versions, tags, branches, or versions on
@@ -399,11 +406,15 @@ class Table(VersionedTable, Shown):
                 one group: `commit` that added it, its `operation`, `user` or `day` (UTC), `partition`, or `size`.
             without: Versions, ranges `A..B`, tags (`tag:v1`) and branches (`branch:dev`): `removal` of the result has
                 the files that nothing else holds.
+            to_free: Bytes, or text such as `1.5 GB`: `expiry` of the result keeps the most of the newest versions of
+                what frees at least as much, with the call of `retention` and the engine's command. Reads what
+                `retention` reads.
+            price: Per GB (10^9 bytes) and month: adds a column `cost_per_month`.
 
         Raises:
-            UnsupportedFeatureError: `by` is `column`.
+            UnsupportedFeatureError: `by` is `column`; or, with `to_free`, as `retention`.
         """
-        return usage_of(self._past, by=by, without=without)
+        return usage_of(self._past, by=by, without=without, to_free=to_free, price=price)
 
     @_reads_metadata_once
     def verify(self, level: Level = "existence", *, resume: Verification | bool | None = None) -> Verification:

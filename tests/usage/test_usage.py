@@ -244,3 +244,40 @@ def test_what_cannot_be_removed_or_grouped_is_refused(scenario):
         table.usage("column")
     with pytest.raises(InvalidArgumentError, match="Did you mean 'version'?"):
         table.usage("versions")
+
+
+def test_the_mildest_expiry_that_frees_enough_is_found(scenario):
+    table = open_table(scenario.url)
+    count = len(table.versions())
+
+    def freed(keep, number):
+        try:
+            return table.retention(keep, keep_last=number).freed_bytes
+        except InvalidArgumentError:  # VACUUM has no such rule
+            return 0
+
+    by_number = {number: max(freed(keep, number) for keep in ("0d", None)) for number in range(count, 0, -1)}
+    for needed in {size for size in by_number.values() if size}:
+        expiry = table.usage(to_free=needed).expiry
+        assert expiry.is_enough
+        assert expiry.keep_last == next(number for number, size in by_number.items() if size >= needed)
+        assert expiry.retention.commands
+        assert "table.retention(" in repr(table.usage(to_free=needed))
+
+    most = table.usage(to_free="1.5 GB").expiry
+    assert (most.is_enough, most.keep_last, most.needed_bytes) == (False, 1, 1_500_000_000)
+
+
+def test_a_price_adds_the_cost_of_each_row(scenario):
+    table = open_table(scenario.url)
+
+    rows = table.usage(price=2).groups.to_dict()
+
+    assert [row["cost_per_month"] for row in rows] == pytest.approx([row["size_bytes"] * 2e-9 for row in rows])
+    assert "cost_per_month" not in table.usage().groups.column_names
+    for price in (-1, "1", True, float("nan")):
+        with pytest.raises(InvalidArgumentError, match="price must be a number of 0 or more"):
+            table.usage(price=price)
+    for size in (-1, "much", 1.5, True):
+        with pytest.raises(InvalidArgumentError, match="to_free must be a number of bytes"):
+            table.usage(to_free=size)

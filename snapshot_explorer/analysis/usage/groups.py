@@ -159,15 +159,16 @@ def _commit_labels(source: History, added: pa.Array, label: str, by: str) -> pa.
     distinct = sorted(set(added.unique().to_pylist()).intersection(source.listing.versions))
     commits, _ = source.open_branch.commits(distinct)
     at = pc.index_in(added, commits["version"].combine_chunks())
-    times = commits["committed_at"].combine_chunks().take(at)
     if by == "day":
-        return _labels(pc.strftime(times, format="%Y-%m-%d"))
-    group = commits["user"] if by == "user" else pc.coalesce(commits["operation"], commits["kind"])
+        group = pc.strftime(commits["committed_at"], format="%Y-%m-%d")
+    else:
+        group = commits["user"] if by == "user" else pc.coalesce(commits["operation"], commits["kind"])
     group = group.combine_chunks().take(at)
     if by != "commit":
         return _labels(group)
     if label:  # the versions of another history may have the same numbers
         return _labels(pa.array([f"any commit of {label}"] * len(added), pa.string()))
+    times = commits["committed_at"].combine_chunks().take(at)
     return frames.table_of(_LABELS, {"group": group, "version": added, "committed_at": times})
 
 

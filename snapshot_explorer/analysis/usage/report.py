@@ -1,14 +1,17 @@
 """`Usage`: who holds the bytes of a table, and what would be freed without some of them."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
 from snapshot_explorer.analysis.usage.groups import (
     by_commits,
     by_holder,
@@ -19,11 +22,13 @@ from snapshot_explorer.analysis.usage.groups import (
 )
 from snapshot_explorer.analysis.usage.holders import Holders, read_holders
 from snapshot_explorer.analysis.usage.removal import Removal, removal_of
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
 from snapshot_explorer.core.records import gaps_note
 from snapshot_explorer.core.refs import RefLike
+from snapshot_explorer.core.refs.records import brief_repr
 from snapshot_explorer.core.shown import Shown
 from snapshot_explorer.core.text import pluralize
 from snapshot_explorer.history import History
@@ -40,6 +45,12 @@ _GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], pa.Table]]] = Mapp
         "partition": ("partitions", by_partition),
         "size": ("size classes", lambda holders: by_size(holders.files)),
     }
+)
+_GB = 1e9
+_COST = pa.field(
+    "cost_per_month",
+    pa.float64(),
+    metadata={"meaning": "size_bytes at the price that was passed; null if the size is unknown"},
 )
 BY = tuple(_GROUPS)
 """What usage can be grouped by."""
@@ -61,15 +72,26 @@ class Usage(Shown):
     """USAGE by holder, version, commit, operation, user, day, partition or size class."""
     removal: Removal | None
     """What would be freed without the requested versions, tags and branches; None if none were requested."""
+    expiry: FreeingExpiry | None
+    """The expiry that frees the requested bytes; None if none were requested, or without versions."""
     unread: tuple[str, ...]
     """What could not be read and may hold files, a sentence each. With any, exclusive files are unknown."""
     notes: tuple[str, ...]
     """Sentences on what was not counted, or not looked at."""
 
 
-def usage_of(history: History, *, by: str, without: RefLike | Sequence[RefLike] | None) -> Usage:
+def usage_of(
+    history: History,
+    *,
+    by: str,
+    without: RefLike | Sequence[RefLike] | None,
+    to_free: int | str | None,
+    price: float | None,
+) -> Usage:
     """Return who holds the bytes of a table; see `Table.usage`."""
     _check_by(by)
+    _check_price(price)
+    needed = None if to_free is None else parse_size(to_free)
     holders = read_holders(history)
     files = holders.files
     newest = int(files.plain[-1]) if len(files.plain) else None
@@ -79,9 +101,10 @@ def usage_of(history: History, *, by: str, without: RefLike | Sequence[RefLike] 
         name=history.name,
         version=newest,
         by=by,
-        summary=_frame(summary, title=f"Usage of {history.name}", noun="kinds of holders"),
-        groups=_frame(group(holders), title=f"Usage of {history.name} by {by}", noun=noun),
+        summary=_frame(summary, price, title=f"Usage of {history.name}", noun="kinds of holders"),
+        groups=_frame(group(holders), price, title=f"Usage of {history.name} by {by}", noun=noun),
         removal=None if without is None else removal_of(history, holders, without),
+        expiry=None if needed is None else expiry_that_frees(history, needed, len(files.plain)),
         unread=tuple(holders.unread),
         notes=tuple(_notes(history, holders)),
     )
@@ -99,8 +122,19 @@ def _check_by(by: str) -> None:
         raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{hint}")
 
 
-def _frame(rows: pa.Table, *, title: str, noun: str) -> Frame:
+def _check_price(price: float | None) -> None:
+    is_number = isinstance(price, Real) and not isinstance(price, bool)
+    if price is not None and not (is_number and 0 <= price < math.inf):
+        raise InvalidArgumentError(f"price must be a number of 0 or more, per GB and month, got {brief_repr(price)}.")
+
+
+def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str) -> Frame:
+    """Return USAGE as a frame; with a price, also the cost of each row."""
     drawn = {"group", *non_empty_columns(rows)}
+    if price is not None:
+        cost = pc.divide(pc.multiply(rows["size_bytes"].cast(pa.float64()), float(price)), _GB)
+        rows = rows.append_column(_COST, cost)
+        drawn.add(_COST.name)
     return Frame(rows, title=title, noun=noun, drawn=tuple(name for name in rows.column_names if name in drawn))
 
 
