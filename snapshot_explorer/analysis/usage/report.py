@@ -23,6 +23,7 @@ from snapshot_explorer.analysis.usage.groups import (
 from snapshot_explorer.analysis.usage.holders import Holders, read_holders
 from snapshot_explorer.analysis.usage.removal import Removal, removal_of
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.value_text import format_total_size
 from snapshot_explorer.core import frames
 from snapshot_explorer.core.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.core.hints import Hint, Message
@@ -78,6 +79,16 @@ class Usage(Shown):
     """What could not be read and may hold files, a sentence each. With any, exclusive files are unknown."""
     notes: tuple[str, ...]
     """Sentences on what was not counted, or not looked at."""
+
+    @property
+    def verdict(self) -> str:
+        """Return how many bytes are live and how many only older versions hold, in a sentence or two."""
+        if self.version is None:
+            return "The table has no version yet."
+        rows = self.summary.to_arrow()
+        total = format_total_size(rows["size_bytes"])
+        live, older = (format_total_size(rows.slice(index, 1)["size_bytes"]) for index in (0, 1))
+        return f"The newest version has {live} of {total} in data files. Only older versions hold {older}."
 
 
 def usage_of(

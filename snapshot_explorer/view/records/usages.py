@@ -13,14 +13,15 @@ from snapshot_explorer.view.drawing import Code, Drawing, Grid, Line, Part
 @draw.register
 def _usage(usage: Usage) -> Drawing:
     """Return the drawing: each file once by what holds it, the groups, and what would be freed."""
-    rows = usage.summary.to_arrow()
-    shown = [name for name in ("group", "files", "size_bytes", "cost_per_month") if name in rows.column_names]
-    parts: list[Part] = [Grid(rows.select(shown), noun="kinds of holders")]
-    parts += [Line(f"By {usage.by}:"), *drawing_of(usage.groups).parts]
+    parts: list[Part] = [Line(usage.verdict)]
     if usage.removal is not None:
         parts += _removal_parts(usage.removal)
     if usage.expiry is not None:
         parts += _expiry_parts(usage.expiry)
+    rows = usage.summary.to_arrow()
+    shown = [name for name in ("group", "files", "size_bytes", "cost_per_month") if name in rows.column_names]
+    parts += [Grid(rows.select(shown), noun="kinds of holders"), Line(f"By {usage.by}:")]
+    parts += drawing_of(usage.groups).parts
     parts += [Line(note) for note in (*usage.unread, *usage.notes)]
     version = "which has no version yet" if usage.version is None else f"newest version {usage.version}"
     return Drawing(title=f"Usage of {usage.name}, {version}", parts=tuple(parts))
