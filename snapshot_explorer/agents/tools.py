@@ -518,7 +518,9 @@ TOOLS: Sequence[AgentTool] = (
         parameters=(
             _PATH,
             Parameter(
-                name="by", meaning="holder, version, commit, operation, user, day, partition or size; holder without it"
+                name="by",
+                meaning="holder, version, commit, operation, user, day, partition, size, or time for growth; holder "
+                "without it",
             ),
             Parameter(name="to_free", meaning="find the mildest expiry that frees this, such as 5 GB"),
             _BRANCH,

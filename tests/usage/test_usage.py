@@ -1,5 +1,6 @@
 """Who holds which bytes: judged by the sets of files of each version, read one by one."""
 
+import os
 import shutil
 from pathlib import Path
 from random import Random
@@ -133,6 +134,12 @@ def check(table):
     for by in ("commit", "operation", "user", "day", "size"):
         groups = table.usage(by).groups.to_dict()
         assert tuple(map(sum, zip(*map(counts, groups), strict=True))) == sets.counts(sets.all), by
+    seen = frozenset()
+    over_time = table.usage("time").groups.to_dict()[::-1]
+    for row, (version, held) in zip(over_time, sets.versions.items(), strict=True):
+        seen |= held
+        expected = sets.size(seen) + sets.size(held) + sets.size(seen - held)
+        assert (row["version"], counts(row)) == (version, expected)
     return sets
 
 
@@ -222,6 +229,40 @@ def test_usage_of_random_histories_is_what_the_sets_of_files_say(made, seed, mem
         assert frozenset(removal.freed["path"].to_pylist()) == sets.freed(*chosen), refs
 
 
+def test_compaction_is_write_amplification(scenario):
+    table = open_table(scenario.url)
+
+    *older, newest = table.usage("time").groups.to_dict()[::-1]
+
+    added = [row["added_bytes"] for row in (*older, newest)]
+    assert None not in added
+    assert newest["kind"] == "compact"
+    assert (newest["rewritten_bytes"], {row["rewritten_bytes"] for row in older}) == (added[-1], {0})
+    assert {row["write_amplification"] for row in older} == {1}
+    assert newest["write_amplification"] == pytest.approx(sum(added) / sum(added[:-1]))
+
+
+@pytest.mark.parametrize("damaged", ["snapshot/snapshot-2", "branch/branch-dev/snapshot/snapshot-1", "tag/tag-v1"])
+def test_what_cannot_be_read_makes_unknown_what_would_be_freed(damaged, memory_root):
+    table = PaimonTable(*memory_root)
+    for number in range(1, 5):
+        table.commit([(number, "a")])
+    table.fork("dev", 1)
+    table.tag("v1", 1)
+    table.commit([(5, "a")], removed=["data-1.parquet", "data-3.parquet"], kind="OVERWRITE")
+    table.write(damaged, b"damaged")
+    opened = open_table(f"memory://{table.root}")
+
+    usage = opened.usage("version", without="3")
+
+    assert usage.unread
+    assert usage.groups["exclusive_files"].null_count == len(usage.groups)
+    assert usage.removal.freed_files is None
+    assert not len(usage.removal.freed)
+    assert "Without version 3: unknown." in repr(usage)
+    assert "What would be freed is unknown" in repr(usage)
+
+
 def test_a_range_frees_what_only_its_versions_have(scenario):
     table = open_table(scenario.url)
     versions = table.versions()
@@ -283,6 +324,42 @@ def test_the_mildest_expiry_of_a_delta_table_is_found(tmp_path):
     table = open_table(shutil.copytree(TABLES / "delta" / "schema_changes", tmp_path / "copy"))
 
     assert max(check_mildest(table).values()) > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "has_changelogs"),
+    [
+        ("paimon/changelog_full", True),
+        ("paimon/append_parquet", False),
+        ("delta/change_feed", True),
+        ("iceberg/branches_tags", False),
+        ("hudi/v9_cow_basic", False),
+        ("hudi_change_data/logged_cow_6_keys", True),
+    ],
+)
+def test_everything_is_what_the_folder_has(path, has_changelogs, tmp_path):
+    root = Path(shutil.copytree(TABLES / path, tmp_path / "copy"))
+    (root / "README").unlink(missing_ok=True)
+    (root / "lost.parquet").write_bytes(b"lost")
+    for file in root.rglob("*"):
+        os.utime(file, (0, 0))
+    ends = (".parquet", ".orc", ".avro", "cdc", "log.1_0-0-0")
+    files = [file for file in root.rglob("*") if file.is_file() and file.name.endswith(ends) and is_data(file, root)]
+
+    rows = {
+        row["group"]: (row["files"], row["size_bytes"])
+        for row in open_table(root).usage(everything=True).summary.to_dict()
+    }
+
+    assert rows["orphaned files"] == (1, 4)
+    assert bool(rows.get("changelogs", (0,))[0]) is has_changelogs
+    totals = tuple(map(sum, zip(*rows.values(), strict=True)))
+    assert totals == (len(files), sum(file.stat().st_size for file in files))
+
+
+def is_data(file, root):
+    folder = file.relative_to(root).parts[0]
+    return folder not in ("_delta_log", "metadata", ".hoodie", "manifest", "index", "statistics")
 
 
 def test_a_price_adds_the_cost_of_each_row(scenario):

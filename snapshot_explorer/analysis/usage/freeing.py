@@ -89,7 +89,7 @@ def parse_size(value: object) -> int:
     if match is not None:
         number, decimals = (*match[1].split("."), "")[:2]
         power = 3 * _POWERS[match[2].lower()]
-        return int(number + decimals) * 10**power // 10 ** len(decimals)
+        return int(int(number + decimals) * 10**power // 10 ** len(decimals))
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     raise InvalidArgumentError(

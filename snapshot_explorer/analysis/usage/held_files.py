@@ -135,7 +135,7 @@ class HeldFiles:
 
     def at_versions(self, versions: Ints, chosen: Mask) -> tuple[Ints, pa.Array]:
         """Return the number and the total size of the chosen files that each version of the open history has."""
-        own, count = self._own, len(self.histories[0].lifetimes.versions)
+        own = self._own
         rows = own[chosen[self._intervals.file[own]]]
         begin, end, file = (getattr(self._intervals, name)[rows] for name in ("begin", "end", "file"))
         at = self.histories[0].positions(versions)
@@ -145,11 +145,25 @@ class HeldFiles:
             self.size_bytes[file],
             self.is_size_unknown[file].astype(np.int64),
         ):
-            changes = np.zeros(count + 1, np.int64)
+            changes = np.zeros(self._position_count + 1, np.int64)
             np.add.at(changes, begin, values)
             np.subtract.at(changes, end, values)
             sums.append(np.cumsum(changes)[at])
         return sums[0], pa.array(sums[1], mask=sums[2] > 0)
+
+    def first_versions(self, versions: Ints) -> Ints:
+        """Return the index of the first of some ascending versions of the open history with each file; -1 if none."""
+        before = np.searchsorted(self.histories[0].positions(versions), np.arange(self._position_count + 1))
+        begin, end, file = (getattr(self._intervals, name)[self._own] for name in ("begin", "end", "file"))
+        has_some = before[end] > before[begin]
+        result = np.full(self.count, len(versions), np.int64)
+        np.minimum.at(result, file[has_some], before[begin[has_some]])
+        return np.where(result < len(versions), result, -1)
+
+    @property
+    def _position_count(self) -> int:
+        """Return the number of versions in the lifetimes of the open history."""
+        return len(self.histories[0].lifetimes.versions)
 
     def totals(self, chosen: Mask) -> tuple[int, int | None]:
         """Return the number of the chosen files and their size in bytes; None if the size of one is unknown."""
@@ -182,8 +196,7 @@ class HeldFiles:
 
     def _holders_at(self, positions: Ints) -> tuple[Ints, Ints]:
         """Return how many of ascending positions of the open history each file has, and the index if it is only one."""
-        count = len(self.histories[0].lifetimes.versions)
-        before = np.searchsorted(positions, np.arange(count + 1))
+        before = np.searchsorted(positions, np.arange(self._position_count + 1))
         begin, end, file = (getattr(self._intervals, name)[self._own] for name in ("begin", "end", "file"))
         holders, index = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
         number = before[end] - before[begin]

@@ -1,5 +1,6 @@
 """`Removal`: the files that nothing would hold without some versions, tags and branches."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from snapshot_explorer.core.errors import InvalidArgumentError, SnapshotNotFound
 from snapshot_explorer.core.refs import OfBranch, RefLike, Tag, parse_range, parse_ref
 from snapshot_explorer.history import History
 from snapshot_explorer.results import Frame, non_empty_columns
+
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,7 @@ def removal_of(history: History, holders: Holders, without: RefLike | Sequence[R
     tags = np.zeros(len(files.tags), np.bool_)
     others = [False] * len(files.others)
     for ref in refs:
-        if isinstance(ref, str) and ".." in ref:
+        if isinstance(ref, str) and ".." in _QUOTED.sub("", ref):
             plain |= _in_range(history, files, ref)
             continue
         parsed = parse_ref(ref, tags=history.tags, branches=history.branch_names)

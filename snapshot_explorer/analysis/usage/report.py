@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.analysis.usage.beside import changelog_row, orphan_row
 from snapshot_explorer.analysis.usage.freeing import FreeingExpiry, expiry_that_frees, parse_size
 from snapshot_explorer.analysis.usage.groups import (
     by_commits,
@@ -21,6 +21,7 @@ from snapshot_explorer.analysis.usage.groups import (
     summary_rows,
 )
 from snapshot_explorer.analysis.usage.holders import Holders, read_holders
+from snapshot_explorer.analysis.usage.over_time import over_time
 from snapshot_explorer.analysis.usage.removal import Removal, removal_of
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.value_text import format_total_size
@@ -45,6 +46,7 @@ _GROUPS: MappingProxyType[str, tuple[str, Callable[[Holders], pa.Table]]] = Mapp
         "day": ("days", partial(by_commits, by="day")),
         "partition": ("partitions", by_partition),
         "size": ("size classes", lambda holders: by_size(holders.files)),
+        "time": ("versions", over_time),
     }
 )
 _GB = 1e9
@@ -68,15 +70,16 @@ class Usage(Shown):
     by: str
     """What `groups` are."""
     summary: Frame
-    """USAGE: live files, and the others by the kind of what holds them. Each file is in one row."""
+    """USAGE: live files, and the others by the kind of what holds them; on request also changelogs and orphaned files.
+    Each file is in one row."""
     groups: Frame
-    """USAGE by holder, version, commit, operation, user, day, partition or size class."""
+    """USAGE by holder, version, commit, operation, user, day, partition or size class; or USAGE_OVER_TIME."""
     removal: Removal | None
     """What would be freed without the requested versions, tags and branches; None if none were requested."""
     expiry: FreeingExpiry | None
     """The expiry that frees the requested bytes; None if none were requested, or without versions."""
     unread: tuple[str, ...]
-    """What could not be read and may hold files, a sentence each. With any, exclusive files are unknown."""
+    """What could not be read and may hold files, a sentence each."""
     notes: tuple[str, ...]
     """Sentences on what was not counted, or not looked at."""
 
@@ -86,7 +89,8 @@ class Usage(Shown):
         if self.version is None:
             return "The table has no version yet."
         rows = self.summary.to_arrow()
-        total = format_total_size(rows["size_bytes"])
+        of_versions = rows.filter(rows["live_files"].is_valid())
+        total = format_total_size(of_versions["size_bytes"])
         live, older = (format_total_size(rows.slice(index, 1)["size_bytes"]) for index in (0, 1))
         return f"The newest version has {live} of {total} in data files. Only older versions hold {older}."
 
@@ -98,6 +102,7 @@ def usage_of(
     without: RefLike | Sequence[RefLike] | None,
     to_free: int | str | None,
     price: float | None,
+    everything: bool,
 ) -> Usage:
     """Return who holds the bytes of a table; see `Table.usage`."""
     _check_by(by)
@@ -107,7 +112,13 @@ def usage_of(
     files = holders.files
     newest = int(files.plain[-1]) if len(files.plain) else None
     noun, group = _GROUPS[by]
-    summary = pa.Table.from_pylist(summary_rows(files), frames.USAGE)
+    rows, unread = summary_rows(files), list(holders.unread)
+    if everything:
+        beside = [orphan_row(history)]
+        beside += [] if history.table_format.changelogs is None else [changelog_row(holders)]
+        rows += [row for row, _ in beside]
+        unread += [note for _, notes in beside for note in notes]
+    summary = pa.Table.from_pylist(rows, frames.USAGE)
     return Usage(
         name=history.name,
         version=newest,
@@ -116,8 +127,8 @@ def usage_of(
         groups=_frame(group(holders), price, title=f"Usage of {history.name} by {by}", noun=noun),
         removal=None if without is None else removal_of(history, holders, without),
         expiry=None if needed is None else expiry_that_frees(history, needed, len(files.plain)),
-        unread=tuple(holders.unread),
-        notes=tuple(_notes(history, holders)),
+        unread=tuple(dict.fromkeys(unread)),
+        notes=tuple(_notes(history, holders, everything=everything)),
     )
 
 
@@ -133,10 +144,10 @@ def _check_by(by: str) -> None:
         raise InvalidArgumentError(f"by must be one of {', '.join(BY)}, got {by!r}.{hint}")
 
 
-def _check_price(price: float | None) -> None:
-    is_number = isinstance(price, Real) and not isinstance(price, bool)
-    if price is not None and not (is_number and 0 <= price < math.inf):
-        raise InvalidArgumentError(f"price must be a number of 0 or more, per GB and month, got {brief_repr(price)}.")
+def _check_price(price: object) -> None:
+    if price is None or (isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < math.inf):
+        return
+    raise InvalidArgumentError(f"price must be a number of 0 or more, per GB and month, got {brief_repr(price)}.")
 
 
 def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str) -> Frame:
@@ -149,11 +160,13 @@ def _frame(rows: pa.Table, price: float | None, *, title: str, noun: str) -> Fra
     return Frame(rows, title=title, noun=noun, drawn=tuple(name for name in rows.column_names if name in drawn))
 
 
-def _notes(history: History, holders: Holders) -> list[str]:
+def _notes(history: History, holders: Holders, *, everything: bool) -> list[str]:
     """Return what was not counted, and what was not looked at."""
     table_format = history.table_format
-    notes = ["Data files are counted, from metadata. Not counted: metadata, deletion vectors and delete files"]
-    notes[0] += ", changelogs." if table_format.changelogs is not None else "."
+    left_out = ["metadata", "deletion vectors", "delete files"]
+    if not everything:
+        left_out += [*(["changelogs"] if table_format.changelogs is not None else []), "orphaned files"]
+    notes = [f"Data files are counted, from metadata. Not counted: {', '.join(left_out)}."]
     if holders.unread:
         notes.append("What would be freed is unknown, because not everything that may hold files could be read.")
     notes += gaps_note(holders.files.histories[0].lifetimes.gaps, "files that only they had are not counted")

@@ -385,6 +385,30 @@ USAGE = pa.schema(
     ]
 )
 
+USAGE_OVER_TIME = pa.schema(
+    [
+        *(COMMITS.field(name) for name in ("version", "committed_at", "kind", "operation")),
+        _column("files", pa.int64(), "data files that versions up to this one have, each counted once", "files"),
+        _column("size_bytes", pa.int64(), "size of these files; null if one is unknown", "bytes"),
+        _column("live_files", pa.int64(), "files of these that the version has", "files"),
+        _column("live_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("held_files", pa.int64(), "files of these that only earlier versions have, which still exist", "files"),
+        _column("held_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("added_bytes", pa.int64(), "size of the files that the commit added", "bytes"),
+        _column(
+            "rewritten_bytes",
+            pa.int64(),
+            "of these, bytes of a commit that changes no rows, such as a compaction; otherwise 0",
+            "bytes",
+        ),
+        _column(
+            "write_amplification",
+            pa.float64(),
+            "bytes added up to here for each byte added by commits that may change rows; null if unknown",
+        ),
+    ]
+)
+
 READABILITY = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at", "readable")),

@@ -14,6 +14,7 @@ def _usage(invocation: Invocation) -> Usage:
         without=without,
         to_free=arguments.get("to-free"),
         price=None if price is None else _number(price),
+        everything=arguments.has("everything"),
     )
 
 
@@ -43,7 +44,8 @@ USAGE = Command(
         Option(
             flags=("--by",),
             metavar="GROUP",
-            meaning="what files are grouped by: holder, version, commit, operation, user, day, partition or size",
+            meaning="what files are grouped by: holder, version, commit, operation, user, day, partition or size; "
+            "time: live and held bytes at each version",
         ),
         Option(
             flags=("--without",),
@@ -58,6 +60,7 @@ USAGE = Command(
             meaning="the mildest expiry that frees at least this, such as 500MB, with the engine's command",
         ),
         Option(flags=("--price",), metavar="P", meaning="add the cost of each row, at a price per GB and month"),
+        Option(flags=("--everything",), meaning="also count changelogs and orphaned files, by listing every folder"),
         TABLE,
     ),
     notes="Counts each data file once, from metadata, and deletes nothing. u.summary, u.groups and u.removal.freed are "
